@@ -6,10 +6,12 @@ A rate holds for every table: seconds grow with the cells, memory with records a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from .drafting import declared_rate
-from .measured_rates import DRAWS, RATES
+from .measured_rates import DRAWS, RATES, UNTIMED
 from .methods import Method
 
 RECORDS, VARIABLES = 10_000, 10
@@ -32,15 +34,18 @@ class TaskRate:
     fixed: float
     record: float
     cell: float
+    most: float = math.inf
+    """Records of which a method that looks at a sample takes no more: seconds, and what each record takes in memory, end there."""
 
     def time(self, records: int, variables: int) -> float | None:
         """Seconds for so many records and variables; None where nobody has measured them."""
-        return None if self.seconds is None else self.seconds * records / RECORDS * max(1.0, variables / VARIABLES)
+        seen = min(records, self.most)
+        return None if self.seconds is None else self.seconds * seen / RECORDS * max(1.0, variables / VARIABLES)
 
     def memory(self, records: int, variables: int, releases: int = 0) -> int:
         """Bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""
         more = max(0, releases - RELEASES) * CELL * variables
-        return int(self.fixed + records * (self.record + self.cell * variables + more))
+        return int(self.fixed + min(records, self.most) * self.record + records * (self.cell * variables + more))
 
 
 def rate_of(method: Method) -> TaskRate:
@@ -53,8 +58,9 @@ def draw_rate_of(method: Method) -> TaskRate:
     return _known(DRAWS, method)
 
 
-def _known(rates: dict[str, tuple[float, float, float, float]], method: Method) -> TaskRate:
+def _known(rates: Mapping[str, tuple[float, ...]], method: Method) -> TaskRate:
     if (found := rates.get(method.key)) is not None:
-        return TaskRate(*found)
+        rate = TaskRate(*found)
+        return replace(rate, seconds=None) if method.key in UNTIMED else rate
     seconds, memory = declared_rate(method)
     return TaskRate(seconds, PROCESS, 0.0, UNKNOWN_CELL if memory is None else memory)

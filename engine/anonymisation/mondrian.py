@@ -139,7 +139,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     "Venkatasubramanian (2007)",
     check=check,
 )
-@drafts(_offer, seconds=0.05)
+@drafts(_offer)
 def mondrian(data: Microdata, spec: MondrianSpec, run: Run) -> Anonymised:
     """Classes of k records or more that show the same values of all quasi-identifiers.
 

@@ -77,7 +77,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     source="Truta & Vinay (2006), Definition 2; LeFevre, DeWitt & Ramakrishnan (2006)",
     check=check,
 )
-@drafts(_offer, seconds=0.05)
+@drafts(_offer)
 def p_sensitive(data: Microdata, spec: PSensitiveSpec, run: Run) -> Anonymised:
     """Classes of k records or more with p different values or more of each sensitive variable.
 

@@ -31,7 +31,7 @@ def _offer(case: Case) -> Offer | None:
     source="Measuring Data Quality for Project Lighthouse §3.4; Kraskov, Stögbauer & Grassberger (2004)",
     outputs=outputs_by("original", "nmi v1", str(LIMIT), LIMIT),
 )
-@drafts(_offer, seconds=0.1)
+@drafts(_offer)
 def nmi_v1(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
     """The information of each numerical column that is kept, and the smallest."""
     return information_kept(confidential, released, spec, run, "original")

@@ -48,7 +48,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.001)
+@drafts(_offer)
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
     """PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
     if len(released) > len(confidential):

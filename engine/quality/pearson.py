@@ -72,7 +72,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.005)
+@drafts(_offer)
 def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
     """The correlation of each numerical column, and the smallest."""
     chosen = spec.for_release(confidential.schema, ())

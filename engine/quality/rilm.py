@@ -115,7 +115,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.03)
+@drafts(_offer)
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:
     """The preserved geometric size of each column, and the smallest of both kinds."""
     chosen = spec.for_release(confidential.schema, ())

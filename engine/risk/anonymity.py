@@ -154,7 +154,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.01)
+@drafts(_offer)
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
     """All of them for the released table, whoever made it.
 

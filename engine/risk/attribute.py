@@ -120,7 +120,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.02)
+@drafts(_offer)
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
     """Sum over the records of p_i, the share of the matched set with similar sensitive values.
 

@@ -190,7 +190,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.8)
+@drafts(_offer)
 def attribute_inference(
     confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
 ) -> Measure:

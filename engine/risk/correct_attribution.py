@@ -186,7 +186,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.05)
+@drafts(_offer)
 def correct_attribution(
     confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
 ) -> Measure:

@@ -226,7 +226,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         RecordArray("file_hit", "that the record's own is among those", "", "high"),
     ),
 )
-@drafts(_offer, seconds=0.02)
+@drafts(_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
     """Match the targets among the confidential records, N of n, against the released ones.
 

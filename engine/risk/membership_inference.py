@@ -181,7 +181,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         ),
     ),
 )
-@drafts(_offer, seconds=0.5)
+@drafts(_offer)
 def membership_inference(
     confidential: Microdata,
     releases: Sequence[Microdata],

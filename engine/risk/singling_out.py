@@ -113,7 +113,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     controls=True,
     combine=combined,
 )
-@drafts(_offer, seconds=0.4)
+@drafts(_offer)
 def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOutSpec, run: Run) -> Measure:
     """Univariate and multivariate predicates that hold of one released record each, against people, controls, and predicates made at random.
 

@@ -121,7 +121,7 @@ def _offer(case: Case) -> Offer | None:
     ),
     confidential=True,
 )
-@drafts(_offer, seconds=0.02)
+@drafts(_offer)
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
     """Uniques of the released table, those that are or repeat confidential ones, and the distribution of group sizes."""
     ours, theirs = _keys(confidential, released, spec)

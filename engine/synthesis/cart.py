@@ -165,7 +165,7 @@ def _shape(seen: VariableSeen) -> str:
     draw=draw,
     targets=tuple(Kind),
 )
-@drafts(_offer, seconds=0.15)
+@drafts(_offer)
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
     """The trees, one for each draw if ``proper``, else one for all.
 

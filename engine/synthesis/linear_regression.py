@@ -371,7 +371,7 @@ def release_model(
     release_model=release_model,
     weighted_release_model=True,
 )
-@drafts(offer, seconds=0.2)
+@drafts(offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
 

@@ -320,7 +320,7 @@ def _is_term(seen: VariableSeen) -> bool:
     weighted=True,
     release_model=release_model,
 )
-@drafts(_offer, seconds=10)
+@drafts(_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
     """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
 

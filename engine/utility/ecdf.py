@@ -164,7 +164,7 @@ def _offer(case: Case) -> Offer | None:
     ),
     survey_weighted=True,
 )
-@drafts(_offer, seconds=0.005)
+@drafts(_offer)
 def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
     """Both differences for each variable, beside their expectations for two samples of one distribution."""
     names = spec.for_release(confidential.schema, ()).variables

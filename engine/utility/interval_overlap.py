@@ -161,7 +161,7 @@ def _offer(case: Case) -> Offer | None:
     check=check,
     combine=by_combining_rules,
 )
-@drafts(_offer, seconds=0.07)
+@drafts(_offer)
 def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
     """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
     spec = spec.for_release(confidential.schema, ())

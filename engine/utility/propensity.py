@@ -200,7 +200,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer, seconds=1.6)
+@drafts(_offer)
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
     """``pmse`` beside its null expectation, and their ratio.
 

@@ -44,6 +44,10 @@ from sfumato.workspace.store.workspace import Workspace
 SIZES = (10_000, 50_000, 250_000, 1_000_000)
 LEAST = 150e6
 """No process has less."""
+SAMPLED = {"utility.cluster": 10_000}
+"""Records beyond which a method looks at a sample of so many; it is measured up to there."""
+TABLES = 16.0
+"""Bytes of a value in the tables that such a method reads, whatever it looks at."""
 STARTED = 55e6
 """Bytes that a process which a worker has started has more than one that was forked, as those here are."""
 LOOKED_AT = ("fit/0", "draw/1", "measure/0/1", "measure/0/block/0", "study/0/0")
@@ -170,7 +174,7 @@ def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tupl
 def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, TaskRate | str, int]]:
     """The rate of each kind of task of a method, and by how many records."""
     taken: dict[int, dict[str, tuple[float, float]]] = {}
-    for records in (size for size in SIZES if size <= largest):
+    for records in (size for size in SIZES if size <= min(largest, SAMPLED.get(key, largest))):
         found = alone(key, records, False, 60 * seconds)
         if isinstance(found, str):
             break
@@ -192,7 +196,8 @@ def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, Task
         other = wide[kind][1] if not isinstance(wide, str) and kind in wide else peak
         slope = max(0.0, (peak - small) / (most - least))
         cell = min(max(0.0, (other - peak) / most / WIDER), slope / columns)
-        record = slope - cell * columns
+        cell = TABLES if key in SAMPLED else cell
+        record = max(0.0, slope - cell * columns)
         per_record = max((took - before) / (most - least), 0.25 * took / most)  # a first use loads modules
         yield kind, TaskRate(per_record * RECORDS, STARTED + max(LEAST, peak - most * slope), record, cell), most
 
@@ -234,9 +239,10 @@ def write(found: dict[str, dict[str, TaskRate]]) -> None:
                 round(rate.fixed, -6),
                 float(f"{rate.record:.3g}"),
                 float(f"{rate.cell:.3g}"),
+                *([SAMPLED[key]] if key in SAMPLED else []),
             )
         rows = "".join(f'    "{key}": {rates[key]!r},\n' for key in sorted(rates))
-        text += f"{name}: dict[str, tuple[float, float, float, float]] = {{\n{rows}}}\n{words}\n\n"
+        text += f"{name}: dict[str, tuple[float, ...]] = {{\n{rows}}}\n{words}\n\n"
     MODULE.write_text(text.rstrip("\n") + "\n", "utf-8")
 
 
