@@ -4,17 +4,18 @@ R'R = [X y]'[X y] is all that a linear regression asks of its records. Forming t
 orthogonal matrices, which keep every length. A table whose design is one block is decomposed as it is. Of a larger one
 
 - the records of a *cell*, which are alike in all variables with levels, are turned such that their mean, times the root of their number, comes first; deviations
-  from it are 0 in every column of a term with levels. What is left of the table is a row for each cell, and deviations in the columns of
-  numbers and in y. A mean is taken of deviations once more, so that it is exact to rounding however many the records, and however far from 0.
+  from it are 0 in every column of levels. What is left of the table is a row for each cell, and deviations of numbers and y. A mean is
+  taken of deviations once more, so that it is exact to rounding however many the records, and however far from 0.
+- a number stands in one column, or, in a product with levels, in that of the record's level. Deviations of records that have theirs in the same columns are
+  decomposed as the few numbers that they are, and their triangle is put into those columns.
 - blocks of rows are decomposed one after another, each under the triangle of those before (TSQR: Demmel, Grigori, Hoemmen & Langou 2012, which is as
   stable as the QR of Householder of all rows).
-
-A term that is a product of levels and numbers leaves deviations in many columns; then all rows are decomposed in blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from ..arrays import Floats
 from ..microdata import Microdata
 from ..row_blocks import row_blocks
 from ..terms import Design, Term
-from .distinct_records import distinct_records
+from .distinct_records import DistinctRecords, distinct_records
 
+_MOST_GROUPS = 5_000
+"""Of records whose numbers stand in the same columns; of more, all rows are decomposed in blocks."""
 Response = Callable[[Microdata], Floats]
 """The response (b,) of the records of a block of a table."""
 
@@ -52,11 +55,13 @@ def design_triangle(design: Design, data: Microdata, response: Response | None =
     if in_one_block(design, data, width - len(design.names)):
         return triangle_of([_weighted(_rows(design, data, response), data)])
     design.check_domains(data)
-    if any(_mixed(design, term) for term in design.terms):
+    numbers = _numbers(design, data)
+    groups = distinct_records(data, (own.by for own in numbers if own.by is not None))
+    if len(groups) > _MOST_GROUPS:
         blocks = (data.block(rows) for rows in row_blocks(len(data), width))
         found = triangle_of(_weighted(_rows(design, block, response), block) for block in blocks)
     else:
-        found = triangle_of(_cells_and_deviations(design, data, response))
+        found = triangle_of(_cells_and_deviations(design, data, response, numbers, groups))
     return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]
 
 
@@ -69,46 +74,86 @@ def _weighted(rows: Floats, data: Microdata) -> Floats:
     return rows if data.weights is None else rows * np.sqrt(data.weights)[:, None]
 
 
-def _numeric(design: Design, term: Term) -> bool:
-    return not any(design.schema[name].kind.has_levels for name in term.columns)
+@dataclass(frozen=True, eq=False)
+class _Number:
+    """What of a term is not levels: the ``width`` columns from ``start`` that it stands in, and the variable that says in which of them."""
+
+    term: Term
+    start: int
+    width: int
+    by: str | None
 
 
-def _mixed(design: Design, term: Term) -> bool:
-    return not _numeric(design, term) and any(not design.schema[name].kind.has_levels for name in term.columns)
+def _numbers(design: Design, data: Microdata) -> tuple[_Number, ...]:
+    """Of all terms that have a factor without levels."""
+    found, end = [], 1
+    for term in design.terms:
+        start, end = end, end + len(Design.of([term], data).names) - 1
+        levels = [name for name in term.columns if design.schema[name].kind.has_levels]
+        if len(levels) < len(term.factors):
+            factors = tuple(factor for factor in term.factors if factor.column not in levels)
+            found.append(_Number(Term(factors), start, end - start, levels[0] if levels else None))
+    return tuple(found)
 
 
-def _cells_and_deviations(design: Design, data: Microdata, response: Response | None) -> Iterator[Floats]:
-    """Blocks of rows with the R of all records: a row for each cell, and the triangle of deviations."""
-    numbers = Design.of([term for term in design.terms if _numeric(design, term)], data)
-    ends = np.cumsum([len(Design.of([term], data).names) - 1 for term in design.terms], dtype=np.int64)
-    columns = [int(end) for end, term in zip(ends, design.terms, strict=True) if _numeric(design, term)]
-    columns += [] if response is None else [len(design.names)]
-    width = len(design.names) + (response is not None)
+def _spread(values: Floats, numbers: Sequence[_Number], table: Microdata, width: int) -> Floats:
+    """Values (d, q) of numbers, and of the response as the last, in the columns where records of ``table`` (d,) have them: (d, width)."""
+    found = np.zeros((len(values), width))
+    for j, own in enumerate(numbers):
+        if own.by is None:
+            found[:, own.start] = values[:, j]
+        else:
+            level = table.column(own.by).cat.codes.to_numpy().astype(np.int64)
+            some = np.flatnonzero(level > 0)
+            found[some, own.start + level[some] - 1] = values[some, j]
+    if values.shape[1] > len(numbers):
+        found[:, -1] = values[:, -1]
+    return found
+
+
+def _cells_and_deviations(
+    design: Design, data: Microdata, response: Response | None, numbers: Sequence[_Number], groups: DistinctRecords
+) -> Iterator[Floats]:
+    """Blocks of rows with the R of all records: the triangles of deviations, and a row for each cell.
+
+    ``groups`` are records whose numbers stand in the same columns.
+    """
+    width, q = len(design.names) + (response is not None), len(numbers) + (response is not None)
+    wanted = Design.of([own.term for own in numbers], data)
     cells = distinct_records(data, (name for name in design.columns if design.schema[name].kind.has_levels))
+    records, means = cells.sums(data.weights), np.zeros((len(cells), q))
+    blocks = list(row_blocks(len(data), 4 * (q + 1))) if q else []
 
-    def values(rows: slice) -> Floats:
-        return _rows(numbers, data.block(rows), response)[:, 1:]
+    def deviations(rows: slice) -> Floats:
+        return _rows(wanted, data.block(rows), response)[:, 1:] - means[cells.of[rows]]
 
-    records = cells.sums(data.weights)
-    means = np.zeros((len(cells), len(columns)))
-    blocks = list(row_blocks(len(data), 4 * (len(columns) + 1)))
-    for _ in range(2 if columns else 0):
+    for _ in range(2):
         sums = np.zeros_like(means)
         for rows in blocks:
-            of, weights = cells.of[rows], None if data.weights is None else data.weights[rows]
-            left = values(rows) - means[of]
-            for j, own in enumerate(left.T):
-                sums[:, j] += np.bincount(of, own if weights is None else own * weights, len(cells))
+            weights = None if data.weights is None else data.weights[rows]
+            for j, own in enumerate(deviations(rows).T):
+                sums[:, j] += np.bincount(cells.of[rows], own if weights is None else own * weights, len(cells))
         means += sums / records[:, None]
-    if columns:
-        deviations = triangle_of(_weighted(values(rows) - means[cells.of[rows]], data.block(rows)) for rows in blocks)
-        spread = np.zeros((len(deviations), width))
-        spread[:, columns] = deviations
-        yield spread
+
+    triangles = [np.empty((0, q))] * len(groups)
+    for rows in blocks:
+        left, of = _weighted(deviations(rows), data.block(rows)), groups.of[rows]
+        order = np.argsort(of, kind="stable")
+        ends = np.searchsorted(of[order], np.arange(len(groups) + 1))
+        for group in np.unique(of):
+            own = left[order[ends[group] : ends[group + 1]]]
+            triangles[group] = triangle_of([np.vstack([triangles[group], own])])
+    values, table = np.vstack(triangles), groups.table(data)
+    owners = np.repeat(np.arange(len(groups)), [len(own) for own in triangles])
+    for rows in row_blocks(len(values), width):
+        yield _spread(values[rows], numbers, replace(table, frame=table.frame.iloc[owners[rows]]), width)
+
     table = cells.table(data)
     for rows in row_blocks(len(cells), width):
-        found = np.column_stack(
-            [design.matrix(table.block(rows)), np.zeros((rows.stop - rows.start, width - len(design.names)))]
-        )
-        found[:, columns] = means[rows]
+        own_rows = table.block(rows)
+        found = np.zeros((len(own_rows), width))
+        found[:, : len(design.names)] = design.matrix(own_rows)
+        for one in numbers:
+            found[:, one.start : one.start + one.width] = 0.0
+        found += _spread(means[rows], numbers, own_rows, width)
         yield found * np.sqrt(records[rows])[:, None]

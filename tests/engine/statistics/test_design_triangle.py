@@ -13,6 +13,7 @@ from sfumato.engine.checks import require_full_rank
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.statistics import design_triangle as module
 from sfumato.engine.statistics.design_triangle import design_triangle, in_one_block, triangle_of
 from sfumato.engine.statistics.linear_predictor import linear_predictor
 from sfumato.engine.terms import Design, parse_term
@@ -28,6 +29,7 @@ TERMS = [
     ("town:sex", "sqrt(age)", "pay"),
     ("town", "sex", "age", "sex:age"),
     ("town:pay", "sex"),
+    ("age", "pay:town", "sex:log(pay)", "sex:town", "age:pay"),
 ]
 
 
@@ -63,9 +65,10 @@ def whole(design: Design, data: Microdata) -> np.ndarray:
     cells=st.integers(1, 400),
     seed=st.integers(0, 2**32 - 1),
     weighted=st.booleans(),
+    groups=st.sampled_from([0, 5000]),
 )
 def test_products_are_those_of_the_whole_design(
-    terms: tuple[str, ...], n: int, cells: int, seed: int, weighted: bool
+    terms: tuple[str, ...], n: int, cells: int, seed: int, weighted: bool, groups: int
 ) -> None:
     data = table(n, seed, far=1e4 * (seed % 2), weighted=weighted)
     design = design_of(terms, data)
@@ -73,6 +76,7 @@ def test_products_are_those_of_the_whole_design(
     lengths = np.maximum(np.linalg.norm(x, axis=0), 1e-9)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(module, "_MOST_GROUPS", groups)
         alone, found = design_triangle(design, data), design_triangle(design, data, response)
         blocks = not in_one_block(design, data, 1)
     assert found.shape[1] == x.shape[1] >= len(found) >= min(n, x.shape[1])
