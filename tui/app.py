@@ -32,6 +32,7 @@ from .messages import CompanionsNamed, ErrorMessage, FileLookedAt, JobDone, Keys
 from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
 from .own_keys import key_for
 from .places import keys_file
+from .reading_notice import ReadingNotice
 from .screens.page import TellsErrors
 from .screens.projects import Projects
 from .state import AppState, StateWriter, load_state
@@ -80,6 +81,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.directory = directory
         self.state = _first_state(directory, run_id)
+        self.reading_notice = ReadingNotice(self)
         self.notices: list[str] = []
         self._commands: deque[str] = deque(maxlen=REMEMBERED)
         self._started: list[subprocess.Popen[bytes]] = []
@@ -358,6 +360,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
         if event.worker is not None:
             self._started.append(event.worker)
+        self.reading_notice.end()
         self.say(event.text)
         self.note_command(event.command)
         project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
@@ -375,12 +378,14 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     @on(FileLookedAt)
     async def _file_looked_at(self, event: FileLookedAt) -> None:
         """Ask how a file is read before it is stored."""
+        self.reading_notice.end()
         from . import jobs
         from .screens.reading import Reading, asked_format
 
         def answered(answers: dict[str, Any] | None) -> None:
             if answers is not None:
                 said = asked_format(answers)
+                self.reading_notice.begin(event.file)
                 self.job(partial(jobs.import_file, self.directory, event.file, event.project, said))
 
         await self.open(Reading(Path(event.file).name, event.head, event.found), answered)
@@ -398,13 +403,14 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     @on(ErrorMessage)
     def _trouble(self, event: ErrorMessage) -> None:
+        self.reading_notice.end()
         self.say(event.text, severity="error")
 
-    def say(self, text: str, severity: Any = "information") -> None:
+    def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
         """Show a message for a while, and keep it."""
         text = printable_lines(text)
         self.notices.append(text)
-        self.notify(text, severity=severity, markup=False)
+        self.notify(text, severity=severity, timeout=seconds, markup=False)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.message import Message
 
+    from .reading_notice import ReadingNotice
     from .state import AppState
     from .terminal.painting import SinglePaintScreen
 
@@ -30,6 +31,10 @@ class AppProtocol(Protocol):
         """What is kept between sessions."""
 
     @property
+    def reading_notice(self) -> ReadingNotice:
+        """The message that a file is being read."""
+
+    @property
     def own_keys(self) -> Mapping[str, str]:
         """The keys that the user has changed, by the name of their binding."""
 
@@ -39,7 +44,7 @@ class AppProtocol(Protocol):
     def refresh_page(self) -> None:
         """Have the screen read the workspace again."""
 
-    def say(self, text: str, severity: Any = "information") -> None:
+    def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
         """Show a message for a while, and keep it."""
 
     def note_command(self, words: tuple[str, ...]) -> None:

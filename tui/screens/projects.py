@@ -137,7 +137,7 @@ class Projects(Sifted, Page):
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self.sfumato.say(f"{Path(table['file']).name} is being read")
+                self.sfumato.reading_notice.begin(table["file"])
                 self.sfumato.job(
                     partial(jobs.look_at_file, self.sfumato.directory, table["file"], table.get("project", ""))
                 )

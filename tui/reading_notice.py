@@ -1,0 +1,43 @@
+"""The message that a file is being read: it stays for as long as that may take, and goes when it is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+NOTICE_SECONDS = 5.0
+BYTES_A_SECOND = 4 << 20
+"""Of a file that is imported, on a machine that has much else to do."""
+
+
+class SaysThings(Protocol):
+    """An app that shows messages."""
+
+    def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
+        """Show a message for so many seconds, and keep it."""
+
+    def clear_notifications(self) -> None:
+        """Show no message."""
+
+
+class ReadingNotice:
+    """Shown by ``app`` from ``begin`` to ``end``."""
+
+    def __init__(self, app: SaysThings) -> None:
+        self._app = app
+        self._shown = False
+
+    def begin(self, file: str) -> None:
+        """Say that a file is being read, of a large one how large it is."""
+        path = Path(file).expanduser()
+        size = path.stat().st_size if path.is_file() else 0
+        seconds = NOTICE_SECONDS + size / BYTES_A_SECOND
+        much = f" ({size >> 20:,} MiB)" if seconds > 2 * NOTICE_SECONDS else ""
+        self._app.say(f"{path.name}{much} is being read", seconds=seconds)
+        self._shown = True
+
+    def end(self) -> None:
+        """Say so no more."""
+        if self._shown:
+            self._app.clear_notifications()
+        self._shown = False
