@@ -71,13 +71,13 @@ def whole(records: int, of: int = 10_000, left: int = 0) -> list[Redrawn]:
         ({1: whole(1, 1)}, "1 of 1 record redrawn (adult_spouse 1)"),
         (
             {1: whole(214), 2: whole(231)},
-            "222 of 10,000 records redrawn in a dataset on average (adult_spouse 222); at most 231",
+            "222 of 10,000 records of a dataset redrawn on average, at most 231 (adult_spouse 222)",
         ),
         (
             {1: whole(1), 2: whole(2)},
-            "1.5 of 10,000 records redrawn in a dataset on average (adult_spouse 1.5); at most 2",
+            "1.5 of 10,000 records of a dataset redrawn on average, at most 2 (adult_spouse 1.5)",
         ),
-        ({1: whole(0), 2: whole(0)}, "0 of 10,000 records redrawn in a dataset on average"),
+        ({1: whole(0), 2: whole(0)}, "0 of 10,000 records of a dataset redrawn on average"),
         (
             {1: whole(3, left=1)},
             "3 of 10,000 records redrawn (adult_spouse 3); 1 record of a dataset left that breaks a rule",
@@ -133,7 +133,7 @@ def test_another_table_in_their_place_is_said_to_be_damaged(done: Workspace) -> 
 def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
     found = redraws_of(done, 1)
     said = redraws_text(found)
-    assert said.endswith(f"at most {max(lines[-1].records for lines in found.values()):,}")
+    assert f", at most {max(lines[-1].records for lines in found.values()):,} (" in said
     assert f"Constraints: {said}" in summarise(done, find_run(done, 1))
     assert run_detail(done, 1).redrawn == said
     assert said[:40] in glance(run_detail(done, 1), 120).plain

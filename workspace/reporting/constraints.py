@@ -111,8 +111,8 @@ def redraws_text(redraws: Redraws) -> str:
     )
     if len(whole) == 1:
         return f"{records[0]:,} of {counted(whole[0].of, 'record')} redrawn{rules}{stays}"
-    most = f"; at most {max(records):,}" if any(records) else ""
-    return f"{_mean(records)} of {counted(whole[0].of, 'record')} redrawn in a dataset on average{rules}{most}{stays}"
+    most = f", at most {max(records):,}" if any(records) else ""
+    return f"{_mean(records)} of {counted(whole[0].of, 'record')} of a dataset redrawn on average{most}{rules}{stays}"
 
 
 def _by_rule(redraws: Redraws) -> dict[str, list[int]]:

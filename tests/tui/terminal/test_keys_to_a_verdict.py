@@ -72,6 +72,22 @@ def test_the_consumer_expenditures_have_a_verdict_after_14_keys(counting: Callab
     assert at.keys == 14
 
 
+def adult_with_roles(counting: Callable[[str], Counting]) -> Counting:
+    """Adult's file imported, and its columns said to be what they are."""
+    at = counting("adult.csv").press("i").see("Import a file").press("a").see("adult.csv").press("right", "enter")
+    at.see("How adult.csv is read", "enter accepts").press("enter").see("15 variables", r"age +other")
+    return at.press(*"j".join(OF_ADULT.values())).see("9 variables, 6 left out", r"native_count\S+ +quasi-identifier")
+
+
+@pytest.mark.study
+def test_adult_is_synthesised_and_judged_after_37_keys(counting: Callable[[str], Counting]) -> None:
+    at = adult_with_roles(counting).press("g").see("Draft a plan", "enter accepts").press("enter")
+    shown = verdict(at)
+    assert re.search(r"thresholds (are met|\d+ failed)|of \d+ thresholds", shown), shown
+    assert at.keys == 37
+    at.press("2").see(r"\[2 Results\]", "occupation")
+
+
 @pytest.mark.study
 @pytest.mark.parametrize(
     ("form", "said", "most"),
@@ -83,10 +99,14 @@ def test_the_consumer_expenditures_have_a_verdict_after_14_keys(counting: Callab
 def test_adult_is_anonymised_and_judged_within_41_keys(
     counting: Callable[[str], Counting], form: tuple[str, ...], said: tuple[str, ...], most: int
 ) -> None:
-    at = counting("adult.csv").press("i").see("Import a file").press("a").see("adult.csv").press("right", "enter")
-    at.see("How adult.csv is read", "enter accepts").press("enter").see("15 variables", r"age +other")
-    at.press(*"j".join(OF_ADULT.values())).see("9 variables, 6 left out", r"native_count\S+ +quasi-identifier")
-    at.press("g").see("Draft a plan").press("l").see(r"\[anonymisation\]", "coarsened: age, workclass").press(*form)
+    at = (
+        adult_with_roles(counting)
+        .press("g")
+        .see("Draft a plan")
+        .press("l")
+        .see(r"\[anonymisation\]", "coarsened: age, workclass")
+        .press(*form)
+    )
     at.see("enter accepts").press("enter")
     shown = verdict(at)
     for pattern in said:
