@@ -126,3 +126,14 @@ def test_a_recipe_without_an_order_is_refused(released: list[str], step: dict[st
     with pytest.raises(BadInput) as caught:
         Recipe.from_table(table)
     assert caught.value.place == place
+
+
+@given(
+    st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12),
+    st.lists(st.sampled_from([-0.0, 0.0, 0.5, 1.0, 1e300]), min_size=1, max_size=12),
+)
+def test_records_counted_table_by_table_are_weights_of_one(ours: list[float], theirs: list[float]) -> None:
+    """Bit for bit, ties within and between the tables among them."""
+    here, there = np.array(ours), np.array(theirs)
+    weights = np.ones(len(here)), np.ones(len(there))
+    assert ecdf_difference(here, there) == ecdf_difference(here, there, weights=weights)
