@@ -22,7 +22,7 @@ _MOST_CELLS = 4
 _MOST_COUNTS = 2_000_000
 _ROUNDING = 1e-11
 
-Codes = NDArray[np.int32]
+Int32s = NDArray[np.int32]
 
 
 class Rules(NamedTuple):
@@ -89,18 +89,19 @@ class Predictor:
     Of the nodes at hand it has either the ``counts`` (A, C, size) of each value, or their records in its own ``order`` within each node (m,), or neither.
     """
 
-    coded: Codes
+    coded: Int32s
     size: int
     classes: int
-    counts: Integers | None = None
+    counts: Int32s | None = None
     order: Integers | None = None
     given_up: bool = False
 
-    def count(self, rows: Integers, node: Integers, nodes: int) -> Integers:
+    def count(self, rows: Integers, node: Integers, nodes: int) -> Int32s:
         """How many of some records (k,) at those nodes (k,) each class and value has, (nodes, C, size)."""
         cells = self.size * self.classes
         key = node * cells + self.coded.take(rows)
-        return np.bincount(key, minlength=nodes * cells).reshape(nodes, self.classes, self.size)
+        found = np.bincount(key, minlength=nodes * cells).astype(np.int32)
+        return found.reshape(nodes, self.classes, self.size)
 
     def settle(self, nodes: Nodes, plain: bool) -> None:
         """Count the first nodes; count no longer where most cells are empty, but put records in order, unless values are ``plain`` and have none."""
@@ -123,7 +124,7 @@ class Predictor:
             smaller = self.count(sons.counted, sons.parent, len(sons.parents))
             larger = self.counts[sons.parents]
             larger -= smaller
-            self.counts = np.empty((len(sons.place), self.classes, self.size), np.int64)
+            self.counts = np.empty((len(sons.place), self.classes, self.size), np.int32)
             self.counts[~sons.is_larger] = smaller[sons.place[~sons.is_larger]]
             self.counts[sons.is_larger] = larger[sons.place[sons.is_larger]]
 
@@ -199,15 +200,14 @@ def _cuts(predictor: Predictor, nodes: Nodes, minbucket: int) -> Cuts:
     return _cuts_of_counts(predictor.counts, nodes, minbucket)
 
 
-def _cuts_of_counts(counts: Integers, nodes: Nodes, minbucket: int) -> Cuts:
+def _cuts_of_counts(counts: Int32s, nodes: Nodes, minbucket: int) -> Cuts:
     """By counts; a value without records is as good as the one before, and comes after it."""
-    left = np.cumsum(counts, axis=2)
-    ours = left.sum(axis=1)
+    left, (_, classes, size) = np.cumsum(counts, axis=2, dtype=np.int32), counts.shape
+    ours = left.sum(axis=1, dtype=np.int32)
     place = np.flatnonzero((ours >= minbucket) & (ours <= (nodes.sizes - minbucket)[:, None]))
-    node, value = np.divmod(place, counts.shape[2])
-    return Cuts(
-        node, value, left.transpose(1, 0, 2).reshape(counts.shape[1], -1).take(place, axis=1).astype(np.float64)
-    )
+    node, value = np.divmod(place, size)
+    first = place + node * ((classes - 1) * size)
+    return Cuts(node, value, np.stack([left.ravel().take(first + k * size) for k in range(classes)]).astype(np.float64))
 
 
 def _cuts_in_order(predictor: Predictor, order: Integers, nodes: Nodes) -> Cuts:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
-from .class_splits import Codes, Nodes, Predictor, Rules, Sons, Splits, best_splits
+from .class_splits import Int32s, Nodes, Predictor, Rules, Sons, Splits, best_splits
 
 DEEPEST = 30
 _NO_GAIN = 1e-10
@@ -100,7 +100,7 @@ def _errors(counts: Floats) -> Floats:
     return np.asarray(counts.sum(axis=0) - counts.max(axis=0))
 
 
-def _grown(codes: Codes, y: Integers, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
+def _grown(codes: Int32s, y: Integers, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
     """The whole trees, depth by depth: codes (P, N) and classes (N,) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
     trees, classes = counts.shape
     kind = np.int64 if max(rules.sizes) * classes >= 2**31 else np.int32
@@ -150,7 +150,7 @@ def _tried(counts: Integers, alpha: Floats, rules: Rules) -> Booleans:
     return np.asarray(enough & (_errors(counts.T * rules.weights) > alpha))
 
 
-def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, codes: Codes, rules: Rules) -> Booleans:
+def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, codes: Int32s, rules: Rules) -> Booleans:
     """Which records (m,) go right; writes who goes left by sets into the nodes ``at`` (A,) of the depth."""
     code = codes.ravel().take(np.repeat(found.feature * codes.shape[1], nodes.sizes) + nodes.rows)
     right = code > np.repeat(found.cut, nodes.sizes)
