@@ -39,6 +39,7 @@ def test_equal_objects_that_are_written_otherwise_stay_apart_and_zero_has_no_sig
     assert not np.signbit(different(pd.Series([-0.0, 0.0]))[1]).any()
 
 
+@pytest.mark.slow
 @given(
     TEXTS,
     st.lists(st.sampled_from(["z", "2,7", "-9"]), max_size=2, unique=True),

@@ -226,6 +226,7 @@ NUMBER_FORMATS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(NUMBER_FORMATS), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.booleans())
 def test_what_a_column_is_does_not_depend_on_where_its_values_stand(
@@ -291,6 +292,7 @@ def test_the_records_of_a_parquet_file_are_those_of_the_whole(where: str, missin
     assert isinstance(found, str) == (missing is MissingPolicy.REFUSE)
 
 
+@pytest.mark.slow
 def test_what_a_sample_is_made_of_is_the_whole_file() -> None:
     """Levels, kinds of numbers and decimal commas are found in all records, though few are sampled."""
     rows = "".join(f"{i};{i},5;{i}\n" for i in range(2000))
