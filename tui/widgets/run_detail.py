@@ -22,6 +22,8 @@ from sfumato.workspace.reporting.words import (
     duration,
     limit_text,
     mark,
+    measured,
+    method_of,
     number,
     printable,
 )
@@ -58,12 +60,19 @@ class WholeRun:
     rows: Sequence[Row]
     apart: Apart
 
+    def _of(self, verdict: Verdict) -> str:
+        """Which use of a measure a verdict speaks of."""
+        of = measured(verdict.target, verdict.params, self.apart.get(method_of(verdict.value), {}))
+        return f"({of})" if of else ""
+
     def lines(self, width: int) -> Content:
         """All of it in lines of ``width`` cells: verdicts, those that are not met first, and numbers below what ``glance`` says."""
         verdicts = sorted(self.verdicts, key=lambda one: OUTCOMES.index(one.outcome))
         run, *others = _said(self.detail, len(self.detail.changes))
         said = [run, ("now", self.standing, ""), *others]
-        said += _some("verdicts", [(_unmet(one), _style(one.outcome)) for one in verdicts], len(verdicts))
+        said += _some(
+            "verdicts", [(_unmet(one, self._of(one)), _style(one.outcome)) for one in verdicts], len(verdicts)
+        )
         lines = [
             Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
             for name, text, style in said
@@ -115,7 +124,10 @@ def _phase(phase: Phase) -> str:
     return f"{phase.kind} {tasks} in {duration(phase.seconds)}{memory}"
 
 
-def _unmet(verdict: Verdict) -> str:
+def _unmet(verdict: Verdict, of: str | None = None) -> str:
+    """A verdict; ``of`` says what it is of where it is told from others, else its variable does."""
     limit = limit_text(verdict.bound, verdict.limit, verdict.value)
     found = verdict.reason if verdict.observed is None else number(verdict.observed)
-    return f"{mark(verdict.outcome)} {verdict.value} {verdict.target}: {found}, {limit}".replace(" : ", ": ")
+    return f"{mark(verdict.outcome)} {verdict.value} {verdict.target if of is None else of}: {found}, {limit}".replace(
+        " : ", ": "
+    )

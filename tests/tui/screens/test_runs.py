@@ -44,6 +44,7 @@ async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directo
 @pytest.mark.parametrize("rows_at_hand", [2_000, -1], ids=["in a thread", "in a process"])
 async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monkeypatch, rows_at_hand):
     monkeypatch.setattr("sfumato.tui.screens.seals.ROWS_AT_HAND", rows_at_hand)
+    monkeypatch.setattr("sfumato.tui.app.SfumatoApp.alone", rows_at_hand < 0)
     async with sit(built_data, *keys_to(DONE)) as seat:
         assert "not as it was sealed" not in seat.text, "the control"
     with Workspace.open(built_data) as workspace, workspace.writing() as connection:
