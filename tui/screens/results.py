@@ -189,8 +189,8 @@ class Results(Pane, Split):
         kind = "all rows" if selection.draws else "averages over the datasets"
         if not event.averages:
             kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
-        parts = [f"{counted(event.count, 'row')}", kind, sorted_text(selection.sort, event.verdicts)]
-        parts += [f"filter: {selection.text}"] if selection.text else []
+        filtered = [f"filter: {selection.text}"] if selection.text else []
+        parts = [counted(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
         self.query_one("#results-head", Line).say(" · ".join(parts))
         line = self.query_one("#results-evidence", Line)
         line.display = bool(event.evidence)
@@ -311,13 +311,11 @@ class Results(Pane, Split):
 
 
 def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
-    """``failures first (2 of 5 thresholds)``, ``by measure``."""
+    """``failures first (2 of 5 not met)``, ``by measure``."""
     if sort != FAILURES:
         return f"by {sort}"
     unmet = sum(one.outcome != "pass" for one in verdicts)
-    return (
-        f"failures first ({unmet} of {counted(len(verdicts), 'threshold')})" if verdicts else "by measure, no verdicts"
-    )
+    return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no verdicts"
 
 
 def _in_few_words(found: Sequence[Row]) -> list[str]:

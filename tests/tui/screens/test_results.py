@@ -79,7 +79,7 @@ async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
         for _ in range(7):
             await seat.press("o")
             seen.append(head(seat).rsplit(" · ", 1)[1])
-        first = "failures first (2 of 3 thresholds)"
+        first = "failures first (2 of 3 not met)"
         assert seen[:2] == [first, "by measure"], "one key turns back to the order of measures"
         assert seen[2:] == ["by target", "by dataset", "by level", "by value", "by status", first]
 
@@ -104,7 +104,7 @@ def test_what_is_said_of_the_order_holds_where_there_are_no_thresholds():
     """Where nothing was held against a limit nothing is said to have been met."""
     assert sorted_text(FAILURES, []) == "by measure, no verdicts"
     met = Verdict("risk.x.y", "", None, "max", 1.0, 0.5, 0.5, "pass")
-    assert sorted_text(FAILURES, [met]) == "failures first (0 of 1 threshold)"
+    assert sorted_text(FAILURES, [met]) == "failures first (0 of 1 not met)"
     assert sorted_text("value", [met]) == "by value"
 
 
