@@ -98,11 +98,11 @@ class Terminal:
                 first = last if first == start else first
         return total, 1000 * (first - start), 1000 * (last - start)
 
-    def press(self, key: str, quiet: float = QUIET) -> Answer:
+    def press(self, key: str, quiet: float = QUIET, patience: float = PATIENCE) -> Answer:
         """Press a key and wait until the app is quiet."""
         before = self._scheduled()
         os.write(self.master, KEYS.get(key, key.encode()))
-        size, first, last = self.read(quiet, PATIENCE)
+        size, first, last = self.read(quiet, patience)
         after = self._scheduled()
         return Answer(size, first, last, after[0] - before[0], after[1] - before[1])
 
@@ -127,6 +127,10 @@ class Terminal:
         """Resident memory of the app's own process (Linux)."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def computed(self) -> float:
+        """Milliseconds that the app has computed so far."""
+        return self._scheduled()[0]
 
     def _scheduled(self) -> tuple[float, float]:
         """Milliseconds that the threads of the app have run, and that they were ready and had no processor."""
