@@ -72,7 +72,7 @@ def measure(workspace: Path, columns: int, lines: int, only: Sequence[str]) -> N
         terminal = Terminal.of_app(workspace, columns, lines)
         try:
             (shown,) = terminal.until(b"Large survey")
-            size, first, last = terminal.read(3.0, 3.0)
+            size, _, last = terminal.read(3.0, 3.0)
             print(f"{tab:<14}{'open':<10}{shown:>9.0f}{shown + last:>9.0f}{'':>9}{size:>8,}")
             rest(terminal)
             for key in PLACES[tab]:

@@ -1,9 +1,10 @@
-"""How the app's memory grows over a working day: megabytes for every 100 keys, screen by screen, after everything has been opened once.
+"""How the app's memory grows over a working day, screen by screen, after everything has been opened once.
 
-    python tests/benchmarks/memory_of_a_day.py [--size 120x40] [--rounds 40] [--only WORD] [--workspace DIR]
+    python tests/benchmarks/memory_of_a_day.py [--size 120x40] [--rounds 60] [--only WORD] [--workspace DIR]
 
 Walks each place's keys so many rounds in a process of its own on a pseudo-terminal, waits until the app has been idle, and reads
-its resident memory. In fewer rounds it still fills stores that then stay as they are. The target: a day of 4,000 keys ends within 20 MB of where it began.
+its resident memory. In the first rounds it still fills stores that then stay as they are: what a whole day takes is what these rounds took, and for
+the keys that are left what the second half of them took. The target: a day of 4,000 keys ends within 20 MB of where it began.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ def build(directory: Path, records: int = 2_000) -> None:
         work(directory, idle=0)
 
 
-def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rounds: int) -> tuple[float, float, int]:
-    """Megabytes before and after ``rounds`` of a walk, and how many keys that were."""
+def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rounds: int) -> tuple[float, float, float]:
+    """Megabytes before ``rounds`` of a walk, after half of them and at the end."""
     save_state(workspace, AppState(project=1, run=1, tab="runs"))
     terminal = Terminal.of_app(workspace, columns, lines)
     try:
@@ -109,11 +110,19 @@ def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rou
             terminal.press(key)
         terminal.settle(1.0)
         _walk(terminal, walk, WARM_ROUNDS)
-        before = terminal.megabytes()
-        _walk(terminal, walk, rounds)
-        return before, terminal.megabytes(), rounds * len(walk)
+        found = [terminal.megabytes()]
+        for part in (rounds // 2, rounds - rounds // 2):
+            _walk(terminal, walk, part)
+            found.append(terminal.megabytes())
+        before, middle, after = found
+        return before, middle, after
     finally:
         terminal.close()
+
+
+def of_a_day(before: float, middle: float, after: float, keys: int) -> float:
+    """Megabytes that a day takes, of which so many keys were pressed."""
+    return after - before + (after - middle) / (keys / 2) * max(DAY_KEYS - keys, 0)
 
 
 def _walk(terminal: Terminal, walk: tuple[str, ...], rounds: int) -> None:
@@ -130,7 +139,7 @@ def main() -> None:
     """Measure every walk that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", default="120x40")
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--only", default="", help="a walk")
     parser.add_argument("--workspace", type=Path, help="one that was built before")
     arguments = parser.parse_args()
@@ -141,19 +150,17 @@ def main() -> None:
         print(
             f"{arguments.size}, {arguments.rounds} rounds, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
         )
-        worst = 0.0
+        worst = -1e9
         for name, walk in WALKS.items():
             if arguments.only in name:
-                before, after, keys = growth(workspace, walk, columns, lines, arguments.rounds)
-                each = 100 * (after - before) / keys
-                worst = max(worst, each)
-                print(
-                    f"{name:<10} {keys:>5} keys  {before:6.1f} MB -> {after:6.1f} MB  {each:+.2f} MB / 100 keys",
-                    flush=True,
-                )
-        day = worst * DAY_KEYS / 100
+                keys = arguments.rounds * len(walk)
+                found = growth(workspace, walk, columns, lines, arguments.rounds)
+                day = of_a_day(*found, keys)
+                worst = max(worst, day)
+                shown = " -> ".join(f"{one:.1f}" for one in found)
+                print(f"{name:<10} {keys:>5} keys  {shown} MB  a day: {day:+.1f} MB", flush=True)
         print(
-            f"a day of {DAY_KEYS:,} keys on the worst of them: {day:+.1f} MB; target {TARGET_MB:.0f}: {'met' if day <= TARGET_MB else 'NOT met'}"
+            f"a day of {DAY_KEYS:,} keys on the worst of them: {worst:+.1f} MB; target {TARGET_MB:.0f}: {'met' if worst <= TARGET_MB else 'NOT met'}"
         )
 
 

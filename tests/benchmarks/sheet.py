@@ -40,7 +40,7 @@ def main() -> None:
             print(f"{columns:>7}  {'open':<10}{named:>9.0f}{read:>9.0f}")
             terminal.settle(2)
             for key in KEYS:
-                answer = terminal.press(SHOWN.get(key, key))
+                answer = terminal.press(SHOWN.get(key, key), quiet=0.3, patience=2.0)
                 time.sleep(0.5)
                 terminal.settle(0.3)
                 print(

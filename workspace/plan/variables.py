@@ -26,6 +26,7 @@ ANY_HEADER = re.compile(r"[ \t]*\[")
 OF_VARIABLES = re.compile(r"""^[ \t]*\[+[ \t]*["']?variables\b""", re.MULTILINE)
 LEFT_OUT = re.compile(r"[ \t]*#+[ \t]*(?=[\w\"'-])")
 ENTRY = re.compile(r"""[ \t]*([\w-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')[ \t]*=[ \t]*\{""")
+BEHIND = re.compile(r"[ \t]*(#[\t -~]*)?\r?\n?")
 REASON = re.compile(r"[ \t]*# left out: ([^\r\n]*)")
 WHOLE_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -97,9 +98,20 @@ def _rest(text: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=1 << 13)
 def _alone(line: str) -> Mapping[str, Any] | None:
-    """What one line under ``[variables]`` says; None where it is no whole statement."""
+    """What one line under ``[variables]`` says; None where it is no whole statement. Columns that are described alike are read once."""
+    entry = ENTRY.match(line)
+    if entry is not None and entry[1].isascii() and entry[1][0] not in "\"'":
+        end = _closing(line, entry.end() - 1)
+        if BEHIND.fullmatch(line, end):
+            value = _whole(f"x = {line[entry.end() - 1 : end]}")
+            return None if value is None else {entry[1]: value["x"]}
+    return _whole(line)
+
+
+@lru_cache(maxsize=1 << 10)
+def _whole(statement: str) -> Mapping[str, Any] | None:
     try:
-        found: Mapping[str, Any] = read_toml(f"[{SECTION}]\n{line}")[SECTION]
+        found: Mapping[str, Any] = read_toml(f"[{SECTION}]\n{statement}")[SECTION]
     except (BadInput, KeyError):
         return None
     return found

@@ -127,7 +127,8 @@ STATEMENTS = (
     'a = { kind = "count" }\n', "a={}\n", 'b = { kind = "binary", labels = { 1 = "}x" } } # kept\n', '# c = { kind = "count" }\n', "\n",
     "[variables]\n", " [ variables ] # all\n", "[variables.d]\n", "[[variables]]\n", '["variables".e]\n', "[release]\n", "m = 5\n", "variables.f = 1\n",
     "g.h = { x = 1 }\n", "g.i = { x = 2 }\n", 'text = """\n', '"""\n', "list = [\n", "1,\n", "]\n", "a = 3\n", "j = { x = \'\'\'\n", "\'\'\' }\n",
-    "k = " + "{ x = " * 49 + "1" + " }" * 49 + "\n", "k = " + "[" * 60 + "]" * 60 + "\n", "\r\n", "l = { x = 1 }\r\n", "m n = 1\n",
+    "k = " + "{ x = " * 49 + "1" + " }" * 49 + "\n", "k = " + "[" * 60 + "]" * 60 + "\n", "\r\n", "l = { x = 1 }\r\n", "m n = 1\n", "n = { kind = \"count\" } } # }\n",
+    "o = { kind = \"count\" } \x07\n", "o = { kind = \"count\" } # \x07\n", "\u00f6 = { kind = \"count\" }\n", "\"\u00f6\" = { kind = \"count\" }\n", "p = { kind = \"}\" } # caf\u00e9\n", "q = { a = 1, a = 2 }\n",
 )  # fmt: skip
 """Lines of a plan, and what makes lines mean something else: strings and lists that begin above, tables that say columns once more."""
 
