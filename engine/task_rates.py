@@ -37,10 +37,13 @@ class TaskRate:
     most: float = math.inf
     """Records of which a method that looks at a sample takes no more: seconds, and what each record takes in memory, end there."""
 
+    growth: float = 1.0
+    """Seconds grow with this power of the records: 2 where every record is compared with every other."""
+
     def time(self, records: int, variables: int) -> float | None:
         """Seconds for so many records and variables; None where nobody has measured them."""
-        seen = min(records, self.most)
-        return None if self.seconds is None else self.seconds * seen / RECORDS * max(1.0, variables / VARIABLES)
+        times = (min(records, self.most) / RECORDS) ** self.growth
+        return None if self.seconds is None else self.seconds * times * max(1.0, variables / VARIABLES)
 
     def memory(self, records: int, variables: int, releases: int = 0) -> int:
         """Bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""
@@ -60,7 +63,7 @@ def draw_rate_of(method: Method) -> TaskRate:
 
 def _known(rates: Mapping[str, tuple[float, ...]], method: Method) -> TaskRate:
     if (found := rates.get(method.key)) is not None:
-        rate = TaskRate(*found)
+        rate = TaskRate(*found, growth=GROWTH.get(method.key, 1.0))
         return replace(rate, seconds=None) if method.key in UNTIMED else rate
     seconds, memory = declared_rate(method)
     return TaskRate(seconds, PROCESS, 0.0, UNKNOWN_CELL if memory is None else memory)

@@ -198,8 +198,11 @@ def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, Task
         cell = min(max(0.0, (other - peak) / most / WIDER), slope / columns)
         cell = TABLES if key in SAMPLED else cell
         record = max(0.0, slope - cell * columns)
-        per_record = max((took - before) / (most - least), 0.25 * took / most)  # a first use loads modules
-        yield kind, TaskRate(per_record * RECORDS, STARTED + max(LEAST, peak - most * slope), record, cell), most
+        growth = measured_rates.GROWTH.get(key, 1.0)
+        per_power = (took - before) / (most**growth - least**growth)
+        times = max(per_power, 0.25 * took / most**growth)  # a first use loads modules
+        fixed = STARTED + max(LEAST, peak - most * slope)
+        yield kind, TaskRate(times * RECORDS**growth, fixed, record, cell, growth=growth), most
 
 
 def _longest(taken: dict[int, dict[str, tuple[float, float]]]) -> float:
@@ -216,7 +219,7 @@ def checked(key: str, records: int, seconds: float) -> None:
         return
     columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
     for kind, (took, peak) in found.items():
-        rate = TaskRate(*getattr(measured_rates, BY_KIND[kind])[key])
+        rate = TaskRate(*getattr(measured_rates, BY_KIND[kind])[key], growth=measured_rates.GROWTH.get(key, 1.0))
         said, time = rate.memory(records, columns), rate.time(records, columns) or 0.0
         print(
             f"{key:40}{kind:>10}{took:9.2f} s, said {time:8.2f}{peak / 1e6:9.0f} MB, said {said / 1e6:7.0f}{said / (peak + STARTED):7.2f}",

@@ -56,6 +56,14 @@ def test_a_rate_is_a_sum_for_the_process_the_records_and_the_values() -> None:
     assert rate.time(10_000, 30) == 6.0
 
 
+def test_a_time_that_grows_with_the_square_of_the_records_is_said_so() -> None:
+    rate = TaskRate(2.0, 0.0, 1.0, 1.0, growth=2.0)
+    assert rate.time(10_000, 10) == 2.0
+    assert rate.time(100_000, 10) == 200.0
+    own = rate_of(registry()["anonymisation.microaggregation"])
+    assert own.time(100_000, 10) == pytest.approx(100 * (own.time(10_000, 10) or 0.0))
+
+
 def test_what_looks_at_a_sample_grows_with_its_tables_alone_from_there_on() -> None:
     rate = TaskRate(2.0, 0.0, 1000.0, 8.0, 10_000)
     assert rate.time(10**7, 10) == rate.time(10_000, 10) == 2.0
