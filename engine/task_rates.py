@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from .drafting import declared_rate
-from .measured_rates import DRAWS, RATES, UNTIMED
+from .measured_rates import DRAWS, GROWTH, RATES, UNTIMED
 from .methods import Method
 
 RECORDS, VARIABLES = 10_000, 10
@@ -63,7 +63,7 @@ def draw_rate_of(method: Method) -> TaskRate:
 
 def _known(rates: Mapping[str, tuple[float, ...]], method: Method) -> TaskRate:
     if (found := rates.get(method.key)) is not None:
-        rate = TaskRate(*found, growth=GROWTH.get(method.key, 1.0))
+        rate = replace(TaskRate(*found), growth=GROWTH.get(method.key, 1.0))
         return replace(rate, seconds=None) if method.key in UNTIMED else rate
     seconds, memory = declared_rate(method)
     return TaskRate(seconds, PROCESS, 0.0, UNKNOWN_CELL if memory is None else memory)

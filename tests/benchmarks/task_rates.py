@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 from runpy import run_path
 
@@ -198,11 +199,16 @@ def rates_of(key: str, seconds: float, largest: int) -> Iterator[tuple[str, Task
         cell = min(max(0.0, (other - peak) / most / WIDER), slope / columns)
         cell = TABLES if key in SAMPLED else cell
         record = max(0.0, slope - cell * columns)
-        growth = measured_rates.GROWTH.get(key, 1.0)
+        growth = growth_of(key)
         per_power = (took - before) / (most**growth - least**growth)
         times = max(per_power, 0.25 * took / most**growth)  # a first use loads modules
         fixed = STARTED + max(LEAST, peak - most * slope)
         yield kind, TaskRate(times * RECORDS**growth, fixed, record, cell, growth=growth), most
+
+
+def growth_of(key: str) -> float:
+    """The power of the records that a method's seconds grow with."""
+    return measured_rates.GROWTH.get(key, 1.0)
 
 
 def _longest(taken: dict[int, dict[str, tuple[float, float]]]) -> float:
@@ -219,7 +225,7 @@ def checked(key: str, records: int, seconds: float) -> None:
         return
     columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
     for kind, (took, peak) in found.items():
-        rate = TaskRate(*getattr(measured_rates, BY_KIND[kind])[key], growth=measured_rates.GROWTH.get(key, 1.0))
+        rate = replace(TaskRate(*getattr(measured_rates, BY_KIND[kind])[key]), growth=growth_of(key))
         said, time = rate.memory(records, columns), rate.time(records, columns) or 0.0
         print(
             f"{key:40}{kind:>10}{took:9.2f} s, said {time:8.2f}{peak / 1e6:9.0f} MB, said {said / 1e6:7.0f}{said / (peak + STARTED):7.2f}",
