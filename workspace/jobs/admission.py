@@ -62,7 +62,8 @@ class Admission:
     def needed(self, waiting: Waiting) -> int:
         """Bytes that a task will take: by those of its step that are done in the same run, else as estimated."""
         row = self.workspace.connection.execute(
-            "SELECT max(peak_bytes) FROM task WHERE run_id = ? AND kind = ? AND item = ? AND state = 'done'",
+            """SELECT max(peak_bytes) FROM task WHERE run_id = ? AND kind = ? AND item = ? AND state = 'done'
+               AND typeof(peak_bytes) = 'integer'""",
             (waiting.run_id, waiting.kind, waiting.item),
         ).fetchone()
         if row[0]:

@@ -127,7 +127,8 @@ def earlier_runs(workspace: Workspace, records: int) -> Earlier:
     rows = workspace.connection.execute(
         """SELECT task.kind, task.item, task.seconds, task.peak_bytes, run.recipe, dataset.records FROM task JOIN run ON run.id = task.run_id
            JOIN dataset ON dataset.id = run.dataset_id WHERE task.state = 'done' AND task.seconds IS NOT NULL
-           AND dataset.records * 10 >= ?
+           AND typeof(task.item) = 'integer' AND typeof(task.seconds) = 'real' AND typeof(coalesce(task.peak_bytes, 0)) = 'integer'
+           AND typeof(dataset.records) = 'integer' AND dataset.records * 10 >= ?
            AND run.id IN (SELECT id FROM run WHERE state = 'done' ORDER BY id DESC LIMIT ?)""",
         (records, NEWEST),
     ).fetchall()
