@@ -95,8 +95,8 @@ class Microdata:
         """The weight of every record, (n,): 1 where there are none."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
-    def block(self, rows: slice) -> Microdata:
-        """Consecutive records, which share memory with these; their levels have the same codes. What is not of the records is left behind."""
+    def block(self, rows: slice | list[int]) -> Microdata:
+        """Some records, which share memory with these if they are consecutive; their levels have the same codes. What is not of the records is left behind."""
         weights = None if self.weights is None else self.weights[rows]
         return Microdata(
             self.schema,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from .errors import NotComputable
 from .matching.intruder import Knowledge, Nearness
-from .matching.matching import Exact, Matcher, Within
+from .matching.matching import Exact, Within
 from .microdata import Microdata
 from .outputs import RecordArray
+from .partition.grouping import Values
 from .recipe import Recipe
+from .row_blocks import row_blocks
 
 
 def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -> NDArray[np.int64]:
@@ -30,25 +33,45 @@ def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -
     Returns:
         Shape (R, V + 1): with all variables known in column 0, without variable v in column v + 1.
     """
-    agreements = [_agreement(key) for key in keys]
     counts = np.zeros((len(records), len(keys) + 1), dtype=np.int64)
-    for r, i in enumerate(records):
-        agrees = [agreement(i) for agreement in agreements]
-        agreeing = np.zeros(keys[0].shape[1], dtype=np.int16)
-        for agree in agrees:
-            agreeing += agree
-        near = agreeing == len(keys) - 1
-        counts[r, 0] = np.count_nonzero(agreeing == len(keys))
-        counts[r, 1:] = [counts[r, 0] + np.count_nonzero(near & ~agree) for agree in agrees]
+    for _, block in _blocks(keys):
+        for r, agrees in enumerate(_agreements(block, records)):
+            agreeing = _agreeing(agrees)
+            near = agreeing == len(keys) - 1
+            all_agree = np.count_nonzero(agreeing == len(keys))
+            counts[r, 0] += all_agree
+            counts[r, 1:] += [all_agree + np.count_nonzero(near & ~agree) for agree in agrees]
     return counts
 
 
-def _agreement(key: Exact | Within) -> Callable[[int], NDArray[np.bool_]]:
-    """The function that says which released records, (n_r,), agree with record i on a variable."""
-    if isinstance(key, Within):
-        return lambda i: (key.lower[i] <= key.released) & (key.released <= key.upper[i])
-    own, codes = key.codes()
-    return lambda i: codes == own[i]
+def _blocks(keys: Sequence[Exact | Within]) -> Iterator[tuple[int, list[Exact | Within]]]:
+    """The keys against some released records at a time, and the first row of each block."""
+    for rows in row_blocks(keys[0].shape[1], len(keys)):
+        yield rows.start, [replace(key, released=_some(key.released, rows)) for key in keys]
+
+
+def _some(values: Values, rows: slice) -> Any:
+    return values.iloc[rows] if isinstance(values, pd.Series) else values[rows]
+
+
+def _agreements(keys: Sequence[Exact | Within], records: Sequence[int]) -> Iterator[list[NDArray[np.bool_]]]:
+    """For each chosen confidential record and each key which released records agree, (n_r,)."""
+    codes = {v: key.codes() for v, key in enumerate(keys) if isinstance(key, Exact)}
+    for i in records:
+        yield [
+            (key.lower[i] <= key.released) & (key.released <= key.upper[i])
+            if isinstance(key, Within)
+            else codes[v][1] == codes[v][0][i]
+            for v, key in enumerate(keys)
+        ]
+
+
+def _agreeing(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
+    """On how many keys each released record agrees, (n_r,)."""
+    agreeing = np.zeros(len(agrees[0]), dtype=np.int16)
+    for agree in agrees:
+        agreeing += agree
+    return agreeing
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -80,12 +103,36 @@ class RecordRisk:
         """Whether each record was asked about, (n,)."""
         return ~np.isnan(self.probability)
 
-    def ranking(self) -> NDArray[np.intp]:
-        """The records asked about, most at risk first: by probability, unique share, small prior, few candidates, number."""
-        unique = np.zeros(len(self)) if self.unique is None else self.unique
-        prior = np.zeros(len(self)) if self.prior is None else self.prior
-        order = np.lexsort((self.candidates, prior, -unique, -self.probability))
-        return np.asarray(order[self.asked[order]])
+    def ranking(self, most: int | None = None) -> NDArray[np.intp]:
+        """The records asked about, most at risk first: by probability, unique share, small prior, few candidates, number.
+
+        Not more than ``most`` of them, which are found without sorting the others.
+        """
+        unique = None if self.unique is None else -self.unique
+        keys = [key for key in (-self.probability, unique, self.prior, self.candidates) if key is not None]
+        chosen = np.flatnonzero(self.asked)
+        if most is not None:
+            chosen = _first(keys, chosen, most)
+        return np.asarray(chosen[np.lexsort([key[chosen] for key in reversed(keys)])])
+
+    def of(self, records: NDArray[np.intp]) -> RecordRisk:
+        """The same of some records (r,), rows from 0, in that order."""
+        unique = None if self.unique is None else self.unique[records]
+        prior = None if self.prior is None else self.prior[records]
+        return RecordRisk(self.probability[records], self.candidates[records], unique, self.datasets, prior)
+
+
+def _first(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Those of some rows, ascending, that come first by the keys (n,), the first key first, of equals the first rows: ``most`` of them, ascending."""
+    surely = []
+    for key in keys:
+        if len(rows) <= most:
+            break
+        own = key[rows]
+        bound = np.partition(own, most - 1)[most - 1]
+        surely.append(rows[own < bound])
+        rows, most = rows[own == bound], most - len(surely[-1])
+    return np.sort(np.concatenate([*surely, rows[:most]]))
 
 
 def has_record_risk(names: Sequence[str]) -> bool:
@@ -172,7 +219,7 @@ class LeaveOneOut:
 
 def leave_one_out(
     confidential: Microdata,
-    releases: Sequence[Microdata],
+    releases: Iterable[Microdata],
     names: Sequence[str],
     radius: Mapping[str, Nearness],
     records: Sequence[int],
@@ -186,12 +233,13 @@ def leave_one_out(
         radius: how near is a match, by variable; equal without one.
         records: R row numbers from 0.
     """
-    knowledge = Knowledge.of(confidential, names, radius)
-    total = np.zeros((len(records), len(names) + 1))
+    knowledge = Knowledge.of(confidential.block(list(records)), names, radius)
+    total, datasets = np.zeros((len(records), len(names) + 1)), 0
     for released in releases:
         exact, within = knowledge.agreeing(released)
-        total += candidates_without([*exact, *within], records)
-    mean = total / len(releases)
+        total += candidates_without([*exact, *within], range(len(records)))
+        datasets += 1
+    mean = total / datasets
     matched = [*(name for name in names if name not in radius), *(name for name in names if name in radius)]
     columns = [1 + matched.index(name) for name in names]
     return LeaveOneOut(tuple(names), mean[:, 0], mean[:, columns])
@@ -201,5 +249,10 @@ def matching_records(
     confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness], record: int
 ) -> NDArray[np.intp]:
     """The rows of a released dataset that match one confidential record, ascending."""
-    exact, within = Knowledge.of(confidential, names, radius).agreeing(released)
-    return Matcher.of(exact, (len(confidential), len(released))).members(within, [record])[0]
+    exact, within = Knowledge.of(confidential.block([record]), names, radius).agreeing(released)
+    found = [
+        first + np.flatnonzero(_agreeing(agrees) == len(names))
+        for first, block in _blocks([*exact, *within])
+        for agrees in _agreements(block, [0])
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.intp), *found])

@@ -245,6 +245,10 @@ class Schema:
         """Column names in order."""
         return tuple(variable.name for variable in self.variables)
 
+    def only(self, names: Collection[str]) -> Schema:
+        """The variables of these names, in the order that they have here, without the constraints."""
+        return Schema(tuple(variable for variable in self.variables if variable.name in names))
+
     def of_role(self, role: Role) -> tuple[str, ...]:
         """Names of the variables that play this role."""
         return tuple(variable.name for variable in self.variables if variable.role is role)

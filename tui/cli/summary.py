@@ -161,11 +161,11 @@ def record_text(found: AtRisk) -> str:
     over = f"dataset {records.draw}" if records.draw else averaged if measure.whole is None else together
     params = params_text(measure.params)
     head = f"run {records.run_id}, {printable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
-    matched = found.alone is not None
-    said = legend(measure.key, unique=records.risk.unique is not None, own=records.own is not None, drivers=matched)
+    matched, ranking = found.alone is not None, records.ranking
+    said = legend(measure.key, unique=ranking.risk.unique is not None, own=ranking.own is not None, drivers=matched)
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
-    ranked = f"The {len(found.lines):,} of {counted(len(records), 'record')} most at risk"
-    if len(records) < records.total:
+    ranked = f"The {len(found.lines):,} of {counted(records.asked, 'record')} most at risk"
+    if records.asked < records.total:
         ranked += f"; nothing is said of the others of {records.total:,}, which were not asked about"
     parts = [
         f"{printable(head)}\n{ranked if found.guesses is None else f'Record {found.guesses.record:,}'}",
@@ -200,7 +200,7 @@ def record_object(found: AtRisk) -> dict[str, Any]:
         "draw": records.draw,
         "datasets": records.datasets,
         "total": records.total,
-        "asked": len(records),
+        "asked": records.asked,
         **({} if found.beliefs is None else {"beliefs": belief_object(found.beliefs)}),
         "records": objects,
     }

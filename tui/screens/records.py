@@ -319,11 +319,12 @@ class Records(Pane, Split):
         records = self._records
         if records is None:
             return ()
+        ranking = records.ranking
         filled = {
-            "unique": records.risk.unique is not None,
-            "own": records.own is not None,
-            "prior": records.risk.prior is not None,
-            "ratio": records.risk.prior is not None,
+            "unique": ranking.risk.unique is not None,
+            "own": ranking.own is not None,
+            "prior": ranking.risk.prior is not None,
+            "ratio": ranking.risk.prior is not None,
             "driver": records.measure.matches,
         }
         columns = [column for column in columns_of(records.measure.key) if filled.get(column.name, True)]
@@ -368,7 +369,7 @@ class Records(Pane, Split):
             else f"average over {counted(records.datasets, 'dataset')}"
         )
         over = together if records.draw is None else f"dataset {records.draw}"
-        parts = [place, over, f"{records.over}, most at risk first", params_text(measure.params)]
+        parts = [place, over, records.listed, params_text(measure.params)]
         return " · ".join(part for part in parts if part)
 
     def command_words(self) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ from ..store.keys import key_of_run
 from ..store.redraw_counts import redraws_name, write_redraws
 from ..store.tables import Tables
 from ..store.workspace import Workspace, schema_from_json, schema_to_json
+from ..views.records import rankings_of
 from ..views.results import raw_rows
 from ..views.runs import find_run
 from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
@@ -82,7 +83,7 @@ class TaskInput:
     """A claimed task, its run's recipe, the confidential table with its schema, and what earlier tasks left.
 
     ``tables`` gives the hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, of the
-    records' weights, and of control records; ``rows`` are those to combine.
+    records' weights, and of control records, for the last task of what measures left of every record too; ``rows`` are those to combine.
     Of the key only the fingerprint is here: whoever computes reads the key from the workspace.
     """
 
@@ -102,8 +103,8 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
-                               OR name IN ('weights', 'controls'))""",
-        (run.id,),
+                               OR name LIKE ? OR name IN ('weights', 'controls'))""",
+        (run.id, "records/%" if held.kind == TaskKind.COMBINE else ""),
     )
     rows = raw_rows(workspace, run.id) if held.kind == TaskKind.COMBINE else ()
     tables = {row["name"]: row["sha256"] for row in left}
@@ -334,8 +335,9 @@ def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes)
 def _compute_combine(tables: Tables, given: TaskInput, report: Report, _: bytes) -> TaskResult:
     report(Progress(0, 1, "verdicts"))
     records = tables.records(given.confidential)
-    rows, verdicts = execution.combine(_recipe(given.recipe), given.rows, records)
-    return TaskResult(rows=rows, verdicts=verdicts)
+    recipe = _recipe(given.recipe)
+    rows, verdicts = execution.combine(recipe, given.rows, records)
+    return TaskResult(rows=rows, verdicts=verdicts, artefacts=rankings_of(tables, recipe, given.tables, records))
 
 
 _KINDS: dict[TaskKind, Callable[[Tables, TaskInput, Report, bytes], TaskResult]] = {

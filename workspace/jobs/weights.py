@@ -19,7 +19,7 @@ from sfumato.engine.weighting import weights_by_risk
 
 from ..errors import NotFound, NotReady
 from ..integrity import hold
-from ..views.records import find_measure, open_records, record_measures
+from ..views.records import find_measure, record_measures, risk_of_records
 from ..views.runs import RunState, find_run
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
         measure = find_measure(record_measures(workspace, run.id), asked.measure, run.id)
     except (NotFound, NotReady) as error:
         raise BadInput("weights.measure", str(error)) from None
-    risk = open_records(workspace, run.id, measure).risk.probability
+    risk = risk_of_records(workspace, measure).probability
     if others := int(np.isnan(risk).sum()):
         raise BadInput(
             "weights.measure",

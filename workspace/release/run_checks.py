@@ -8,13 +8,14 @@ import numpy as np
 
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods import registry
+from sfumato.engine.record_risk import RecordRisk
 from sfumato.engine.rows import Row
 from sfumato.engine.wording import counted
 
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
 from ..views.beliefs import belief_measures, beliefs_of
-from ..views.records import Records, open_records, record_measures
+from ..views.records import own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of, result_rows
 from .checks import Case, Check, Sighting, numbered
 
@@ -104,23 +105,24 @@ def _worst_records(case: Case) -> Sighting:
     everybody = False
     for measure in record_measures(case.workspace, case.plan.run.id):
         method = registry()[measure.key]
-        found = open_records(case.workspace, case.plan.run.id, measure)
-        if not len(found) or (found.risk.prior is not None and (method.controls or method.beliefs is not None)):
+        risk = risk_of_records(case.workspace, measure)
+        asked = int(risk.asked.sum())
+        if not asked or (risk.prior is not None and (method.controls or method.beliefs is not None)):
             continue
         # a suppressed record is not asked about, nor released
-        everybody |= len(found) == found.total or not case.synthetic
+        everybody |= asked == len(risk) or not case.synthetic
         if method.record_part("prior") is not None:
-            one = _inferred(measure.key, found)
+            one = _inferred(measure.key, risk)
             inferred = one if inferred is None or one.held > inferred.held else inferred
             continue
-        record = int(found.ranking[0])
-        probability = found.risk.probability
+        record, probability = int(risk.ranking(1)[0]), risk.probability
         highest, likely = float(probability[record]), np.flatnonzero(probability > LIKELY)
-        own = None if found.own is None else float(np.nanmax(found.own.probability))
+        scored = own_risk(case.workspace, measure)
+        own = None if scored is None else float(np.nanmax(scored.probability))
         few = case.synthetic and case.plan.datasets < 2
         said = (
-            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
-            f"{len(likely):,} of {len(found):,} with more than {LIKELY:g}"
+            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {counted(len(measure.draws), 'dataset')}, and "
+            f"{len(likely):,} of {asked:,} with more than {LIKELY:g}"
         ) + ("; of one dataset it may be chance" if few else "")
         one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
         worst = one if worst is None or one.held > worst.held else worst
@@ -132,16 +134,16 @@ def _worst_records(case: Case) -> Sighting:
     return worst or Sighting("no measure of the run says anything of single records")
 
 
-def _inferred(key: str, found: Records) -> Sighting:
+def _inferred(key: str, risk: RecordRisk) -> Sighting:
     """What is inferred of single records beyond what would be guessed of everybody; without the guess, as an earlier version left it, as it is."""
-    probability, prior = found.risk.probability, found.risk.prior
+    probability, prior = risk.probability, risk.prior
     if prior is not None:
         probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
     record, likely = int(np.nanargmax(probability)), np.flatnonzero(probability > LIKELY)
     beyond = "" if prior is None else ", beyond a guess at everybody"
     said = (
         f"{key}: the value of record {record + 1} is inferred with probability {float(probability[record]):.3g}{beyond}, and of {len(likely):,} of "
-        f"{len(found):,} with more than {LIKELY:g}; it may be so of people in general"
+        f"{int(risk.asked.sum()):,} with more than {LIKELY:g}; it may be so of people in general"
     )
     return Sighting(said, float(probability[record]), records=numbered(likely) or (record,), at_most="warn")
 

@@ -6,8 +6,8 @@ released.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,18 +30,23 @@ def classes_name(draw: int) -> str:
     return f"classes/{draw}"
 
 
-def read_released(tables: Tables, recipe: Recipe, sha256: str, classes_sha256: str | None) -> Microdata:
-    """A released dataset as the engine made it; ``classes_sha256`` is that of an anonymised table's classes.
+def read_released(
+    tables: Tables, recipe: Recipe, sha256: str, classes_sha256: str | None, names: Sequence[str] | None = None
+) -> Microdata:
+    """A released dataset as the engine made it, or some of its variables; ``classes_sha256`` is that of an anonymised table's classes.
 
     Raises DamagedTable.
     """
-    table = tables.read_microdata(sha256, recipe.released_schema, recipe.origin)
+    schema = recipe.released_schema if names is None else recipe.released_schema.only(names)
+    table = tables.read_microdata(sha256, schema, recipe.origin)
     classes = None if classes_sha256 is None else tables.read_arrays(classes_sha256)["classes"]
-    return as_released(recipe, table.frame, classes)
+    return replace(as_released(recipe, table.frame, classes), schema=schema)
 
 
-def released_dataset(workspace: Workspace, run_id: int, recipe: Recipe, draw: int) -> Microdata | None:
-    """Dataset ``draw`` (from 1) of a run, with the classes of an anonymised table; None where there is none."""
+def released_dataset(
+    workspace: Workspace, run_id: int, recipe: Recipe, draw: int, names: Sequence[str] | None = None
+) -> Microdata | None:
+    """Dataset ``draw`` (from 1) of a run, or some of its variables, with the classes of an anonymised table; None where there is none."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name IN (?, ?)",
         (run_id, f"draw/{draw}", classes_name(draw)),
@@ -49,7 +54,7 @@ def released_dataset(workspace: Workspace, run_id: int, recipe: Recipe, draw: in
     found = {row["name"]: str(row["sha256"]) for row in rows}
     if f"draw/{draw}" not in found:
         return None
-    return read_released(workspace.tables, recipe, found[f"draw/{draw}"], found.get(classes_name(draw)))
+    return read_released(workspace.tables, recipe, found[f"draw/{draw}"], found.get(classes_name(draw)), names)
 
 
 def records_name(item: int, draw: int | None) -> str:
@@ -60,6 +65,11 @@ def records_name(item: int, draw: int | None) -> str:
 def whole_records_name(item: int) -> str:
     """``records/0/whole``: what measure 0 left of all released datasets together."""
     return f"records/{item}/whole"
+
+
+def ranking_name(item: int, draw: int | None) -> str:
+    """``ranking/0/3``: the records most at risk in dataset 3 by measure 0; ``ranking/0/all`` over all released datasets."""
+    return f"ranking/{item}/{'all' if draw is None else draw}"
 
 
 def guesses_name(item: int) -> str:
@@ -123,9 +133,13 @@ def write_records(tables: Tables, per_record: Mapping[str, NDArray[Any]]) -> str
     return tables.write(pa.table({name: _small(values) for name, values in per_record.items()}))
 
 
-def read_records(tables: Tables, sha256: str) -> dict[str, NDArray[Any]]:
-    """The arrays that ``write_records`` stored, (n,) each. Raises DamagedTable."""
-    table = tables.read(sha256)
+def read_records(tables: Tables, sha256: str, rows: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
+    """The arrays that ``write_records`` stored, (n,) each, or their values in some ``rows``, from 0. Raises DamagedTable."""
+    return arrays_of(tables.read(sha256) if rows is None else tables.rows(sha256, rows))
+
+
+def arrays_of(table: pa.Table) -> dict[str, NDArray[Any]]:
+    """The columns of a table as arrays (n,) by name."""
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -23,7 +23,7 @@ from sfumato.engine.schema import Origin, Schema
 
 from ..errors import DamagedTable, NotYours, StrangeFile
 from ..plain_files import is_hash, open_plain, room, synchronise
-from .verified_bytes import HashingFile, same_hash, verified_parquet
+from .verified_bytes import WHOLE, HashingFile, Part, same_hash, verified_parquet
 
 ASIDE = ".writing-"
 DAY_SECONDS = 86_400.0
@@ -95,14 +95,35 @@ class Tables:
 
         Read without threads: one that still holds bytes of ours when Python ends makes the process abort.
         """
-        file = self._opened(sha256, columns)
+        file = self._opened(sha256, Part(None if columns is None else frozenset(columns)))
         return file.read(None if columns is None else list(columns), use_threads=False)
 
-    def _opened(self, sha256: str, columns: Sequence[str] | None) -> pq.ParquetFile:
-        """The table with this hash, of which these columns can be read. Raises DamagedTable."""
+    def groups(self, sha256: str) -> Iterator[pa.Table]:
+        """The table with this hash, one row group at a time. Raises DamagedTable."""
+        file = self._opened(sha256)
+        for i in range(file.num_row_groups):
+            yield file.read_row_group(i, use_threads=False)
+
+    def rows(self, sha256: str, numbers: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """Some rows of the table with this hash, from 0, in this order; only the row groups that have them are read.
+
+        Raises DamagedTable, also where there is no such row.
+        """
+        part = Part(None if columns is None else frozenset(columns), frozenset(numbers))
+        file = self._opened(sha256, part)
+        names = None if columns is None else list(columns)
+        found = file.read_row_groups(part.groups(file.metadata), names, use_threads=False)
+        return found.take(pa.array(self._places(sha256, numbers, part.held(file.metadata)), pa.int64()))
+
+    def column_names(self, sha256: str) -> list[str]:
+        """The names of the columns of the table with this hash; only its end is read. Raises DamagedTable when it is gone."""
         with self._file(sha256) as file:
-            size = os.fstat(file.fileno()).st_size
-            content = verified_parquet(file, size, sha256, None if columns is None else set(columns))
+            return list(pq.read_schema(file).names)
+
+    def _opened(self, sha256: str, part: Part = WHOLE) -> pq.ParquetFile:
+        """The table with this hash, of which a part can be read. Raises DamagedTable."""
+        with self._file(sha256) as file:
+            content = verified_parquet(file, os.fstat(file.fileno()).st_size, sha256, part)
         if content is None:
             raise _changed(self.path(sha256))
         return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
@@ -133,15 +154,35 @@ class Tables:
         frame = data.frame.assign(**kinds)
         return self.write(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None))
 
-    def read_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Microdata:
-        """Microdata as they were stored: same dtypes, same order of levels, missing values where they were."""
-        file = self._opened(sha256, [*schema.names, *(f"{KIND_OF}{name}" for name in schema.names)])
-        columns = {name: pd.Series(_column(file, name)) for name in schema.names}
-        there = set(file.schema_arrow.names)
-        named = [name for name in schema.names if f"{KIND_OF}{name}" in there]
-        kinds = {name: file.read([f"{KIND_OF}{name}"], use_threads=False).column(0).to_pandas() for name in named}
-        frame = pd.DataFrame(columns, copy=False)
-        return Microdata(schema, frame, origin, kinds=pd.DataFrame(kinds) if kinds else None)
+    def read_microdata(
+        self, sha256: str, schema: Schema, origin: Origin, rows: Sequence[int] | None = None
+    ) -> Microdata:
+        """The variables of a schema as they were stored: same dtypes, same order of levels, missing values where they were.
+
+        Of some ``rows``, from 0, in this order, only the row groups that have them are read, and a level that none of those has may be gone.
+        """
+        kinds_of = {name: f"{KIND_OF}{name}" for name in schema.names}
+        part = Part(frozenset([*schema.names, *kinds_of.values()]), None if rows is None else frozenset(rows))
+        file = self._opened(sha256, part)
+        there, groups = set(file.schema_arrow.names), part.groups(file.metadata)
+        columns = {name: pd.Series(_column(file, name, groups)) for name in schema.names}
+        kinds = {
+            name: file.read_row_groups(groups, [own], use_threads=False).column(0).to_pandas()
+            for name, own in kinds_of.items()
+            if own in there
+        }
+        found = Microdata(
+            schema, pd.DataFrame(columns, copy=False), origin, kinds=pd.DataFrame(kinds) if kinds else None
+        )
+        return found if rows is None else found.block(self._places(sha256, rows, part.held(file.metadata)))
+
+    @staticmethod
+    def _places(sha256: str, rows: Sequence[int], held: NDArray[np.int64]) -> list[int]:
+        """Where these rows are among those that are ``held``, ascending. Raises DamagedTable where one is not."""
+        if not np.isin(rows, held).all():
+            raise DamagedTable(f"the table {sha256[:8]} has fewer rows than the database says")
+        places: list[int] = np.searchsorted(held, np.asarray(rows, dtype=np.int64)).tolist()
+        return places
 
     def write_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> str:
         """Store named arrays of numbers, any shape, bit for bit."""
@@ -174,10 +215,10 @@ def _changed(path: Path) -> DamagedTable:
     return DamagedTable(f"the table {path.name} has changed since it was written")
 
 
-def _column(file: pq.ParquetFile, name: str) -> NDArray[Any] | pd.Categorical:
-    """The values (n,) of a column, put together from one row group at a time."""
-    parts = [_part(file.read_row_group(i, [name], use_threads=False).column(0)) for i in range(file.num_row_groups)]
-    parts = parts or [_part(file.read([name], use_threads=False).column(0))]
+def _column(file: pq.ParquetFile, name: str, groups: Sequence[int]) -> NDArray[Any] | pd.Categorical:
+    """The values (n,) of a column in some row groups, put together from one at a time."""
+    parts = [_part(file.read_row_group(i, [name], use_threads=False).column(0)) for i in groups]
+    parts = parts or [_part(file.read_row_groups([], [name], use_threads=False).column(0))]
     if not isinstance(parts[0], _Codes):
         return _with_seconds(np.concatenate(parts))
     levels = list(dict.fromkeys(level for part in parts for level in part.levels))

@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import mmap
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from io import BufferedReader
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 PIECE = 1 << 22
 FOOTER = 1 << 16
@@ -60,12 +63,42 @@ def same_hash(file: BufferedReader, sha256: str) -> bool:
     return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
-def verified_parquet(file: BufferedReader, size: int, sha256: str, columns: Collection[str] | None) -> pa.Buffer | None:
-    """A Parquet file of so many bytes with this hash, as far as it is needed to read the columns of these names (None: all), zeros elsewhere; None where the hash is another.
+@dataclass(frozen=True)
+class Part:
+    """What is read of a Parquet file: the columns of these names (None: all), and the row groups that have some of these ``rows``, from 0 (None: all)."""
+
+    columns: Collection[str] | None = None
+    rows: Collection[int] | None = None
+
+    def groups(self, found: pq.FileMetaData) -> list[int]:
+        """The row groups in question."""
+        if self.rows is None:
+            return list(range(found.num_row_groups))
+        holding = np.searchsorted(_ends(found), np.fromiter(self.rows, dtype=np.int64), side="right")
+        return [int(i) for i in np.unique(holding) if i < found.num_row_groups]
+
+    def held(self, found: pq.FileMetaData) -> NDArray[np.int64]:
+        """All rows that the row groups in question have, from 0, ascending."""
+        edges = [0, *_ends(found)]
+        return np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(np.arange(edges[i], edges[i + 1]) for i in self.groups(found))]
+        )
+
+
+def _ends(found: pq.FileMetaData) -> NDArray[np.int64]:
+    """Where each row group ends, in rows."""
+    return np.cumsum([found.row_group(i).num_rows for i in range(found.num_row_groups)], dtype=np.int64)
+
+
+WHOLE = Part()
+
+
+def verified_parquet(file: BufferedReader, size: int, sha256: str, part: Part = WHOLE) -> pa.Buffer | None:
+    """A Parquet file of so many bytes with this hash, as far as it is needed to read a part of it, zeros elsewhere; None where the hash is another.
 
     Zeros take no memory. Raises OSError.
     """
-    spans = [(0, size)] if columns is None else _spans(file, size, columns)
+    spans = [(0, size)] if part == WHOLE else _spans(file, size, part)
     memory = mmap.mmap(-1, max(1, size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     found, at = hashlib.sha256(), 0
     for piece in _pieces(file):
@@ -78,7 +111,7 @@ def verified_parquet(file: BufferedReader, size: int, sha256: str, columns: Coll
     if found.hexdigest() != sha256:
         return None
     buffer = pa.py_buffer(memory)[:size]
-    return buffer if columns is None or spans == _spans(pa.BufferReader(buffer), size, columns) else None
+    return buffer if part == WHOLE or spans == _spans(pa.BufferReader(buffer), size, part) else None
 
 
 def _pieces(file: BufferedReader) -> Iterator[memoryview]:
@@ -89,8 +122,8 @@ def _pieces(file: BufferedReader) -> Iterator[memoryview]:
         yield memoryview(room)[:length]
 
 
-def _spans(file: Any, size: int, columns: Collection[str]) -> list[Span]:
-    """From where to where the columns of these names and the footer lie; the whole file where it is none of plain columns."""
+def _spans(file: Any, size: int, part: Part) -> list[Span]:
+    """From where to where a part and the footer lie; the whole file where it is none of plain columns."""
     file.seek(0)
     try:
         found = pq.read_metadata(file)
@@ -99,10 +132,10 @@ def _spans(file: Any, size: int, columns: Collection[str]) -> list[Span]:
     names = found.schema.to_arrow_schema().names
     if len(names) != found.num_columns:
         return [(0, size)]
-    wanted = [i for i, name in enumerate(names) if name in columns]
+    wanted = [i for i, name in enumerate(names) if part.columns is None or name in part.columns]
     footer = max(FOOTER, found.serialized_size + 8)
     spans = [(max(0, size - footer), size), (0, 4)]
-    for group in range(found.num_row_groups):
+    for group in part.groups(found):
         for i in wanted:
             chunk = found.row_group(group).column(i)
             start = chunk.data_page_offset

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -296,9 +296,12 @@ class Workspace:
             raise NotFound(f"there is no dataset {dataset_id}")
         return _dataset(row)
 
-    def read(self, dataset: Dataset) -> Microdata:
-        """The records of a dataset."""
-        return self.tables.read_microdata(dataset.table_sha256, dataset.schema, dataset.origin)
+    def read(
+        self, dataset: Dataset, names: Sequence[str] | None = None, rows: Sequence[int] | None = None
+    ) -> Microdata:
+        """The records of a dataset, or some of its variables or ``rows``, from 0."""
+        schema = dataset.schema if names is None else dataset.schema.only(names)
+        return self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
 
 
 def key_beforehand(directory: Path, given: bytes | None = None) -> bytes:

@@ -19,7 +19,7 @@ from ..errors import NotFound, NotReady
 from ..reporting.beliefs import BeliefsFound, Guess, RecordGuesses
 from ..store.artefacts import GUESSED
 from ..store.workspace import Workspace
-from .records import RecordMeasure, open_records, plain, record_measures, values
+from .records import RecordMeasure, plain, record_measures, risk_of_record, values
 from .results import result_rows
 from .runs import find_run
 
@@ -127,15 +127,13 @@ def guesses_of(
         )
         for g in np.flatnonzero(~np.isnan(posterior))
     )
-    of = open_records(workspace, run_id, measure).risk
-    alone = tuple(
-        float(open_records(workspace, run_id, measure, d).risk.probability[record - 1]) for d in measure.draws
-    )
+    of = risk_of_record(workspace, measure, record)
+    alone = tuple(float(risk_of_record(workspace, measure, record, d).probability[0]) for d in measure.draws)
     return RecordGuesses(
         record,
         float(arrays["probability"][at]),
         float(arrays["prior"][at]),
-        int(of.candidates[record - 1]),
+        int(of.candidates[0]),
         alone,
         guesses,
         values(workspace, run_id, [record])[0] if with_values else None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..store.workspace import Workspace
 from .beliefs import beliefs_of, guesses_of, tells_beliefs
-from .records import drivers, find_measure, open_records, record_measures, values
+from .records import drivers, find_measure, open_records, record_line, record_measures, values
 from .runs import find_run
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def most_at_risk(
     Raises NotFound, NotReady, DamagedTable.
     """
     run = find_run(workspace, run_id)
-    records = open_records(workspace, run.id, find_measure(record_measures(workspace, run.id), measure, run.id), draw)
-    lines = records.lines(0, top) if record is None else [records.line_of(record)]
+    chosen = find_measure(record_measures(workspace, run.id), measure, run.id)
+    records = open_records(workspace, run.id, chosen, draw, top)
+    lines = records.lines(0, top) if record is None else [record_line(workspace, records, record)]
     numbers = [line.record for line in lines]
     told = tells_beliefs(records.measure)
     return AtRisk(

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods import method_called
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.record_risk import (
     Driver,
     LeaveOneOut,
     RecordRisk,
-    by_part,
-    has_record_risk,
     knowledge_of,
     leave_one_out,
     matching_records,
@@ -34,7 +29,9 @@ from sfumato.engine.wording import counted
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
-from ..store.artefacts import guesses_name, read_records, released_dataset
+from ..store.artefacts import guesses_name, ranking_name, released_dataset
+from ..store.rankings import MOST_RANKED, Ranking, holds_risk, rank, read_ranking, record_arrays, write_ranking
+from ..store.tables import Tables
 from ..store.workspace import Workspace
 from .runs import Run, find_run
 
@@ -50,6 +47,7 @@ class RecordMeasure:
     ``draws`` has the table of every released dataset by number, ``confidential`` that of the data scored themselves, ``whole``
     that of all datasets together where the measure has them weighed together rather than averaged; ``guesses`` what an intruder
     would think of single records. ``matches`` says whether released records are matched on variables that the intruder knows.
+    ``rankings`` have the hashes of stored rankings by dataset, None over all.
     """
 
     item: int
@@ -60,6 +58,7 @@ class RecordMeasure:
     whole: str | None = None
     guesses: str | None = None
     matches: bool = True
+    rankings: Mapping[int | None, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -70,27 +69,46 @@ class RecordMeasure:
 def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
     """The measures of a run that left a risk for every record, in the recipe's order. Raises NotFound, DamagedTable."""
     recipe = find_run(workspace, run_id).recipe
-    steps = recipe.measures
     rows = workspace.connection.execute(
-        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND (name LIKE 'records/%' OR name LIKE 'guesses/%')",
+        """SELECT name, sha256 FROM artefact
+           WHERE run_id = ? AND (name LIKE 'records/%' OR name LIKE 'guesses/%' OR name LIKE 'ranking/%')""",
         (run_id,),
     )
-    tables: dict[int, dict[str, str]] = {}
-    guesses: dict[str, str] = {}
-    for row in rows:
-        guesses[row["name"]] = row["sha256"]
-        if named := _NAME.fullmatch(row["name"]):
-            tables.setdefault(int(named[1]), {})[named[2]] = row["sha256"]
+    return measures_left(workspace.tables, recipe, {row["name"]: row["sha256"] for row in rows})
+
+
+def measures_left(tables: Tables, recipe: Recipe, left: Mapping[str, str]) -> list[RecordMeasure]:
+    """The measures of a recipe that are among what was ``left``, hashes by artefact name. Raises DamagedTable."""
+    by_measure: dict[int, dict[str, str]] = {}
+    for name, sha256 in left.items():
+        if named := _NAME.fullmatch(name):
+            by_measure.setdefault(int(named[1]), {})[named[2]] = sha256
     found = []
-    for item, by_dataset in sorted(tables.items()):
+    for item, by_dataset in sorted(by_measure.items()):
         draws = {int(name): by_dataset[name] for name in by_dataset if name not in (CONFIDENTIAL, WHOLE)}
-        step = steps[item]
-        if draws and has_record_risk(list(_arrays(workspace, step.method.key, draws[min(draws)]))):
+        step = recipe.measures[item]
+        if draws and holds_risk(tables, step.method.key, draws[min(draws)]):
             params = step.spec.to_table()
             ordered = dict(sorted(draws.items()))
-            others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE), guesses.get(guesses_name(item))
-            found.append(RecordMeasure(item, step.method.key, params, ordered, *others, _matches(recipe, item)))
+            others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE), left.get(guesses_name(item))
+            rankings = {draw: left[name] for draw in (None, *ordered) if (name := ranking_name(item, draw)) in left}
+            found.append(
+                RecordMeasure(item, step.method.key, params, ordered, *others, _matches(recipe, item), rankings)
+            )
     return found
+
+
+def rankings_of(tables: Tables, recipe: Recipe, left: Mapping[str, str], records: int) -> dict[str, str]:
+    """The rankings of all measures of a run over so many records, stored where they are worth it: hashes by artefact name.
+
+    Over all released datasets and in each. Raises DamagedTable.
+    """
+    stored = {}
+    for measure in measures_left(tables, recipe, left) if records > MOST_RANKED else ():
+        for draw in (None, *measure.draws):
+            ranking = rank(tables, measure.key, _chosen(measure, 0, draw), measure.confidential, MOST_RANKED)
+            stored[ranking_name(measure.item, draw)] = write_ranking(tables, ranking)
+    return stored
 
 
 def _matches(recipe: Recipe, item: int) -> bool:
@@ -98,12 +116,6 @@ def _matches(recipe: Recipe, item: int) -> bool:
         return bool(knowledge_of(recipe, item))
     except NotComputable:
         return False
-
-
-def _arrays(workspace: Workspace, method: str, sha256: str) -> Mapping[str, NDArray[Any]]:
-    """Stored arrays, those that the method declares as parts of a record's risk under the parts' names too."""
-    declared = method_called(method)
-    return by_part(read_records(workspace.tables, sha256), declared.per_record if declared else ())
 
 
 def find_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int = 0) -> RecordMeasure:
@@ -125,14 +137,12 @@ def find_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Every record's risk by one measure, over all released datasets or in one, most at risk first."""
+    """The records most at risk by one measure, over all released datasets or in one, most at risk first."""
 
     run_id: int
     measure: RecordMeasure
     draw: int | None
-    risk: RecordRisk
-    own: RecordRisk | None
-    ranking: NDArray[np.intp]
+    ranking: Ranking
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -140,7 +150,12 @@ class Records:
     @property
     def total(self) -> int:
         """All records, those that were not asked about among them."""
-        return len(self.risk)
+        return self.ranking.total
+
+    @property
+    def asked(self) -> int:
+        """How many records were asked about."""
+        return self.ranking.asked
 
     @property
     def datasets(self) -> int:
@@ -150,53 +165,95 @@ class Records:
     @property
     def over(self) -> str:
         """``400 records``, ``300 of 1,000 records``: how many were asked about."""
-        return f"{f'{len(self):,} of ' if len(self) < self.total else ''}{counted(self.total, 'record')}"
+        return f"{f'{self.asked:,} of ' if self.asked < self.total else ''}{counted(self.total, 'record')}"
 
-    def line_of(self, record: int) -> RecordLine:
-        """One record (its number from 1). Raises NotFound where there is none such, or it was not asked about."""
-        if not 1 <= record <= self.total:
-            raise NotFound(f"there is no record {record}; the table has records 1 to {self.total:,}")
-        if not self.risk.asked[record - 1]:
-            raise NotFound(
-                f"record {record} was not asked about: {self.measure.place} {self.measure.key} asks of {self.over}"
-            )
-        return self._line(record - 1)
+    @property
+    def listed(self) -> str:
+        """``400 records, most at risk first``, ``the 50,000 most at risk of 10,000,000 records``."""
+        if len(self) < self.asked:
+            return f"the {len(self):,} most at risk of {self.over}"
+        return f"{self.over}, most at risk first"
 
     def lines(self, offset: int, limit: int) -> list[RecordLine]:
         """The records of ranks ``offset`` to ``offset + limit - 1``, from 0."""
-        return [self._line(int(i)) for i in self.ranking[offset : offset + limit]]
-
-    def _line(self, i: int) -> RecordLine:
-        risk, own = self.risk, self.own
-        return RecordLine(
-            i + 1,
-            float(risk.probability[i]),
-            None if risk.unique is None else float(risk.unique[i]),
-            float(risk.candidates[i]),
-            None if own is None else float(own.probability[i]),
-            None if own is None else float(own.candidates[i]),
-            None if risk.prior is None else float(risk.prior[i]),
-        )
+        found = self.ranking
+        return [
+            _line(int(found.records[r]), r, found.risk, found.own) for r in range(len(self))[offset : offset + limit]
+        ]
 
 
-def open_records(workspace: Workspace, run_id: int, measure: RecordMeasure, draw: int | None = None) -> Records:
-    """Every record's risk: of all datasets together, their average where the measure has none such, or of dataset ``draw`` alone.
+def _line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) -> RecordLine:
+    """A record, a row from 0, whose risk is at place ``r``."""
+    return RecordLine(
+        record + 1,
+        float(risk.probability[r]),
+        None if risk.unique is None else float(risk.unique[r]),
+        float(risk.candidates[r]),
+        None if own is None else float(own.probability[r]),
+        None if own is None else float(own.candidates[r]),
+        None if risk.prior is None else float(risk.prior[r]),
+    )
 
-    Raises NotFound when there is no such dataset, DamagedTable.
+
+def open_records(
+    workspace: Workspace, run_id: int, measure: RecordMeasure, draw: int | None = None, top: int = 0
+) -> Records:
+    """The records most at risk: over all datasets together, on average where the measure has none such, or in dataset ``draw`` alone.
+
+    They are all records of a table that has no more than ``MOST_RANKED`` or ``top``, else as many as the larger of these. Raises NotFound when there is no such dataset, DamagedTable.
     """
-    together = measure.draws.values() if measure.whole is None else [measure.whole]
-    chosen = together if draw is None else [_table(measure, run_id, draw)]
-    risk = record_risk([_arrays(workspace, measure.key, sha256) for sha256 in chosen])
-    own = None if measure.confidential is None else record_risk([_arrays(workspace, measure.key, measure.confidential)])
-    return Records(run_id, measure, draw, risk, own, risk.ranking())
+    chosen = _chosen(measure, run_id, draw)
+    stored = measure.rankings.get(draw)
+    if stored is not None and top <= MOST_RANKED:
+        ranking = read_ranking(workspace.tables, stored)
+    else:
+        ranking = rank(workspace.tables, measure.key, chosen, measure.confidential, max(top, MOST_RANKED))
+    return Records(run_id, measure, draw, ranking)
+
+
+def risk_of_records(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
+    """The risk of every record, (n,), over all datasets together or in one. Raises NotFound, DamagedTable."""
+    return record_risk([record_arrays(workspace.tables, measure.key, sha256) for sha256 in _chosen(measure, 0, draw)])
+
+
+def own_risk(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
+    """The risk of every record, (n,), were the confidential data released as they are; None where that was not asked. Raises DamagedTable."""
+    if measure.confidential is None:
+        return None
+    return record_risk([record_arrays(workspace.tables, measure.key, measure.confidential)])
+
+
+def record_line(workspace: Workspace, records: Records, record: int) -> RecordLine:
+    """One record (its number from 1), ranked or not. Raises NotFound where there is none such, or it was not asked about."""
+    measure = records.measure
+    if not 1 <= record <= records.total:
+        raise NotFound(f"there is no record {record}; the table has records 1 to {records.total:,}")
+    risk = _risk_of(workspace, measure, _chosen(measure, records.run_id, records.draw), record)
+    if not risk.asked[0]:
+        raise NotFound(f"record {record} was not asked about: {measure.place} {measure.key} asks of {records.over}")
+    own = None if measure.confidential is None else _risk_of(workspace, measure, [measure.confidential], record)
+    return _line(record - 1, 0, risk, own)
+
+
+def risk_of_record(workspace: Workspace, measure: RecordMeasure, record: int, draw: int | None = None) -> RecordRisk:
+    """The risk of one record (its number from 1), (1,), over all datasets together or in one. Raises NotFound, DamagedTable."""
+    return _risk_of(workspace, measure, _chosen(measure, 0, draw), record)
+
+
+def _risk_of(workspace: Workspace, measure: RecordMeasure, hashes: Sequence[str], record: int) -> RecordRisk:
+    return record_risk([record_arrays(workspace.tables, measure.key, sha256, [record - 1]) for sha256 in hashes])
+
+
+def _chosen(measure: RecordMeasure, run_id: int, draw: int | None) -> list[str]:
+    """The hashes of the tables that a risk is the average of."""
+    if draw is not None:
+        return [_table(measure, run_id, draw)]
+    return list(measure.draws.values()) if measure.whole is None else [measure.whole]
 
 
 def worst_draw(workspace: Workspace, measure: RecordMeasure, record: int) -> int:
     """The released dataset in which a record (its number from 1) is most at risk; of equals the first."""
-    risks = {
-        draw: float(record_risk([_arrays(workspace, measure.key, sha256)]).probability[record - 1])
-        for draw, sha256 in measure.draws.items()
-    }
+    risks = {draw: float(risk_of_record(workspace, measure, record, draw).probability[0]) for draw in measure.draws}
     return max(risks, key=lambda draw: risks[draw])
 
 
@@ -217,8 +274,9 @@ def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> L
     run = find_run(workspace, records.run_id)
     draws = list(records.measure.draws) if records.draw is None else [records.draw]
     names, radius = knowledge_of(run.recipe, records.measure.item)
-    releases = [_released(workspace, run, draw) for draw in draws]
-    return leave_one_out(_confidential(workspace, run), releases, names, radius, [number - 1 for number in numbers])
+    confidential = workspace.read(workspace.dataset(run.dataset_id), names)
+    releases = (_released(workspace, run, draw, names) for draw in draws)
+    return leave_one_out(confidential, releases, names, radius, [number - 1 for number in numbers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,9 +308,10 @@ def candidates(workspace: Workspace, run_id: int, measure: RecordMeasure, record
     """
     _table(measure, run_id, draw)
     run = find_run(workspace, run_id)
-    confidential, released = _confidential(workspace, run), _released(workspace, run, draw)
-    _check_number(record, confidential)
+    dataset = workspace.dataset(run.dataset_id)
+    _check_numbers([record], dataset.records)
     names, radius = knowledge_of(run.recipe, measure.item)
+    confidential, released = workspace.read(dataset, names), _released(workspace, run, draw, names)
     rows = matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out(confidential, [released], names, radius, [record - 1])
     within = {name: str(radius[name].written) if name in radius else "equal" for name in names}
@@ -268,21 +327,25 @@ def values(
     Dates and levels as text, a missing value as ``(no value)``. Raises NotFound when there is no such record.
     """
     run = find_run(workspace, run_id)
-    return _values(_confidential(workspace, run) if draw is None else _released(workspace, run, draw), numbers)
+    if draw is None:
+        return values_of_dataset(workspace, run.dataset_id, numbers)
+    tables, sha256 = workspace.tables, _released_hash(workspace, run, draw)
+    _check_numbers(numbers, tables.records(sha256))
+    schema, origin = run.recipe.released_schema, run.recipe.origin
+    return _values(tables.read_microdata(sha256, schema, origin, [number - 1 for number in numbers]))
 
 
 def values_of_dataset(
     workspace: Workspace, dataset_id: int, numbers: Sequence[int]
 ) -> list[dict[str, str | int | float]]:
     """Every value of the chosen records of a dataset: confidential, as ``values`` are. Raises NotFound."""
-    return _values(workspace.read(workspace.dataset(dataset_id)), numbers)
+    dataset = workspace.dataset(dataset_id)
+    _check_numbers(numbers, dataset.records)
+    return _values(workspace.read(dataset, rows=[number - 1 for number in numbers]))
 
 
-def _values(table: Microdata, numbers: Sequence[int]) -> list[dict[str, str | int | float]]:
-    for number in numbers:
-        _check_number(number, table)
-    chosen = table.frame.iloc[[number - 1 for number in numbers]]
-    return [{str(name): plain(value) for name, value in row.items()} for row in chosen.to_dict("records")]
+def _values(table: Microdata) -> list[dict[str, str | int | float]]:
+    return [{str(name): plain(value) for name, value in row.items()} for row in table.frame.to_dict("records")]
 
 
 def plain(value: Any) -> str | int | float:
@@ -294,17 +357,27 @@ def plain(value: Any) -> str | int | float:
     return str(value.date()) if hasattr(value, "date") else str(value)
 
 
-def _check_number(number: int, data: Microdata) -> None:
-    if not 1 <= number <= len(data):
-        raise NotFound(f"there is no record {number}; the table has records 1 to {len(data):,}")
+def _check_numbers(numbers: Sequence[int], records: int) -> None:
+    for number in numbers:
+        if not 1 <= number <= records:
+            raise NotFound(f"there is no record {number}; the table has records 1 to {records:,}")
 
 
-def _confidential(workspace: Workspace, run: Run) -> Microdata:
-    return workspace.read(workspace.dataset(run.dataset_id))
-
-
-def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
-    found = released_dataset(workspace, run.id, run.recipe, draw)
+def _released(workspace: Workspace, run: Run, draw: int, names: Sequence[str]) -> Microdata:
+    found = released_dataset(workspace, run.id, run.recipe, draw, names)
     if found is None:
-        raise NotFound(f"run {run.id} has no released dataset {draw}")
+        raise _no_dataset(run, draw)
     return found
+
+
+def _released_hash(workspace: Workspace, run: Run, draw: int) -> str:
+    found = workspace.connection.execute(
+        "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?", (run.id, f"draw/{draw}")
+    ).fetchone()
+    if found is None:
+        raise _no_dataset(run, draw)
+    return str(found["sha256"])
+
+
+def _no_dataset(run: Run, draw: int) -> NotFound:
+    return NotFound(f"run {run.id} has no released dataset {draw}")

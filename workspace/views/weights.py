@@ -13,7 +13,7 @@ from ..errors import DamagedTable, NotFound, NotReady
 from ..reporting.weights import RecordWeights
 from ..store.artefacts import read_weights, weights_hash
 from ..store.workspace import Workspace
-from .records import find_measure, open_records, record_measures
+from .records import find_measure, record_measures, risk_of_records
 from .runs import Run, find_run
 
 
@@ -33,7 +33,7 @@ def weights_of(workspace: Workspace, run_id: int | str) -> RecordWeights:
     key, now = _same_measure(workspace, run.recipe.weights.run, run.recipe.weights.measure), None
     same = [measure for measure in measures if measure.key == key]
     if same:
-        now = open_records(workspace, run.id, same[0]).risk.probability
+        now = risk_of_records(workspace, same[0]).probability
     return RecordWeights(run.id, run.recipe.weights, key, weights, None if now is None else np.asarray(now))
 
 

@@ -38,7 +38,7 @@ from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
 from sfumato.workspace.store.maintenance import delete_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.records import find_measure, open_records, record_measures
+from sfumato.workspace.views.records import find_measure, record_measures, risk_of_records
 from sfumato.workspace.views.run_detail import run_detail
 from sfumato.workspace.views.runs import RunState, find_run
 from sfumato.workspace.views.weights import weights_of
@@ -79,7 +79,7 @@ def datasets(workspace: Workspace, run_id: int) -> list[str]:
 def test_a_run_is_fitted_by_the_weights_that_the_stored_risks_say(
     workspace: Workspace, repaired: int, small_data: Microdata
 ) -> None:
-    risk = open_records(workspace, 1, find_measure(record_measures(workspace, 1))).risk.probability
+    risk = risk_of_records(workspace, find_measure(record_measures(workspace, 1))).probability
     weights = stored(workspace, repaired)
     assert weights.tolist() == weights_by_risk(risk, 0.8).tolist()
     assert 0 < weights.min() < 1 == weights.max()
@@ -175,11 +175,10 @@ def test_a_measure_of_some_of_the_records_is_refused(
     """The new run would ask about the same ones, whose risk alone fell: its R would be taken for that of all."""
 
     def opened(*_: Any) -> Any:
-        found = open_records(workspace, 1, find_measure(record_measures(workspace, 1)))
-        probability = np.where(np.arange(80) < 30, np.nan, 0.5)
-        return replace(found, risk=replace(found.risk, probability=probability))
+        found = risk_of_records(workspace, find_measure(record_measures(workspace, 1)))
+        return replace(found, probability=np.where(np.arange(80) < 30, np.nan, 0.5))
 
-    monkeypatch.setattr(weighing, "open_records", opened)
+    monkeypatch.setattr(weighing, "risk_of_records", opened)
     with pytest.raises(BadInput, match=r"weights\.measure: risk\.identification did not ask about 30 of 80 records"):
         weights_for(workspace, small_recipe(weights=WEIGHTS), small_data)
 
@@ -242,9 +241,9 @@ def test_the_records_that_say_least_are_shown_first_beside_their_risk(workspace:
     weights = stored(workspace, repaired)
     assert found.measure == "risk.identification"
     assert found.ranking.tolist() == sorted(np.flatnonzero(weights < 1), key=lambda i: (weights[i], i))
-    risk = open_records(workspace, 1, find_measure(record_measures(workspace, 1))).risk.probability
+    risk = risk_of_records(workspace, find_measure(record_measures(workspace, 1))).probability
     assert np.allclose(found.before, risk)
-    now = open_records(workspace, repaired, find_measure(record_measures(workspace, repaired))).risk.probability
+    now = risk_of_records(workspace, find_measure(record_measures(workspace, repaired))).probability
     assert found.now is not None
     assert found.now.tolist() == now.tolist()
     fell, rose = int((now < risk - 1e-6).sum()), int((now > risk + 1e-6).sum())

@@ -14,7 +14,7 @@ from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.release.policy import Policy, policy_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.records import open_records, record_measures
+from sfumato.workspace.views.records import record_measures, risk_of_records
 
 pytestmark = pytest.mark.slow
 ATTACK = {"method": "risk.inference_attack", "sensitive": "ill", "known": ["sex", "age"]}
@@ -74,7 +74,7 @@ def test_a_guess_that_is_right_of_most_people_blocks_no_release(place: Path) -> 
     """Illness was drawn at random: nothing is given away of anybody, and yet it is inferred of most with certainty."""
     with Workspace.open(place, read_only=True) as workspace:
         (measure,) = record_measures(workspace, 1)
-        risk = open_records(workspace, 1, measure).risk
+        risk = risk_of_records(workspace, measure)
     assert float((risk.probability == 1).mean()) > 0.9
     assert risk.prior is not None
     assert (risk.prior[risk.probability == 1] == 1).all(), "as right without knowing anything of the person"
@@ -128,7 +128,7 @@ def test_runs_of_an_earlier_version_are_not_blocked_for_what_is_generally_so(pla
     from sfumato.engine import record_risk
 
     by_part = record_risk.by_part
-    for module in ("sfumato.engine.record_risk", "sfumato.workspace.views.records"):
+    for module in ("sfumato.engine.record_risk", "sfumato.workspace.store.rankings"):
         monkeypatch.setattr(
             f"{module}.by_part",
             lambda arrays, declared: {

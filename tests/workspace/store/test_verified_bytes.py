@@ -19,7 +19,7 @@ from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store import verified_bytes
 from sfumato.workspace.store.tables import Tables
-from sfumato.workspace.store.verified_bytes import HashingFile, verified_parquet
+from sfumato.workspace.store.verified_bytes import HashingFile, Part, verified_parquet
 
 LEVELS = ("z", "b", "a", "é")
 SCHEMA = Schema(
@@ -65,7 +65,7 @@ def test_what_stays_are_the_bytes_of_the_columns_and_zeros(
     monkeypatch.setattr(verified_bytes, "FOOTER", 64)
     content = bytes_of(frame_of(900), 400)
     with opened(tmp_path / "t", content) as file:
-        found = verified_parquet(file, len(content), hashlib.sha256(content).hexdigest(), {"a.b"})
+        found = verified_parquet(file, len(content), hashlib.sha256(content).hexdigest(), Part(frozenset(["a.b"])))
     assert found is not None
     kept = np.frombuffer(found, dtype=np.uint8)
     own = np.frombuffer(content, dtype=np.uint8)

@@ -15,7 +15,7 @@ from sfumato.workspace.reporting.beliefs import belief_object, guesses_object, r
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of
 from sfumato.workspace.views.most_at_risk import most_at_risk
-from sfumato.workspace.views.records import drivers, open_records, record_measures
+from sfumato.workspace.views.records import drivers, open_records, record_line, record_measures
 from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.runs import find_run, has_beliefs
 
@@ -60,7 +60,7 @@ def test_a_record_that_nobody_asked_about_is_neither_ranked_nor_shown_as_zero(wo
     assert ranked == sorted(ranked, reverse=True)
     left_out = next(n for n in range(1, 91) if n not in {line.record for line in lines})
     for look in (
-        lambda: records.line_of(left_out),
+        lambda: record_line(workspace, records, left_out),
         lambda: guesses_of(workspace, 1, measure, left_out, with_values=False),
     ):
         with pytest.raises(NotFound, match="was not asked about"):

@@ -23,9 +23,20 @@ from sfumato.workspace.jobs.run_task import task_input
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.artefacts import read_records, write_records
+from sfumato.workspace.store.rankings import MOST_RANKED
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import _released as released_records
-from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures, values
+from sfumato.workspace.views.records import (
+    candidates,
+    drivers,
+    find_measure,
+    open_records,
+    own_risk,
+    record_line,
+    record_measures,
+    risk_of_records,
+    values,
+)
 from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.runs import find_run
 
@@ -128,9 +139,10 @@ def test_the_records_add_up_to_the_runs_own_numbers(workspace: Workspace, finish
         for draw in (None, 2):
             records = open_records(workspace, finished, measure, draw)
             assert len(records) == 80
-            assert records.risk.probability.sum() == pytest.approx(own[name, draw, "synthetic", radius])
-            assert records.own is not None
-            assert records.own.probability.sum() == pytest.approx(own[name, None, "confidential", radius])
+            risk, scored = risk_of_records(workspace, measure, draw), own_risk(workspace, measure)
+            assert risk.probability.sum() == pytest.approx(own[name, draw, "synthetic", radius])
+            assert scored is not None
+            assert scored.probability.sum() == pytest.approx(own[name, None, "confidential", radius])
 
 
 def test_lines_come_most_at_risk_first_and_count_records_from_1(workspace: Workspace, finished: int) -> None:
@@ -140,7 +152,9 @@ def test_lines_come_most_at_risk_first_and_count_records_from_1(workspace: Works
     assert sorted(line.record for line in lines) == list(range(1, 81))
     assert [line.probability for line in lines] == sorted((line.probability for line in lines), reverse=True)
     assert records.lines(3, 2) == lines[3:5]
-    assert all(line.probability == records.risk.probability[line.record - 1] for line in lines)
+    risk = risk_of_records(workspace, measure)
+    assert all(line.probability == risk.probability[line.record - 1] for line in lines)
+    assert all(record_line(workspace, records, line.record) == line for line in lines[::9])
 
 
 @pytest.mark.slow
@@ -161,6 +175,29 @@ def test_drivers_and_candidates_agree_with_the_engine(
         assert len(one.matching) == counts[1]["candidates"][record - 1]
         assert one.hit == counts[1]["hit"][record - 1]
         assert one.within == {"region": "equal", "age": "equal", "visits": "3", "income": "20%"}
+
+
+@pytest.mark.slow
+def test_the_first_of_a_long_table_are_ranked_when_the_run_ends(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.workspace.views.records.MOST_RANKED", 30)
+    run_id = enter(measure=RISKS[:2], threshold=[])
+    work(workspace.directory, idle=0)
+    names = {name for name in artefacts(workspace, run_id) if name.startswith("ranking/")}
+    assert names == {"ranking/1/all", "ranking/1/1", "ranking/1/2", "ranking/1/3"}
+    (measure,) = record_measures(workspace, run_id)
+    for draw in (None, 2):
+        stored, whole = (open_records(workspace, run_id, measure, draw, top) for top in (0, 80))
+        assert (len(stored), stored.asked, stored.total, len(whole)) == (30, 80, 80, 80)
+        assert stored.lines(0, 80) == whole.lines(0, 30)
+        assert stored.listed == "the 30 most at risk of 80 records"
+        assert whole.listed == "80 records, most at risk first"
+        last = whole.lines(79, 1)[0]
+        assert record_line(workspace, stored, last.record) == last
+    assert open_records(workspace, run_id, measure).lines(0, 3) != open_records(workspace, run_id, measure, 2).lines(
+        0, 3
+    )
 
 
 def test_values_are_those_of_the_tables(workspace: Workspace, finished: int, small_data: Microdata) -> None:
@@ -218,11 +255,14 @@ def test_a_hundred_thousand_records_open_from_twenty_tables(
     made = [{"candidates": rng.integers(0, 400, 100_000), "hit": rng.random(100_000) < 0.1} for _ in range(20)]
     tables = {draw: write_records(workspace.tables, arrays) for draw, arrays in enumerate(made, start=1)}
     (measure, *_) = record_measures(workspace, finished)
-    records = open_records(workspace, finished, replace(measure, draws=tables, confidential=None))
+    made_up = replace(measure, draws=tables, confidential=None)
+    records = open_records(workspace, finished, made_up)
     expected = np.mean(
         [np.where(a["hit"] & (a["candidates"] > 0), 1 / np.maximum(a["candidates"], 1), 0) for a in made], axis=0
     )
-    assert records.risk.probability == pytest.approx(expected)
+    assert risk_of_records(workspace, made_up).probability == pytest.approx(expected)
+    assert [line.probability for line in records.lines(0, len(records))] == sorted(expected, reverse=True)[:MOST_RANKED]
+    assert records.listed == "the 50,000 most at risk of 100,000 records"
     assert records.lines(0, 1)[0].probability == expected.max()
     assert records.lines(0, 1)[0].confidential_probability is None
 
@@ -236,7 +276,7 @@ def test_an_inference_attack_shows_whom_it_infers_from(workspace: Workspace, ent
     records = open_records(workspace, run_id, measure)
     numbers = [line.record for line in records.lines(0, 5)]
     alone = drivers(workspace, records, numbers)
-    assert alone.candidates == pytest.approx([records.risk.candidates[number - 1] for number in numbers])
+    assert alone.candidates == pytest.approx(risk_of_records(workspace, measure).candidates[np.array(numbers) - 1])
     found = candidates(workspace, run_id, measure, numbers[0], 1)
     assert found.within["age"] == "width 20"
     assert found.hit == (numbers[0] in found.matching)
@@ -249,7 +289,7 @@ def test_whether_the_own_record_matches_is_not_said_of_records_that_are_nobodys(
     work(workspace.directory, idle=0)
     (measure,) = record_measures(workspace, run_id)
     linked = candidates(workspace, run_id, measure, 1, 1)
-    whole = released_records(workspace, find_run(workspace, run_id), 1)
+    whole = released_records(workspace, find_run(workspace, run_id), 1, ["region", "age"])
     monkeypatch.setattr("sfumato.workspace.views.records._released", lambda *_: replace(whole, linked=False))
     nobodys = candidates(workspace, run_id, measure, 1, 1)
     assert (linked.hit is None, nobodys.hit) == (False, None)
