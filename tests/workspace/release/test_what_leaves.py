@@ -397,3 +397,14 @@ def test_names_metadata_dictionaries_and_archives_are_searched(tmp_path: Path) -
     assert Leak("sub/bundle.zip", "code", "def leaks") in leaks(tmp_path, Secrets({"code": "def leaks"}))
     (tmp_path / "sub/zoonosis.txt").touch()
     assert Leak("sub/zoonosis.txt", "level", "zoonosis") in leaks(tmp_path, secrets)
+
+
+def test_the_size_of_a_file_that_is_there_is_no_secret_in_its_manifest(tmp_path: Path) -> None:
+    secrets = Secrets({"count": "1363"})
+    (tmp_path / "data.csv").write_text("x" * 1363)
+    for said, found in (('{"bytes": 1363}', False), ('{"bytes": 1363, "records": 1363}', True)):
+        (tmp_path / "manifest.json").write_text(said)
+        assert [leak.what for leak in leaks(tmp_path, secrets)] == ["count"] * found
+    (tmp_path / "data.csv").write_text("x" * 1362)
+    (tmp_path / "manifest.json").write_text('{"bytes": 1363}')
+    assert leaks(tmp_path, secrets) != [], "no file has that size"
