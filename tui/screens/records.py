@@ -301,7 +301,7 @@ class Records(Pane, Split):
         stays = _same(records, self._records)
         self._records, self._drivers = records, self._drivers if stays else {}
         self._show(keep_cursor=stays)
-        if records is not None and self.line.run.state.ended:
+        if records is not None and self.line.run.state.ended and not self._drivers:
             self.compute(lambda workspace: _drivers(workspace, records), partial(self._drive, records))
 
     def _drive(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
