@@ -176,19 +176,27 @@ class LinearPosterior:
 
     @classmethod
     def scaled_triangle(
-        cls, triangle: Floats, n: float, prior_sd: float = 2.0, sigma_scale: float = 1.0
+        cls,
+        triangle: Floats,
+        n: float,
+        prior_sd: float = 2.0,
+        sigma_scale: float = 1.0,
+        by: Standard | None = None,
     ) -> LinearPosterior:
         """As ``scaled``, given R (K + 1, K + 1) with QR = [X y] as in ``of_triangle``.
 
-        Its first row holds sums over all records and the others deviations from means, so that standardised variables have the triangle without
-        that row, in other units.
+        Its first row holds sums over all records and the others deviations from means, so that variables standardised by these records have the
+        triangle without that row, in other units, and by others one with what their means differ by.
 
         Raises:
             ValueError: as ``of_triangle``, and when y or a column does not vary.
         """
-        by = Standard.of_triangle(triangle, n)
-        standard = triangle / np.append(by.sds, by.unit)
-        standard[0, 1:] = 0.0
+        own = by is None
+        by = Standard.of_triangle(triangle, n) if by is None else by
+        units = np.append(by.sds, by.unit)
+        standard = triangle / units
+        middle = np.append(by.means, by.middle)[1:]
+        standard[0, 1:] = 0.0 if own else (triangle[0, 1:] - triangle[0, 0] * middle) / units[1:]
         return cls.of_triangle(standard, n, prior_sd, sigma_scale, symmetric=True)._in_units(by, prior_sd)
 
     def _in_units(self, by: Standard, prior_sd: float) -> LinearPosterior:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from ..arrays import Floats
+from ..statistics.regression_rows import RegressionRows
 from .bayesian_linear_regression import LinearPosterior
 
 _AT_A_TIME = 1_000_000
@@ -31,6 +32,10 @@ class Drawn:
     high: Floats
     least: float
     most: float
+
+    def within(self, rows: slice) -> Drawn:
+        """Some of them."""
+        return Drawn(self.low[rows], self.high[rows], self.least, self.most)
 
     def log_density(self, mean: Floats, sigma: Floats) -> Floats:
         """Given means (..., k) and sigmas (..., 1)."""
@@ -94,16 +99,16 @@ def _power(a: Floats, k: int, log_share: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class WithDrawn:
-    """The posterior of (delta, log(sigma / unit)), (K + 1,), given the records of ``posterior`` and a release of design ``x`` (k, K)."""
+    """The posterior of (delta, log(sigma / unit)), (K + 1,), given the records of ``posterior`` and a release of k records with these ``rows``."""
 
     posterior: LinearPosterior
-    x: Floats
+    rows: RegressionRows
     drawn: Drawn
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the parameters."""
-        return (*(f"delta[{k}]" for k in range(self.x.shape[1])), "log_sigma")
+        return (*(f"delta[{k}]" for k in range(len(self.posterior.u))), "log_sigma")
 
     def start(self) -> Floats:
         """The posterior's centre without the release."""
@@ -113,8 +118,6 @@ class WithDrawn:
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Log density, gradient (K + 1,) and Hessian (K + 1, K + 1)."""
         of, delta, s = self.posterior, theta[:-1], float(theta[-1])
-        f = self.x @ of.back
-        value, first, second = self.drawn.derivatives(self.x @ of.centre + f @ delta, of.unit * float(np.exp(s)))
         slack, inverse, scale = of.u - of.cosine * delta, float(np.exp(-2 * s)), of.sigma_scale**2
         misfit = of.rss + float(slack @ slack)
         square = float(np.exp(2 * s))
@@ -122,16 +125,24 @@ class WithDrawn:
             of.cosine * slack * inverse - of.sine**2 * delta,
             -of.n + misfit * inverse + 1 - 2 * square / (scale + square),
         )
-        gradient += np.append(first[0] @ f, first[1].sum())
         hessian = np.diag(
             np.append(
                 -(of.cosine**2) * inverse - of.sine**2,
                 -2 * misfit * inverse - 4 * scale * square / (scale + square) ** 2,
             )
         )
-        hessian[:-1, -1] = hessian[-1, :-1] = -2 * of.cosine * slack * inverse + second[1] @ f
-        hessian[:-1, :-1] += f.T @ (second[0][:, None] * f)
-        hessian[-1, -1] += second[2].sum()
+        hessian[:-1, -1] = -2 * of.cosine * slack * inverse
+        value = 0.0
+        for rows, x, _ in self.rows.blocks():
+            f = x @ of.back
+            mean = x @ of.centre + f @ delta
+            own, first, second = self.drawn.within(rows).derivatives(mean, of.unit * float(np.exp(s)))
+            value += own
+            gradient += np.append(first[0] @ f, first[1].sum())
+            hessian[:-1, -1] += second[1] @ f
+            hessian[:-1, :-1] += f.T @ (second[0][:, None] * f)
+            hessian[-1, -1] += second[2].sum()
+        hessian[-1, :-1] = hessian[:-1, -1]
         return value + float(self._log_posterior(theta[None])[0]), gradient, hessian
 
     def near(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
@@ -139,10 +150,11 @@ class WithDrawn:
 
         def log_density(thetas: Floats) -> Floats:
             found = self._log_posterior(thetas)
-            size = max(1, _AT_A_TIME // len(self.x))
-            for start in range(0, len(thetas), size):
-                some = slice(start, start + size)
-                found[some] += self.drawn.log_density(*self.moments(thetas[some], self.x)).sum(axis=1)
+            for rows, x, _ in self.rows.blocks():
+                drawn, size = self.drawn.within(rows), max(1, _AT_A_TIME // len(x))
+                for start in range(0, len(thetas), size):
+                    some = slice(start, start + size)
+                    found[some] += drawn.log_density(*self.moments(thetas[some], x)).sum(axis=1)
             return found
 
         return log_density

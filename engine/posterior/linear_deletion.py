@@ -14,6 +14,7 @@ What is left is an integral over log sigma, whose density is smooth: by the trap
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.special import logsumexp
 
 from ..arrays import Floats
 from ..errors import NotComputable
+from ..statistics.columns import column_scales
 from .bayesian_linear_regression import LinearPosterior
 
 _AT_A_TIME = 2_000_000
@@ -28,6 +30,8 @@ _DROP = 60.0
 _SPAN = 20.0
 _FINE = 4001
 _SMALLEST = 1e-11  # of 1 - leverage: what is left of a difference of two numbers near 1
+Block = tuple[Floats, Floats, Floats]
+"""Design (b, K), responses (b,) and weights (b,), above 0, of some records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +55,28 @@ class DeletedRecords:
 
         The step is a third of the standard deviation of log sigma.
         """
-        middle = float(np.median(posterior.grid()[0]))
-        low, high = middle - _SPAN, middle + _SPAN
-        residual = y - x @ (posterior.centre + posterior.back @ posterior.given(np.exp(np.array([middle])))[0][0])
         weights = np.ones(len(y)) if weights is None else weights
         root = np.sqrt(weights)
-        direct, _ = np.linalg.qr(x * root[:, None])
-        by_itself = y * root - direct @ (direct.T @ (y * root))
-        left = np.maximum(1 - (direct**2).sum(axis=1), 1e-12)
-        worst = [np.argmax(np.abs(residual * root)), np.argmax(by_itself**2 / left)]
+        direct = np.asarray(np.linalg.qr(x * root[:, None])[0])
+        return cls._around(posterior, _Farthest.of(_middle(posterior), x, y, weights, direct, direct.T @ (y * root)))
+
+    @classmethod
+    def of_blocks(cls, posterior: LinearPosterior, blocks: Iterable[Block], triangle: Floats) -> DeletedRecords:
+        """As ``of``, of records block by block, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights."""
+        of_x, on_direct = triangle[:-1, :-1], triangle[:-1, -1]
+        scales, middle = column_scales(of_x), _middle(posterior)
+        inverse = np.linalg.pinv(of_x / scales) / scales[:, None]
+        found: _Farthest | None = None
+        for x, y, weights in blocks:
+            one = _Farthest.of(middle, x, y, weights, (x * np.sqrt(weights)[:, None]) @ inverse, on_direct)
+            found = one if found is None else found.join(one)
+        assert found is not None
+        return cls._around(posterior, found)
+
+    @classmethod
+    def _around(cls, posterior: LinearPosterior, farthest: _Farthest) -> DeletedRecords:
+        middle = _log_sigma(posterior)
+        low, high = middle - _SPAN, middle + _SPAN
         for _ in range(3):
             points = np.linspace(low, high, _FINE)
             density, variance = posterior.log_density(points), (posterior.unit * np.exp(points)) ** 2
@@ -67,8 +84,8 @@ class DeletedRecords:
             one = cls(posterior, density, variance, mean, spread, 0.0)
             possible = [
                 density,
-                *one._left_out(x[worst], y[worst], weights[worst])[0],
-                density + _log_normal(np.ptp(y) + np.abs(residual).max(), variance),
+                *one._left_out(farthest.x, farthest.y, farthest.weights)[0],
+                density + _log_normal(farthest.highest - farthest.lowest + farthest.residual, variance),
             ]
             inside = np.flatnonzero(np.max([one - one.max() for one in possible], axis=0) > -_DROP)
             low, high = points[max(inside[0] - 1, 0)], points[min(inside[-1] + 1, _FINE - 1)]
@@ -130,3 +147,59 @@ class DeletedRecords:
 
 def _log_normal(distance: Floats | float, variance: Floats) -> Floats:
     return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + distance**2 / variance))
+
+
+def _log_sigma(posterior: LinearPosterior) -> float:
+    """Its median of log(sigma / unit)."""
+    return float(np.median(posterior.grid()[0]))
+
+
+def _middle(posterior: LinearPosterior) -> Floats:
+    """The coefficients (K,) there."""
+    delta = posterior.given(np.exp(np.array([_log_sigma(posterior)])))[0][0]
+    return np.asarray(posterior.centre + posterior.back @ delta)
+
+
+@dataclass(frozen=True, eq=False)
+class _Farthest:
+    """What bounds sigma with one of some records changed: the record with the largest ``residual``, and the one that a fit without it misses by
+    most, ``x`` (2, K), ``y`` (2,), ``weights`` (2,), with those ``sizes`` (2,); the lowest and highest response.
+    """
+
+    x: Floats
+    y: Floats
+    weights: Floats
+    sizes: Floats
+    residual: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(
+        cls, coefficients: Floats, x: Floats, y: Floats, weights: Floats, direct: Floats, on_direct: Floats
+    ) -> _Farthest:
+        """Among records of ``x`` (n, K), whose fit has these coefficients (K,). Rows of ``direct`` (n, K) are theirs of an orthonormal basis of
+        all records, ``on_direct`` (K,) what it leaves of the responses.
+        """
+        root = np.sqrt(weights)
+        residual = y - x @ coefficients
+        by_itself = y * root - direct @ on_direct
+        left = np.maximum(1 - (direct**2).sum(axis=1), 1e-12)
+        sizes = np.abs(residual * root), by_itself**2 / left
+        worst = [int(np.argmax(one)) for one in sizes]
+        largest = np.array([one[i] for one, i in zip(sizes, worst, strict=True)])
+        ends = float(y.min()), float(y.max())
+        return cls(x[worst], y[worst], weights[worst], largest, float(np.abs(residual).max()), *ends)
+
+    def join(self, other: _Farthest) -> _Farthest:
+        """Among the records of both."""
+        further = other.sizes > self.sizes
+        return _Farthest(
+            np.where(further[:, None], other.x, self.x),
+            np.where(further, other.y, self.y),
+            np.where(further, other.weights, self.weights),
+            np.maximum(self.sizes, other.sizes),
+            max(self.residual, other.residual),
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )

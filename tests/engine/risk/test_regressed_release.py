@@ -15,12 +15,15 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm
 
+from sfumato.engine import row_blocks
 from sfumato.engine.execution import execute
 from sfumato.engine.guesses import Guesses, Plausibility, ReleaseModel
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior
+from sfumato.engine.posterior.drawn_in_bounds import Drawn, WithDrawn
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.synthesis._linear_model import LinearRegressionSpec, rows_of
 
 Floats = NDArray[np.float64]
 
@@ -303,3 +306,72 @@ def test_truths_lie_in_their_posteriors_as_often_as_these_say() -> None:
 @pytest.mark.study
 def test_truths_do_not_in_those_of_a_wrong_model() -> None:
     assert kstest(places_of_truths(20), "uniform").pvalue < 1e-4
+
+
+def in_groups(rng: np.random.Generator, kind: str, far: float, transform: str) -> tuple[Recipe, dict[str, Any], Recipe]:
+    """A recipe with levels, a number far from 0 and their product, columns for it, and the same recipe with scaled priors."""
+    x, group = far + rng.normal(size=90), rng.integers(0, 4, 90)
+    y = 4 + group + 0.5 * (x - far) + rng.normal(size=90)
+    made = np.exp(y / 3) if transform == "log" else np.rint(np.maximum(y, 0)) if kind == "count" else y
+    kinds = {"g": {"kind": "categorical"}, "x": {"kind": "continuous"}, "y": {"kind": kind}}
+    step = {"target": "y", "method": "linear_regression", "predictors": ["g", "x", "g:x"], "transform": transform}
+    whole = {"title": "groups", "variables": kinds, "release": {"m": 2}, "synthesis": [step]}
+    scaled = {**whole, "synthesis": [{**step, "prior": "scaled"}]}
+    return Recipe.from_table(whole), {"g": np.array(list("abcd"))[group], "x": x, "y": made}, Recipe.from_table(scaled)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    cells=st.integers(20, 700),
+    transform=st.sampled_from(["identity", "log"]),
+    scaled=st.booleans(),
+    weighted=st.booleans(),
+    far=st.sampled_from([0.0, 1e3]),
+)
+def test_tables_of_many_blocks_are_weighed_as_whole_ones(
+    seed: int, cells: int, transform: str, scaled: bool, weighted: bool, far: float
+) -> None:
+    """To rounding; another dataset in the place of one says something else."""
+    rng = np.random.default_rng(seed)
+    published, columns, other = in_groups(rng, "continuous", far, transform)
+    of = other if scaled else published
+    data = table(of, **columns)
+    data = data.weighted(np.where(np.arange(90) % 7 == 0, 0.0, rng.uniform(0.1, 1, 90))) if weighted else data
+    releases = [table(of, "synthetic", **{**columns, "y": rng.permuted(columns["y"])}) for _ in range(2)]
+    records = np.array([0, 1, 33, 89])
+    own = columns["y"][records, None] * np.array([1.0, 1.2, 0.5])
+    guesses = Guesses(records, {"y": own})
+    whole = model(of, data, releases).weigh(guesses)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_blocks, "CELLS", cells)
+        found = model(of, data, releases).weigh(guesses)
+        moved = model(of, data, [releases[0], data]).weigh(guesses)
+    assert found.likelihood == pytest.approx(whole.likelihood, rel=1e-8, abs=1e-8 * (1 + far))
+    assert found.prior == pytest.approx(whole.prior, rel=1e-8, abs=1e-8 * (1 + far))
+    assert np.abs(moved.likelihood - whole.likelihood).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["count", "continuous"])
+def test_a_release_in_bounds_of_many_blocks_has_the_density_of_a_whole_one(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    of, columns, _ = in_groups(rng, kind, 0.0, "identity")
+    step = of.synthesis[0]
+    assert isinstance(step.spec, LinearRegressionSpec)
+    rows = rows_of(table(of, **columns), "y", step.spec)
+    assert rows.held is not None
+    posterior = LinearPosterior.of(rows.held[1], rows.held[0])
+    half = 0.5 if kind == "count" else 0.0
+    drawn = Drawn(columns["y"] - half, columns["y"] + half, 0.0, 9.0)
+    whole = WithDrawn(posterior, rows, drawn)
+    thetas = whole.start() + 0.1 * rng.normal(size=(7, len(whole.start())))
+    near, at = whole.near(thetas[0], np.eye(1))(thetas), whole.derivatives(thetas[0])
+    monkeypatch.setattr(row_blocks, "CELLS", 100)
+    blocks = WithDrawn(posterior, rows_of(table(of, **columns), "y", step.spec), drawn)
+    assert blocks.rows.held is None
+    assert blocks.near(thetas[0], np.eye(1))(thetas) == pytest.approx(near, rel=1e-11)
+    for one, other in zip(blocks.derivatives(thetas[0]), at, strict=True):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-9)
+    assert whole.derivatives(thetas[1])[0] != pytest.approx(at[0], rel=1e-6)

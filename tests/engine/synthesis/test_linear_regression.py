@@ -15,7 +15,8 @@ from sfumato.engine.recipe import Recipe
 from sfumato.engine.results import Fit
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.synthesis.linear_regression import LinearRegressionSpec, draw, linear_regression
+from sfumato.engine.synthesis._linear_model import LinearRegressionSpec
+from sfumato.engine.synthesis.linear_regression import draw, linear_regression
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
