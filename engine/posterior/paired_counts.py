@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, gammaln
 
@@ -129,11 +130,11 @@ class PairedCounts:
     weight: Floats
 
     @classmethod
-    def of(cls, model: ZeroInflatedPoisson, x: Floats, y: Floats, z: Floats) -> PairedCounts:
-        """Of records with design (n, K) and counts (n,) and (n,)."""
-        rows, row = np.unique(x, axis=0, return_inverse=True)
-        distinct, weight = np.unique(np.column_stack([row.ravel(), y, z]), axis=0, return_counts=True)
-        assert np.array_equal(rows, model.rows)
+    def of(cls, model: ZeroInflatedPoisson, rows: Floats, row: NDArray[np.intp], y: Floats, z: Floats) -> PairedCounts:
+        """Of records whose design is ``rows[row]``, ``rows`` (u, K) and ``row`` (n,), with counts (n,) and (n,)."""
+        own, place = np.unique(rows, axis=0, return_inverse=True)
+        distinct, weight = np.unique(np.column_stack([place.ravel()[row], y, z]), axis=0, return_counts=True)
+        assert np.array_equal(own, model.rows)
         row_of, y_of, z_of = distinct.T
         return cls(model, row_of, y_of, z_of, weight.astype(np.float64))
 

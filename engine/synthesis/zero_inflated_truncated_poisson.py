@@ -30,6 +30,7 @@ from ..posterior.poisson_lognormal import Predicted, draw_counts
 from ..posterior.reweighting import LeftOut, together
 from ..posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from ..results import Diagnostic, Fit
+from ..row_blocks import row_blocks
 from ..run import Run, silent
 from ..schema import Kind, Variable
 from ..spec import Param, Spec
@@ -174,10 +175,6 @@ class InflatedRelease:
     def _design(self) -> Design:
         return _design(self.data, self.spec)
 
-    @cached_property
-    def _own(self) -> tuple[Floats, Floats]:
-        return self._design.matrix(self.data), self.data.numbers(self.target)
-
     @property
     def _bound(self) -> int | None:
         return _bound(self.data.schema[self.target], self.target)
@@ -188,31 +185,38 @@ class InflatedRelease:
         tables = [one.sha256 for one in (self.data, *self.releases)]
         return _kept(_Asked((*tables, self.target, repr(self.spec), *map(str, self.seed)), self._drawn))
 
+    @cached_property
+    def _alone(self) -> ZeroInflatedPoisson:
+        return self._model()
+
+    def _model(self, *releases: Microdata) -> ZeroInflatedPoisson:
+        """The posterior given the data, and these datasets too."""
+        return _model(self._design, (self.data, *releases), self.target, self.spec)
+
     def _drawn(self) -> tuple[WeightedDraws, ...]:
-        x, y = self._own
         try:
-            alone = self._model(x, y)
-            mode = find_mode(alone)
-            found = [self._weighted(alone.near(mode.theta, mode.covariance), mode, 0)]
+            mode = find_mode(self._alone)
+            found = [self._weighted(self._alone.near(mode.theta, mode.covariance), mode, 0)]
             for index, release in enumerate(self.releases, start=1):
-                z, design = release.numbers(self.target), self._design.matrix(release)
                 if self.spec.random_effect == "record":
                     release.require_linked()
-                    if not np.array_equal(design, x):
+                    if not _same_rows(self._design, self.data, release):
                         raise NotComputable(
                             f"{self.target} has effects of its records and predictors that are made anew"
                         )
-                    found.append(self._weighted(PairedCounts.of(alone, x, y, z).near(), mode, index))
+                    found.append(self._weighted(self._paired(release).near(), mode, index))
                     continue
-                both = self._model(np.vstack([x, design]), np.append(y, z))
+                both = self._model(release)
                 at = find_mode(both)
                 found.append(self._weighted(both.near(at.theta, at.covariance), at, index))
         except NotConverged as error:
             raise NotComputable(f"{self.target}: {error}") from None
         return tuple(found)
 
-    def _model(self, x: Floats, y: Floats) -> ZeroInflatedPoisson:
-        return ZeroInflatedPoisson.of(y, x, self._bound, self.spec.tau_prior, columns=self._design.names)
+    def _paired(self, release: Microdata) -> PairedCounts:
+        """Given what was released of each record too."""
+        rows, row = _rows(self._design, (self.data,))
+        return PairedCounts.of(self._alone, rows, row, *(one.numbers(self.target) for one in (self.data, release)))
 
     def _weighted(self, log_density: Callable[[Floats], Floats], mode: Mode, index: int) -> WeightedDraws:
         draws = DRAWS // 2 if index and self.spec.random_effect == "record" else DRAWS
@@ -226,8 +230,9 @@ class InflatedRelease:
         """All guesses at once."""
         columns = {column for term in self._design.terms for column in term.columns}
         few, place = guesses.distinct({self.target, *columns})
-        y = np.column_stack([few.values[self.target], self._own[1][few.records]])  # the record's own last
-        x = self._own[0][few.records][:, None, :]
+        own = few.own(self.data)
+        y = np.column_stack([few.values[self.target], own.numbers(self.target)])  # the record's own last
+        x = self._design.matrix(own)[:, None, :]
         if few.changes(columns):
             x = np.concatenate([self._design.matrix(few.table(self.data)).reshape(*few.shape, -1), x], axis=1)
         likelihood, prior = np.empty((*few.shape, len(self.releases))), np.empty(few.shape)
@@ -256,8 +261,7 @@ class InflatedRelease:
         """Log P(y | x, theta) of designs (t, c or 1, K) and counts (t, c): (t, c, S)."""
         t, c = y.shape
         row = np.arange(t * c) if x.shape[1] == c else np.repeat(np.arange(t), c)
-        of = self._model(*self._own)
-        pairs = replace(of, rows=x.reshape(-1, x.shape[2]), row=row, y=y.ravel(), weight=np.ones(t * c))
+        pairs = replace(self._alone, rows=x.reshape(-1, x.shape[2]), row=row, y=y.ravel(), weight=np.ones(t * c))
         centre = weights @ thetas
         spread = (thetas - centre).T @ (weights[:, None] * (thetas - centre))
         return pairs.near(centre, spread).log_probabilities(thetas).T.reshape(t, c, -1)
@@ -331,18 +335,7 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
     check(data, target, spec, target)
     data = data.counted
     design = _design(data, spec)
-    bound = _bound(data.schema[target], target)
-    distinct = distinct_records(data, design.columns)
-    model = ZeroInflatedPoisson.of_rows(
-        data.numbers(target),
-        design.matrix(distinct.table(data)),
-        distinct.of,
-        bound,
-        GammaPrior(spec.tau_prior),
-        columns=design.names,
-        weights=data.weights,
-    )
-    del distinct
+    model = _model(design, (data,), target, spec, data.weights)
     try:
         posterior = _sampled(model, spec, run, draws)
     except NotConverged as error:
@@ -384,6 +377,37 @@ def _moments(posterior: Posterior) -> list[Diagnostic]:
 
 def _design(data: Microdata, spec: ZeroInflatedSpec) -> Design:
     return Design.of([parse_term(text, data.schema, text) for text in spec.predictors], data)
+
+
+def _rows(design: Design, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
+    """Rows (u, K) of the design, and that of each record of these tables, one under another, (n,)."""
+    rows, row, before = [], [], 0
+    for data in tables:
+        design.check_domains(data)
+        distinct = distinct_records(data, design.columns)
+        rows.append(design.matrix(distinct.table(data)))
+        row.append(distinct.of + before if before else distinct.of)
+        before += len(distinct)
+    return (np.vstack(rows), np.concatenate(row)) if len(rows) > 1 else (rows[0], row[0])
+
+
+def _model(
+    design: Design, tables: Sequence[Microdata], target: str, spec: ZeroInflatedSpec, weights: Floats | None = None
+) -> ZeroInflatedPoisson:
+    """The posterior given the records of these tables, all of these ``weights`` (n,)."""
+    counts = np.concatenate([data.numbers(target) for data in tables])
+    bound, prior = _bound(tables[0].schema[target], target), GammaPrior(spec.tau_prior)
+    return ZeroInflatedPoisson.of_rows(
+        counts, *_rows(design, tables), bound, prior, columns=design.names, weights=weights
+    )
+
+
+def _same_rows(design: Design, data: Microdata, other: Microdata) -> bool:
+    """Whether both have the same design, record by record."""
+    return len(data) == len(other) and all(
+        np.array_equal(design.matrix(data.block(rows)), design.matrix(other.block(rows)))
+        for rows in row_blocks(len(data), len(design.names))
+    )
 
 
 def _bound(variable: Variable, place: str) -> int | None:

@@ -13,14 +13,18 @@ from scipy.integrate import quad
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import kstest
 
+from sfumato.engine import row_blocks
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution import execute
 from sfumato.engine.guesses import Guesses, Plausibility
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.posterior.paired_counts import log_pairs
+from sfumato.engine.posterior.paired_counts import PairedCounts, log_pairs
 from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
+from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.synthesis.zero_inflated_truncated_poisson import InflatedRelease
+from sfumato.engine.terms import Design, parse_term
 
 Floats = NDArray[np.float64]
 BOUND = 6
@@ -152,6 +156,51 @@ def test_effects_of_records_need_links_and_kept_predictors() -> None:
     loose = Microdata(loose.schema, loose.frame, "synthetic", linked=False)
     with pytest.raises(NotComputable, match="whose"):
         asked(of, table(of, y), [loose], 0, np.array([0.0, 1]))
+
+
+def grouped(of: Recipe, rng: np.random.Generator, origin: str = "confidential") -> Microdata:
+    """Seventy records of few values, and -0.0 beside 0.0."""
+    frame = pd.DataFrame({"x": rng.choice([-0.0, 0.0, 0.5, 2.0], 70), "y": rng.integers(0, BOUND + 1, 70)})
+    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+
+
+def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit() -> None:
+    """Another release has another model."""
+    rng = np.random.default_rng(3)
+    of = recipe("record", ["x", "square(x)"])
+    data, release, other = grouped(of, rng), grouped(of, rng, "synthetic"), grouped(of, rng, "synthetic")
+    step = of.synthesis[0]
+    assert step.method.release_model is not None
+    there = step.method.release_model(data, step.targets, step.spec, [release], Run(rng))
+    assert isinstance(there, InflatedRelease)
+    design = Design.of([parse_term(text, of.schema, "") for text in ("x", "square(x)")], data)
+    x, y, z = design.matrix(data), data.numbers("y"), release.numbers("y")
+
+    def of_both(second: Microdata) -> ZeroInflatedPoisson:
+        counts = np.append(y, second.numbers("y"))
+        return ZeroInflatedPoisson.of(counts, np.vstack([x, design.matrix(second)]), BOUND, columns=design.names)
+
+    found, expected = there._model(release), of_both(release)
+    for name in ("rows", "row", "y", "weight"):
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
+    assert (found.bound, found.prior, found.columns) == (expected.bound, expected.prior, expected.columns)
+    assert found.weight.tobytes() != of_both(other).weight.tobytes()
+    paired = there._paired(release)
+    alone = ZeroInflatedPoisson.of(y, x, BOUND, columns=design.names)
+    whole = PairedCounts.of(alone, x, np.arange(70), y, z)
+    for name in ("row", "y", "z", "weight"):
+        assert getattr(paired, name).tobytes() == getattr(whole, name).tobytes()
+
+
+def test_effects_of_records_need_predictors_that_stay_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_blocks, "CELLS", 20)
+    rng = np.random.default_rng(3)
+    of = recipe("record", ["x"])
+    data = grouped(of, rng)
+    moved = data.frame.assign(x=data.frame["x"].where(np.arange(70) < 69, 0.5))
+    asked(of, data, [Microdata(of.schema, data.frame, "synthetic")], 0, np.array([0.0, 1]))
+    with pytest.raises(NotComputable, match="made anew"):
+        asked(of, data, [Microdata(of.schema, moved, "synthetic")], 0, np.array([0.0, 1]))
 
 
 @pytest.mark.study
