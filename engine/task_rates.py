@@ -40,10 +40,15 @@ class TaskRate:
     growth: float = 1.0
     """Seconds grow with this power of the records: 2 where every record is compared with every other."""
 
-    def time(self, records: int, variables: int) -> float | None:
-        """Seconds for so many records and variables; None where nobody has measured them."""
-        times = (min(records, self.most) / RECORDS) ** self.growth
-        return None if self.seconds is None else self.seconds * times * max(1.0, variables / VARIABLES)
+    def time(self, records: int, variables: int, releases: int = 0) -> float | None:
+        """Seconds for so many records and variables; None where nobody has measured them.
+
+        ``releases`` is how many released datasets it reads where it reads all, beside the confidential data.
+        """
+        times = (min(records, self.most) / RECORDS) ** self.growth * max(1.0, variables / VARIABLES)
+        if releases:
+            times *= (releases + 1) / (RELEASES + 1)
+        return None if self.seconds is None else self.seconds * times
 
     def memory(self, records: int, variables: int, releases: int = 0) -> int:
         """Bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""

@@ -54,6 +54,10 @@ def test_a_rate_is_a_sum_for_the_process_the_records_and_the_values() -> None:
     assert rate.time(10_000, 10) == 2.0
     assert rate.time(20_000, 5) == 4.0
     assert rate.time(10_000, 30) == 6.0
+    assert rate.time(10_000, 10, RELEASES) == 2.0
+    assert rate.time(10_000, 10, 2 * RELEASES + 1) == 4.0, (
+        "it reads twice as many tables, the confidential one among them"
+    )
 
 
 def test_a_time_that_grows_with_the_square_of_the_records_is_said_so() -> None:

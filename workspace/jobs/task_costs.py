@@ -69,9 +69,9 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
     rates = [(draw_rate_of if task.kind is TaskKind.DRAW else rate_of)(step.method) for step in steps]
-    known = [rate.time(records, columns) for rate in rates]
-    seconds = None if None in known else sum(filter(None, known))
     together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
+    known = [rate.time(records, columns, together) for rate in rates]
+    seconds = None if None in known else sum(filter(None, known))
     memory = max((rate.memory(records, columns, together) for rate in rates), default=PROCESS)
     if (took := earlier.get((task.kind.value, named))) is None or not steps:
         return TaskCost(task, named, seconds, memory)
