@@ -111,6 +111,22 @@ def test_candidates_and_drivers_are_those_counted_by_hand(
         assert counts[driver.variable] == pytest.approx(driver.without)
 
 
+def test_candidates_and_drivers_are_the_same_in_blocks_of_released_records(
+    releases: tuple[Recipe, list[Microdata]], small_data: Microdata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, made = releases
+    known = knowledge_of(recipe, 0)
+
+    def found() -> tuple[list[list[int]], list[list[float]]]:
+        rows = [matching_records(small_data, made[1], *known, i).tolist() for i in range(80)]
+        return rows, leave_one_out(small_data, made, *known, range(80)).without.tolist()
+
+    whole = found()
+    monkeypatch.setattr("sfumato.engine.row_blocks.CELLS", 20)
+    assert found() == whole
+    assert any(whole[0])
+
+
 def test_the_driver_is_not_any_variable(releases: tuple[Recipe, list[Microdata]], small_data: Microdata) -> None:
     """The negative control: some record has another driver than some other record."""
     recipe, made = releases
