@@ -4,11 +4,6 @@ Confidential record i matches released record j when every known variable agrees
 (Reiter & Mitra 2009; Guo & Hu §4.2). Record i's own released record is row i.
 
 Its summaries are what candidates and hits say about identification and attribute disclosure.
-
-How many points of a query's group lie in its box is counted in no quadratic time. One side of the box is a range of a sorted order. A second side is counted with a wavelet matrix (Claude, Navarro &
-Ordóñez 2015, Information Systems 47, §4), here built and asked level by level for all queries at once. Every further
-side is cut into dyadic intervals, the canonical nodes of a range tree (Bentley 1980, CACM 23(4)). For n points
-and queries and d sides the time is O(n log n) up to d = 2 and O(n log^(d-1) n) beyond, the memory O(n) throughout.
 """
 
 from __future__ import annotations
@@ -20,187 +15,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
-from ..row_blocks import row_blocks
+from .boxes import Counts, Ints, Ordered, Side, count_in_boxes
 
-Ints = NDArray[np.int64]
 AnyInt = np.signedinteger[Any]
-Counts = NDArray[np.signedinteger[Any]]
-
-_LARGE = 2**31
 
 AT_ONCE = 1 << 20
 """Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
-
-FEW = 4096
-"""Numbers among which it is quicker to search as they come."""
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One side of the boxes, in ranks of the points' distinct values.
-
-    ``start`` and ``stop`` (n,): query i holds the ranks ``start[i] <= rank < stop[i]``. ``rank`` (n_points,) is below
-    ``distinct``; -1 lies in no box.
-    """
-
-    start: Counts
-    stop: Counts
-    rank: Counts
-    distinct: int
-
-    @classmethod
-    def of(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], points: NDArray[np.float64]) -> Side:
-        """Ranks for ``lower <= point <= upper``. A missing end (NaN) makes the side empty, a missing point lies in none."""
-        found = [pd.unique(points[rows]) for rows in row_blocks(len(points))]
-        distinct = np.unique(np.concatenate([np.empty(0), *found]))
-        distinct = distinct[~np.isnan(distinct)]
-        start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
-        for rows in row_blocks(len(lower)):
-            low, high = lower[rows], upper[rows]
-            start[rows] = _positions(distinct, low, "left")
-            stop[rows] = np.where(np.isnan(low) | np.isnan(high), start[rows], _positions(distinct, high, "right"))
-        rank = np.empty(len(points), dtype=start.dtype)
-        for rows in row_blocks(len(points)):
-            rank[rows] = np.where(np.isnan(points[rows]), -1, _positions(distinct, points[rows], "left"))
-        return cls(start, stop, rank, len(distinct))
-
-    def take(self, queries: NDArray[np.intp], points: NDArray[np.intp]) -> Side:
-        """The same side for some of the queries and points."""
-        return Side(self.start[queries], self.stop[queries], self.rank[points], self.distinct)
-
-
-def _narrow(largest: int) -> type[np.int32] | type[np.int64]:
-    return np.int32 if largest < np.iinfo(np.int32).max else np.int64
-
-
-def count_in_boxes(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Counts:
-    """For every query the number of points of its own group inside its box.
-
-    Args:
-        group: shape (n,), at least 0.
-        point_group: shape (n_points,).
-        sides: the sides of the boxes; without any, whole groups are counted.
-
-    Returns:
-        Shape (n,).
-    """
-    if not sides:
-        sizes = np.bincount(point_group, minlength=int(group.max(initial=-1)) + 1)
-        return np.asarray(sizes[group], dtype=np.int64)
-    asked = np.flatnonzero(np.logical_and.reduce([side.start < side.stop for side in sides]))
-    present = np.flatnonzero(np.logical_and.reduce([side.rank >= 0 for side in sides]))
-    counts = np.zeros(len(group), dtype=np.int64)
-    if len(asked) and len(present):
-        chosen = sorted((side.take(asked, present) for side in sides), key=lambda side: side.distinct)
-        counts[asked] = _count(group[asked], point_group[present], chosen)
-    return counts
-
-
-def _count(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Counts:
-    """Counts for sides in ascending order of distinct values, so that the most selective one is sorted by."""
-    if len(sides) > 2:
-        return _count_dyadic(group, point_group, sides)
-    ordered = sides[-1]
-    width = ordered.distinct + 1
-    keys, order = _sorted(point_group * width + ordered.rank, with_order=len(sides) == 2)
-    start, stop = np.empty((2, len(group)), dtype=_narrow(len(keys)))
-    for rows in row_blocks(len(group)):
-        own = group[rows] * width
-        start[rows] = _positions(keys, own + ordered.start[rows], "left")
-        stop[rows] = _positions(keys, own + ordered.stop[rows], "left")
-    del keys
-    if order is None:
-        return np.asarray(stop - start)
-    return _count_ranks_between(sides[0].rank[order], start, stop, sides[0])
-
-
-def _sorted(keys: Ints, *, with_order: bool) -> tuple[Ints, NDArray[np.intp] | None]:
-    """The keys in ascending order, and where each of them was."""
-    if not with_order:
-        keys.sort()
-        return keys, None
-    order = np.argsort(keys)
-    return keys[order], order
-
-
-def _count_dyadic(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
-    """Counts with the narrowest side cut into dyadic intervals: at each size, the interval becomes part of the group."""
-    cut = min(sides, key=lambda side: int((side.stop - side.start).sum()))
-    others = [side for side in sides if side is not cut]
-    counts = np.zeros(len(group), dtype=np.int64)
-    for level, query, node in _dyadic(cut.start, cut.stop):
-        points = _points_in(node, cut.rank >> level)
-        nodes = (cut.distinct >> level) + 1
-        parts = _compact(group[query] * nodes + node, point_group[points] * nodes + (cut.rank[points] >> level))
-        found = _count(*parts, [side.take(query, points) for side in others])
-        counts += np.bincount(query, weights=found, minlength=len(group)).astype(np.int64)
-    return counts
-
-
-def _points_in(node: Ints, point_node: Ints) -> NDArray[np.intp]:
-    """The points that lie in some node asked for."""
-    asked = np.zeros(int(max(node.max(initial=0), point_node.max(initial=0))) + 1, dtype=np.bool_)
-    asked[node] = True
-    return np.flatnonzero(asked[point_node])
-
-
-def _compact(group: Ints, point_group: Ints) -> tuple[Ints, Ints]:
-    """The same groups under smaller numbers, once products of them could pass 64 bits."""
-    if max(group.max(initial=0), point_group.max(initial=0)) < _LARGE:
-        return group, point_group
-    codes, _ = pd.factorize(np.concatenate([group, point_group]))
-    return codes[: len(group)].astype(np.int64), codes[len(group) :].astype(np.int64)
-
-
-def _dyadic(start: Ints, stop: Ints) -> Iterator[tuple[int, NDArray[np.intp], Ints]]:
-    """Ranges cut into intervals ``[node 2^level, (node + 1) 2^level)``: (level, query, node), those with any, by level."""
-    query = np.arange(len(start))
-    level = 0
-    while len(query):
-        left, right = start & 1 == 1, stop & 1 == 1
-        if left.any() or right.any():
-            yield level, np.concatenate([query[left], query[right]]), np.concatenate([start[left], stop[right] - 1])
-        start, stop = (start + 1) >> 1, stop >> 1
-        rest = start < stop
-        query, start, stop = query[rest], start[rest], stop[rest]
-        level += 1
-
-
-def _count_ranks_between(ranks: Counts, start: Counts, stop: Counts, side: Side) -> Counts:
-    """For each query how many of ``ranks[start:stop]`` lie in the side's range: those below its end, less those below its start.
-
-    Bit by bit from the highest; the queries of a block at a time, the ranges of both ends in place.
-    """
-    found = np.zeros(len(start), dtype=start.dtype)
-    ends = [(1, start, stop, side.stop), (-1, start.copy(), stop.copy(), side.start)]
-    for bit in reversed(range(side.distinct.bit_length())):
-        ones = (ranks >> bit) & 1 == 1
-        zeros_before = np.zeros(len(ranks) + 1, dtype=start.dtype)
-        np.cumsum(~ones, out=zeros_before[1:])
-        for sign, first, last, limit in ends:
-            for rows in row_blocks(len(found)):
-                zero_first, zero_last = zeros_before[first[rows]], zeros_before[last[rows]]
-                go_right = (limit[rows] >> bit) & 1 == 1
-                found[rows] += sign * np.where(go_right, zero_last - zero_first, 0)
-                first[rows] = np.where(go_right, zeros_before[-1] + first[rows] - zero_first, zero_first)
-                last[rows] = np.where(go_right, zeros_before[-1] + last[rows] - zero_last, zero_last)
-        ranks = np.concatenate([ranks[~ones], ranks[ones]])
-    return found
-
-
-def _positions(ascending: NDArray[np.generic], needles: NDArray[np.generic], side: str) -> Ints:
-    """``np.searchsorted``, with the needles asked in ascending order: in large tables that is several times faster."""
-    if len(ascending) <= FEW:
-        return np.searchsorted(ascending, needles, side)  # type: ignore[call-overload, no-any-return]
-    order = np.argsort(needles)
-    found = np.empty(len(needles), dtype=np.int64)
-    found[order] = np.searchsorted(ascending, needles[order], side)  # type: ignore[call-overload]
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,20 +124,16 @@ class Matcher:
 
         ``own`` (n,) is the released record that is each one's own, -1 for none; left out, record i's is row i.
         """
-        for window in within:
-            self._check(window.shape)
-        return Matches(self._candidates(within), self._hits(within, own))
+        return Held(self, ()).match(within, own)
 
-    def _candidates(self, within: Sequence[Within]) -> Ints:
-        if not within or sum(map(len, (self.group, self.released_group))) <= AT_ONCE:
-            whole = count_in_boxes(self.group, self.released_group, [window.side for window in within])
-            return np.asarray(whole, dtype=np.int64)
-        candidates = np.zeros(len(self.group), dtype=np.int64)
+    def parts(self) -> Iterator[Part]:
+        """The records of both tables in parts of whole groups that are counted together; one part where there are few."""
+        if sum(map(len, (self.group, self.released_group))) <= AT_ONCE:
+            yield Part(slice(None), slice(None), self.group, self.released_group)
+            return
         for first, last in self._parts():
             ours, theirs = (np.flatnonzero((of >= first) & (of < last)) for of in (self.group, self.released_group))
-            sides = [Side.of(window.lower[ours], window.upper[ours], window.released[theirs]) for window in within]
-            candidates[ours] = count_in_boxes(self.group[ours] - first, self.released_group[theirs] - first, sides)
-        return candidates
+            yield Part(ours, theirs, self.group[ours] - first, self.released_group[theirs] - first)
 
     def _parts(self) -> Iterator[tuple[int, int]]:
         """Consecutive groups, ``first`` up to but not ``last``, of ``AT_ONCE`` records of both tables together or one group."""
@@ -359,6 +179,71 @@ class Matcher:
         expected = len(self.group), len(self.released_group)
         if shape != expected:
             raise ValueError(f"{shape} confidential and released records do not fit {expected}")
+
+
+class Part(NamedTuple):
+    """Some whole groups: the rows of their confidential records and of their released ones, and their groups (n,) and (n_r,), from 0."""
+
+    ours: slice | NDArray[np.intp]
+    theirs: slice | NDArray[np.intp]
+    group: Ints
+    released_group: Ints
+
+    def side(self, window: Within) -> Side:
+        """A window as a side of the boxes of the part."""
+        if isinstance(self.ours, slice):
+            return window.side
+        return Side.of(window.lower[self.ours], window.upper[self.ours], window.released[self.theirs])
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A matcher with ``windows`` that stay, to be matched with others beside them again and again: what they say is found once.
+
+    That takes some 30 bytes a record.
+    """
+
+    matcher: Matcher
+    windows: Sequence[Within]
+
+    def match(self, more: Sequence[Within] = (), own: Ints | None = None) -> Matches:
+        """Candidates and hits of every confidential record by all windows, as ``Matcher.match`` has them."""
+        within = [*self.windows, *more]
+        for window in within:
+            self.matcher._check(window.shape)
+        return Matches(self._candidates(more), self.matcher._hits(within, own))
+
+    def _candidates(self, more: Sequence[Within]) -> Ints:
+        matcher = self.matcher
+        if not self.windows and not more:
+            return np.asarray(count_in_boxes(matcher.group, matcher.released_group, []), dtype=np.int64)
+        candidates = np.zeros(len(matcher.group), dtype=np.int64)
+        for part in self._kept if self.windows else map(HeldPart, matcher.parts()):
+            candidates[part.of.ours] = part.count(more)
+        return candidates
+
+    @cached_property
+    def _kept(self) -> list[HeldPart]:
+        return [HeldPart(part, [part.side(window) for window in self.windows]) for part in self.matcher.parts()]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldPart:
+    """A part, and the windows that stay as sides of its boxes."""
+
+    of: Part
+    sides: Sequence[Side] = ()
+
+    def count(self, more: Sequence[Within]) -> Counts:
+        """The points in the boxes of the part, with more windows beside those that stay, (n,)."""
+        others = [self.of.side(window) for window in more]
+        if len(self.sides) == len(others) == 1 and not (self.sides[0].lacks or others[0].lacks or others[0].single):
+            return self._ordered.count(others[0])
+        return count_in_boxes(self.of.group, self.of.released_group, [*self.sides, *others])
+
+    @cached_property
+    def _ordered(self) -> Ordered:
+        return Ordered.of(self.of.group, self.of.released_group, self.sides[0])
 
 
 def match(exact: Sequence[Exact], within: Sequence[Within] = ()) -> Matches:

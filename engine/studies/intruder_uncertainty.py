@@ -27,7 +27,7 @@ from ..matching.intruder import (
     check_radii,
     known_by_default,
 )
-from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Matcher, Matches, Within, attribute_probabilities
+from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Held, Matcher, Matches, Within, attribute_probabilities
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata
@@ -387,22 +387,29 @@ def _risks(
     matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
     synthesised, sensitive = knowledge.synthesised.against(released), knowledge.sensitive.against(released)
     same = knowledge.sensitive.names == knowledge.synthesised.names
+    nothing = ((), ())
+    sure = [_held(matcher, within, more) for more in (synthesised, nothing if same else sensitive, nothing)]
     for believed in beliefs:
         part = believed(released)
-        known, near = (matcher.refined(part), within) if isinstance(part, Exact) else (matcher, [*within, part])
-        identified = _and(known, near, synthesised)
+        if isinstance(part, Exact):
+            known = matcher.refined(part)
+            identify, learn, know = (_held(known, within, more) for more in (synthesised, sensitive, nothing))
+            near: list[Within] = []
+        else:
+            (identify, learn, know), near = sure, [part]
+        identified = identify.match(near)
         risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
         if not knowledge.sensitive.names:
             yield {**risks, "attribute_risk": NotComputable(NOTHING_TO_LEARN)}
             continue
-        similar = identified if same else _and(known, near, sensitive)
-        yield {**risks, "attribute_risk": float(attribute_probabilities(known.match(near), similar).sum())}
+        similar = identified if same else learn.match(near)
+        yield {**risks, "attribute_risk": float(attribute_probabilities(know.match(near), similar).sum())}
 
 
-def _and(known: Matcher, near: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Matches:
-    """The matches on what is known already and on more."""
-    exact, within = more
-    return known.refined(*exact).match([*near, *within])
+def _held(known: Matcher, within: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Held:
+    """What is known already, and more."""
+    exact, others = more
+    return Held(known.refined(*exact), [*within, *others])
 
 
 def _value(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine import row_blocks
-from sfumato.engine.matching import matching
-from sfumato.engine.matching.matching import Exact, Matcher, Within
+from sfumato.engine.matching import boxes, matching
+from sfumato.engine.matching.matching import Exact, Held, Matcher, Within
 from sfumato.engine.matching.radius import Radius
 
 MISSING = float("nan")
@@ -36,10 +36,20 @@ def by_loops(exact: list[Exact], within: list[Within], n: int, m: int) -> tuple[
     at_once=st.sampled_from([1, 2, 7, 30]),
     cells=st.sampled_from([1, 3, 4, 1000]),
     few=st.sampled_from([0, 4096]),
+    per_key=st.sampled_from([0, 4]),
+    stay=st.integers(0, 2),
 )
 @settings(deadline=None)
 def test_parts_and_blocks_change_no_count(
-    seed: int, shape: tuple[int, int], windows: int, keys: int, at_once: int, cells: int, few: int
+    seed: int,
+    shape: tuple[int, int],
+    windows: int,
+    keys: int,
+    at_once: int,
+    cells: int,
+    few: int,
+    per_key: int,
+    stay: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     n, m = shape
@@ -53,12 +63,30 @@ def test_parts_and_blocks_change_no_count(
         within.append(Within(centre - width, centre + width, released))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "AT_ONCE", at_once)
-        patch.setattr(matching, "FEW", few)
+        patch.setattr(boxes, "FEW", few)
+        patch.setattr(boxes, "CELLS_PER_KEY", per_key)
         patch.setattr(row_blocks, "CELLS", cells)
-        found = Matcher.of(exact, (n, m)).match(within)
+        matcher = Matcher.of(exact, (n, m))
+        found = matcher.match(within)
+        held = Held(matcher, within[:stay])
+        first, again = (held.match(more) for more in ([], within[stay:]))
     candidates, hits = by_loops(exact, within, n, m)
-    assert found.candidates.tolist() == candidates
-    assert found.hit.tolist() == hits
+    for matches in (found, again):
+        assert matches.candidates.tolist() == candidates
+        assert matches.hit.tolist() == hits
+    assert first.candidates.tolist() == by_loops(exact, within[:stay], n, m)[0], "what stayed, without the others"
+
+
+def test_other_windows_beside_those_that_stay_count_others() -> None:
+    """The negative control: nothing of an earlier belief is left."""
+    rng = np.random.default_rng(1)
+    sure, first, second = (
+        Within(centre - 1, centre + 1, rng.integers(0, 9, 40).astype(float)) for centre in rng.integers(0, 9, (3, 40))
+    )
+    held = Held(Matcher.of([], (40, 40)), [sure])
+    counts = [held.match([belief]).candidates.tolist() for belief in (first, second, first)]
+    assert counts == [by_loops([], [sure, belief], 40, 40)[0] for belief in (first, second, first)]
+    assert counts[0] != counts[1]
 
 
 @pytest.mark.parametrize("written", ["5%", 3, "log 5%"])
