@@ -24,14 +24,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
-from ..arrays import Floats
+from ..arrays import Booleans, Floats
 from ..errors import BadInput, NotComputable
 from ..microdata import Microdata
 from ..schema import Kind, Schema
@@ -40,12 +40,16 @@ from ..wording import counted
 from .bounded_interval import UNBOUNDED, Range, bounded_interval
 from .columns import column_scales, factorised, independent_columns, left_out
 from .combining import t_quantile
+from .design_triangle import design_triangle, in_one_block
 from .interval_estimate import NO_ERROR, IntervalEstimate, symmetric
-from .logistic import logistic_regression
+from .logistic import BlockedLogistic, LogisticCoefficients, LogisticFit, logistic_regression
+from .sparse_design import independent_basis, sparse_design
 from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
 
 _NEGLIGIBLE = 1e-10
 _WIDEST_GAP = 30
+_NEARLY_COLLINEAR = 1e-12
+"""Of a column's length, what is left of one that ``independent_columns`` took for independent, however rounding goes."""
 
 
 @dataclass(frozen=True)
@@ -154,13 +158,17 @@ def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> Int
     return IntervalEstimate(float(np.quantile(scaled, p)) * scale, found.sd * scale, lower * scale, upper * scale)
 
 
-def linear_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
+def linear_coefficients(
+    x: Floats, y: Floats, confidence: float = 0.95, records: int | None = None
+) -> list[IntervalEstimate]:
     """Least squares of y (n,) on the independent columns of x (n, K): K coefficients with t intervals on n - K df.
+
+    Of more ``records`` [x y] may be the triangle R of their QR, which has all that these ask for.
 
     Raises:
         NotComputable: when there are no more records than coefficients, or x determines y.
     """
-    n, k = x.shape
+    n, k = len(x) if records is None else records, x.shape[1]
     if n <= k:
         raise NotComputable(f"{counted(n, 'record')} cannot determine {k} coefficients and a standard deviation")
     factors, scale = factorised(x), float(column_scales(y))
@@ -180,7 +188,10 @@ def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> lis
     Raises:
         NotComputable: when a combination of the predictors separates the classes.
     """
-    fit = logistic_regression(x, y)
+    return _with_intervals(logistic_regression(x, y), confidence)
+
+
+def _with_intervals(fit: LogisticFit | LogisticCoefficients, confidence: float) -> list[IntervalEstimate]:
     if fit.separated:
         raise NotComputable("a combination of the predictors separates the two levels of the response")
     found = zip(fit.coefficients, fit.errors, strict=True)
@@ -287,15 +298,36 @@ class Model:
         whole = ~np.any([data.missing(name) for name in self.columns(design.schema)], axis=0)
         if not whole.any():
             raise NotComputable("every record lacks a value of one of the variables")
-        x = design.matrix(data)[whole]
-        kept = independent_columns(x)
-        y = self._values(data)[whole]
-        if sample is None:
-            found = iter(_FITS[self.family](x[:, kept], y, confidence))
+        if sample is None and not in_one_block(design, data, 1):
+            kept, estimates = self._fitted_in_blocks(design, data, whole, confidence)
         else:
-            found = iter(_SURVEY_FITS[self.family](x[:, kept], y, sample, whole, confidence))
+            x, y = design.matrix(data)[whole], self._values(data)[whole]
+            kept = independent_columns(x)
+            if sample is None:
+                estimates = _FITS[self.family](x[:, kept], y, confidence)
+            else:
+                estimates = _SURVEY_FITS[self.family](x[:, kept], y, sample, whole, confidence)
+        found = iter(estimates)
         aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
         return [next(found) if independent else aliased for independent in kept]
+
+    def _fitted_in_blocks(
+        self, design: Design, data: Microdata, whole: Booleans, confidence: float
+    ) -> tuple[Booleans, list[IntervalEstimate]]:
+        """Which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all of them."""
+        self.check_domains(data, "")
+        data = replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)
+        triangle = design_triangle(design, data, self._values)
+        x, y = triangle[:, :-1], triangle[:, -1]
+        kept = independent_columns(x)
+        if self.family == "linear":
+            return kept, linear_coefficients(x[:, kept], y, confidence, len(data))
+        basis = independent_basis(sparse_design(design, data), among=kept, tolerance=_NEARLY_COLLINEAR)
+        if len(basis) < kept.sum():
+            raise NotComputable("columns of the predictors are too nearly collinear")
+        fit = BlockedLogistic(basis, self._values(data)).coefficients()
+        own = LogisticCoefficients(fit.coefficients[kept], fit.errors[kept], fit.separated)
+        return kept, _with_intervals(own, confidence)
 
     def _values(self, data: Microdata) -> Floats:
         """The response (n,)."""

@@ -55,9 +55,14 @@ def _term(design: Design, term: Term, levels: Sequence[Factor], coefficients: Fl
     found = np.asarray(table[tuple(_codes(factor, data) for factor in levels)])
     for factor in term.factors:
         if not _has_levels(design, factor):
-            numbers = data.numbers(factor.column)
-            found = found * (getattr(np, factor.function)(numbers) if factor.function else numbers)
+            found = found * factor_numbers(factor, data)
     return found
+
+
+def factor_numbers(factor: Factor, data: Microdata) -> Floats:
+    """The column of a factor without levels, or the function of it, (n,); inside that function's domain."""
+    numbers = data.numbers(factor.column)
+    return np.asarray(getattr(np, factor.function)(numbers)) if factor.function else numbers
 
 
 def _has_levels(design: Design, factor: Factor) -> bool:

@@ -47,6 +47,14 @@ class LogisticFit:
     steps: int
 
 
+class LogisticCoefficients(NamedTuple):
+    """Coefficients (K,), their standard errors (K,), and whether some direction has no maximum."""
+
+    coefficients: Floats
+    errors: Floats
+    separated: bool
+
+
 class _Here(NamedTuple):
     """The log-likelihood at some coefficients (K,), its slope (K,), and the information (K, K)."""
 
@@ -123,12 +131,18 @@ def logistic_regression(
     problem = _Problem(factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w)
     gamma, steps = _jeffreys_maximum(problem) if prior == "jeffreys" else _maximum(problem)
     p = problem.probabilities(gamma)
-    left, directions = np.linalg.eigh(problem.information(p))
-    axes = directions / np.sqrt(np.maximum(left, np.finfo(np.float64).tiny))
-    separated = prior == "none" and bool(left[0] < _INFORMATION_LEFT / 4)
+    axes, separated = _axes(problem.information(p))
+    separated = prior == "none" and separated
     return LogisticFit(
         factors.coefficients(gamma), factors.errors(axes), _covariance(factors, axes), p, separated, steps
     )
+
+
+def _axes(information: Floats) -> tuple[Floats, bool]:
+    """Axes whose product with their transpose is the inverse of an information (K, K) of orthonormal columns, and whether classes are separated."""
+    left, directions = np.linalg.eigh(information)
+    axes = directions / np.sqrt(np.maximum(left, np.finfo(np.float64).tiny))
+    return np.asarray(axes), bool(left[0] < _INFORMATION_LEFT / 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +171,13 @@ class BlockedLogistic:
             information += cross_products(entries, p * (1 - p))[np.ix_(places, places)]
         t = self.basis.to_orthonormal
         return _Here(value, t.T @ score, t.T @ information @ t)
+
+    def coefficients(self) -> LogisticCoefficients:
+        """Those of all columns of the design at the maximum, as ``logistic_regression`` has them; 0 where the basis does not need one."""
+        gamma, _ = _maximum(self)
+        axes, separated = _axes(self.at(gamma).information)
+        to_design = self.basis.to_design
+        return LogisticCoefficients(to_design @ gamma, np.linalg.norm(to_design @ axes, axis=1), separated)
 
     def probabilities(self) -> Iterator[Floats]:
         """Those of the rows at the maximum, block by block, as ``logistic_regression`` fits them."""

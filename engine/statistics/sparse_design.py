@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from ..arrays import Booleans, Floats, Integers
+from ..microdata import Microdata
 from ..row_blocks import row_blocks
+from ..terms import Design, Factor
+from .linear_predictor import factor_numbers
 
 CLEAR = 1e-4
 """The share of a column's length that X'X can tell from none: its square is far above what rounding leaves."""
@@ -205,6 +208,21 @@ class SparseDesign:
         )
 
 
+def sparse_design(design: Design, data: Microdata) -> SparseDesign:
+    """The same columns in the same order as ``design.matrix(data)``, of records that have all values. Raises BadInput outside a function's domain."""
+    design.check_domains(data)
+    terms = (reduce(Product, [_of_factor(factor, data) for factor in term.factors]) for term in design.terms)
+    return SparseDesign([Intercept(), *terms], len(data))
+
+
+def _of_factor(factor: Factor, data: Microdata) -> Term:
+    if not data.schema[factor.column].kind.has_levels:
+        return Standardised(factor_numbers(factor, data), 1.0, 0.0, 1.0)
+    levels = data.column(factor.column).cat
+    column, width = levels.codes.to_numpy().astype(np.int32) - np.int32(1), len(levels.categories) - 1
+    return Indicators(np.where(column < 0, np.int32(width), column), width)
+
+
 @dataclass(frozen=True, eq=False)
 class Basis:
     """Independent columns B that span some of a design: its own columns ``kept`` (k,), and combinations X C of all, ``combined`` C (K, c).
@@ -235,6 +253,13 @@ class Basis:
         found = np.zeros(self.design.width + self.combined.shape[1])
         found[self.places] = self.to_orthonormal @ of_orthonormal
         return found
+
+    @property
+    def to_design(self) -> Floats:
+        """What takes coefficients of B T to those of the design alone, (K, k + c)."""
+        found = np.zeros((self.design.width + self.combined.shape[1], len(self)))
+        found[self.places] = self.to_orthonormal
+        return np.asarray(found[: self.design.width] + self.combined @ found[self.design.width :])
 
 
 def _with_combined(entries: list[Entries], combined: Floats, rows: int) -> list[Entries]:

@@ -10,9 +10,10 @@ import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine import row_blocks
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.statistics.estimation import Model
 
 SCHEMA = Schema(
@@ -183,3 +184,54 @@ def test_predictors_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(
     else:
         assert not isinstance(found["net"], NotComputable)
         assert found["net"].standard_error * gap == pytest.approx(1 / np.sqrt(400 * 0.21), rel=0.15)
+
+
+def some_missing(seed: int) -> Microdata:
+    """Records of which one in ten lacks a room, and one an age; nobody who smokes has a tent."""
+    rng = np.random.default_rng(seed)
+    columns = frame(200, seed)
+    columns["room"] = columns["room"].where(columns["smoker"] == "no", "flat").where(rng.random(200) < 0.9)
+    columns["age"] = columns["age"].astype(float).where(rng.random(200) < 0.9)
+    return conform(columns, SCHEMA, MissingPolicy.KEEP)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    text=st.sampled_from(
+        [
+            "log(price) ~ room + age",
+            "price ~ room:smoker + sqrt(age) + born",
+            "price ~ age:room + room + smoker:born",
+            "price ~ room + room:age + smoker:age + age",
+            "logit: smoker ~ age + price",
+            "logit: smoker ~ born + log(price) + age:price",
+            "logit: price > 25 ~ room + age + smoker:age",
+            "logit: price > 25 ~ room:age + age + room:smoker",
+            "logit: smoker ~ room + age",
+        ]
+    ),
+    cells=st.integers(1, 700),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_a_regression_in_blocks_is_that_of_all_records(text: str, cells: int, seed: int) -> None:
+    """Of as many columns, with the same reasons where there is none; others for other records."""
+    own, model = some_missing(seed), Model.parse(text)
+    whole, other = model.estimates(own, own), model.estimates(own, some_missing(seed + 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_blocks, "CELLS", cells)
+        found = model.estimates(own, own)
+    assert list(found) == list(whole)
+    same = []
+    for name, answer in found.items():
+        expected, control = whole[name], other[name]
+        if isinstance(answer, NotComputable) or isinstance(expected, NotComputable):
+            assert isinstance(answer, NotComputable)
+            assert isinstance(expected, NotComputable)
+            assert answer.reason == expected.reason
+            continue
+        near = pytest.approx(expected.value, rel=1e-6, abs=1e-6 * expected.standard_error)
+        assert answer.value == near
+        assert answer.standard_error == pytest.approx(expected.standard_error, rel=1e-6)
+        assert answer.interval == pytest.approx(expected.interval, rel=1e-6, abs=1e-6 * expected.standard_error)
+        same.append(not isinstance(control, NotComputable) and control.value == near)
+    assert not any(same)
