@@ -2,7 +2,7 @@
 
 The nearest records are the k nearest and all that lie as near as the k-th of them. A level is guessed as the most frequent of theirs. A number or a date
 is guessed as that of their values that lies within the radius of most of theirs. Of several guesses that are equally good one is picked
-at random, and its chance to be right counts: 0, 1, or a fraction.
+at random, and its chance to be right counts: 0, 1, or a fraction. Records to learn from that are alike in what is known are looked at together.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..arrays import Booleans, Floats, Integers
 from ..errors import NotComputable
 from ..matching.radius import Radius
 from ..microdata import Microdata
+from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.gower import Gower
 
 
@@ -106,22 +107,56 @@ class Guessed:
         return np.asarray(nearer | ((self.distance == self.distance[last]) & (doubt <= doubt[last])))
 
 
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Records at K different ``places`` (K, d): ``count`` (K,) of them at each, those at place k being ``order[start[k] : start[k + 1]]``."""
+
+    places: Floats
+    count: Integers
+    order: Integers
+    start: Integers
+
+    @classmethod
+    def of(cls, places: Floats) -> _Alike:
+        """Of records at these places (r, d), which are never missing."""
+        kind = equivalence_classes(list(places.T), len(places))
+        count = class_sizes(kind)
+        start = np.concatenate([[0], np.cumsum(count)])
+        order = np.argsort(kind, kind="stable")
+        return cls(places[order[start[:-1]]], count, order, start)
+
+    def reach(self, apart: Floats, neighbours: int) -> Floats:
+        """How far the record lies that is the so manieth from each of q places, by the distances (q, K) of the different places: (q,)."""
+        if neighbours == 1:
+            return np.asarray(apart.min(axis=1))
+        some = np.argpartition(apart, min(neighbours, apart.shape[1]) - 1, axis=1)[:, :neighbours]
+        near = np.take_along_axis(apart, some, axis=1)
+        order = np.argsort(near, axis=1)
+        counts = np.cumsum(self.count[np.take_along_axis(some, order, axis=1)], axis=1)
+        last = np.argmax(counts >= neighbours, axis=1)
+        return np.asarray(np.take_along_axis(near, order, axis=1)[np.arange(len(near)), last])
+
+    def records(self, kinds: Integers) -> Integers:
+        """The records at these places."""
+        return np.concatenate([self.order[self.start[k] : self.start[k + 1]] for k in kinds])
+
+
 def guessed(gower: Gower, offered: Floats, own: Floats, sought: Sought, neighbours: int = 1) -> Guessed:
     """Guesses of records at places ``own`` (q, d) from the nearest at ``offered`` (r, d), r at least 1."""
-    kth = min(neighbours, len(offered)) - 1
+    neighbours = min(neighbours, len(offered))
+    alike = _Alike.of(offered)
     places, query = np.unique(own, axis=0, return_inverse=True)
     query = query.ravel()
     members = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query, minlength=len(places)))[:-1])
     right, distance, agreeing = np.zeros((3, len(own)))
     asked, candidates = np.zeros((2, len(own)), dtype=np.int64)
-    for rows, apart in gower.blocks(places, offered):
-        reach = np.partition(apart, kth, axis=1)[:, kth] if kth else apart.min(axis=1)
-        for line, low, those in zip(apart, reach, members[rows], strict=True):
-            nearest = np.flatnonzero(line <= low)
+    for rows, apart in gower.blocks(places, alike.places):
+        for line, low, those in zip(apart, alike.reach(apart, neighbours), members[rows], strict=True):
+            nearest = alike.records(np.flatnonzero(line <= low))
             guesses, agree = sought.told(nearest)
             right[those] = sought.right(guesses, those)
             distance[those], asked[those], agreeing[those] = low, len(nearest), agree[0]
-            candidates[those] = np.count_nonzero(line == 0)
+            candidates[those] = alike.count[line == 0].sum()
     return Guessed(right, distance, asked, agreeing, candidates)
 
 

@@ -21,6 +21,8 @@ from ..microdata import Microdata
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
 """Predicates times records that are looked at together."""
+PIECES, FEWEST = 64, 500
+"""Pieces of a table at most, and records of a piece at least, after each of which predicates that hold of too many are left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,22 @@ class Predicates:
                     own = (self.variable[:, clause] == variable) & (self.operation[:, clause] == operation)
                     found[own] &= _compared(column, int(operation), self.value[own, clause])
         return found
+
+    def singles_out(self, records: Floats) -> NDArray[np.bool_]:
+        """Which predicates hold of exactly one of the records (n, d), (P,).
+
+        Those that hold of two are not looked at any further. Records that are alike stand together, so each piece has some from everywhere.
+        """
+        counts, left = np.zeros(len(self), dtype=np.int64), np.arange(len(self))
+        pieces = max(1, min(PIECES, len(records) // FEWEST))
+        for first in range(pieces):
+            piece = np.ascontiguousarray(records[first::pieces])
+            step = max(1, CELLS // max(1, len(piece)))
+            for start in range(0, len(left), step):
+                some = left[start : start + step]
+                counts[some] += np.count_nonzero(self[some].holds(piece), axis=1)
+            left = left[counts[left] < 2]
+        return np.asarray(counts == 1)
 
     def matches(self, records: Floats, most: int) -> tuple[Integers, Integers, Integers]:
         """How many records (n, d) each predicate holds of, (P,); and pairs of predicate and record, of predicates with at most ``most``."""
@@ -164,8 +182,7 @@ def multivariate(
     middle = np.array([np.median(own[~np.isnan(own)]) if not np.isnan(own).all() else 0.0 for own in records.T])
     operation = np.where(ordered[variable], np.where(value > middle[variable], AT_LEAST, AT_MOST), EQUAL)
     tried = Predicates(variable, np.where(np.isnan(value), MISSING, operation), value).distinct
-    counts, _, _ = tried.matches(records, 0)
-    found = np.flatnonzero(counts == 1)
+    found = np.flatnonzero(tried.singles_out(records))
     return tried[np.sort(rng.choice(found, min(most, len(found)), replace=False))]
 
 

@@ -142,7 +142,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
     for (kind, predicates), rng in zip(made.items(), rngs[2:], strict=False):
         tried = _Tried.of(predicates, people, others)
         base = guessed(predicates, others, whole, levels, rng)
-        by_chance = base.matches(people, 0)[0] == 1
+        by_chance = base.singles_out(people)
         every = np.ones(len(predicates), dtype=np.bool_)
         why = remark or _ruled(predicates, names) if kind == "univariate" else remark
         found += tried.result(every, by_chance, rng).estimates(reason=why or _none(predicates), kind=kind)

@@ -207,6 +207,25 @@ def test_predicates_hold_of_one_released_record_and_are_counted_right(ours: Any,
             assert sorted(zip(which.tolist(), record.tolist(), strict=True)) == pairs
 
 
+@pytest.mark.parametrize("records", [1, 40, 700, 3_000])
+def test_predicates_are_left_once_they_hold_of_two_records(records: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that hold of exactly one are the same as where all records are counted; piece by piece, of many pieces, in blocks of few predicates."""
+    monkeypatch.setattr("sfumato.engine.risk._predicates.CELLS", 4_000)
+    monkeypatch.setattr("sfumato.engine.risk._predicates.FEWEST", 10)
+    rng = np.random.default_rng(records)
+    (table,) = tables_of_numbers([people(records, rng)], PEOPLE.names)
+    ordered = np.array([False, False, True, True])
+    variable = np.argsort(rng.random((2_000, 4)), axis=1)[:, :3]
+    value = table[rng.integers(0, records, 2_000)[:, None], variable]
+    operation = np.where(ordered[variable], rng.choice([AT_LEAST, AT_MOST], variable.shape), EQUAL)
+    tried = Predicates(variable, operation, value)
+    counts, _, _ = tried.matches(table, 0)
+    found = tried.singles_out(table)
+    assert np.array_equal(found, counts == 1)
+    assert found.any()
+    assert records == 1 or (counts > 1).any()
+
+
 @pytest.mark.parametrize(("n", "n_c"), [(6, 3), (3, 6), (5, 5), (7, 1)])
 def test_the_control_is_the_average_over_every_way_to_put_controls_in(n: int, n_c: int) -> None:
     """n / n' times the chance that a predicate singles out one of n' controls among n - n' people, by all choices of both."""

@@ -1,0 +1,77 @@
+"""Guesses from the nearest records, records that are alike looked at together, against every record by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.arrays import Floats
+from sfumato.engine.matching.radius import Radius
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.risk._nearest_guess import Guessed, Sought, guessed, sought
+from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.statistics.gower import Gower
+
+SCHEMA = Schema(
+    (
+        Variable("zip", Kind.CATEGORICAL, levels=tuple("abcd")),
+        Variable("age", Kind.COUNT),
+        Variable("ill", Kind.CATEGORICAL, levels=tuple("xyz")),
+        Variable("pay", Kind.CONTINUOUS),
+    )
+)
+
+
+def table(records: int, ages: int, rng: np.random.Generator) -> Microdata:
+    """Records of which some lack a value, with as many ages."""
+    frame = pd.DataFrame(
+        {
+            "zip": rng.choice(list("abcd"), records),
+            "age": rng.integers(0, ages, records).astype(float),
+            "ill": rng.choice(list("xyz"), records),
+            "pay": np.round(rng.normal(10, 3, records), 1),
+        }
+    )
+    for name in ("zip", "age"):
+        frame.loc[(rng.random(records) < 0.1) & (frame.index > 0), name] = None
+    return conform(frame, SCHEMA, MissingPolicy.KEEP)
+
+
+def one_by_one(gower: Gower, offered: Floats, own: Floats, what: Sought, neighbours: int) -> Guessed:
+    """The same with a distance for every pair of records, and the k-th smallest of them."""
+    kth = min(neighbours, len(offered)) - 1
+    found = []
+    for q, line in enumerate(gower.apart(own, offered)):
+        low = np.sort(line)[kth]
+        nearest = np.flatnonzero(line <= low)
+        guesses, agree = what.told(nearest)
+        right = what.right(guesses, np.array([q]))[0]
+        found.append((right, low, len(nearest), agree[0], np.count_nonzero(line == 0)))
+    right, low, asked, agree, same = (np.array(one) for one in zip(*found, strict=True))
+    return Guessed(right, low, asked, agree, same)
+
+
+@pytest.mark.parametrize("neighbours", [1, 2, 5, 50])
+@pytest.mark.parametrize("ages", [2, 6, 10_000])
+@pytest.mark.parametrize("name", ["ill", "pay"])
+def test_records_that_are_alike_are_asked_as_if_each_stood_alone(neighbours: int, ages: int, name: str) -> None:
+    rng = np.random.default_rng([neighbours, ages])
+    for records in (1, 7, 40):
+        learned, attacked = table(records + 1, ages, rng), table(30, ages, rng)
+        what, rows, asked = sought(learned, attacked, name, Radius.parse("5%") if name == "pay" else None)
+        gower = Gower.of([learned], ["age", "zip"])
+        places = gower.places(learned)[rows], gower.places(attacked)[asked]
+        found, expected = guessed(gower, *places, what, neighbours), one_by_one(gower, *places, what, neighbours)
+        for of in ("right", "distance", "asked", "agreeing", "candidates"):
+            assert np.array_equal(getattr(found, of), getattr(expected, of)), of
+
+
+def test_another_number_of_neighbours_gives_other_guesses() -> None:
+    """A negative control: the comparison above can fail."""
+    rng = np.random.default_rng(3)
+    learned, attacked = table(40, 6, rng), table(30, 6, rng)
+    what, rows, asked = sought(learned, attacked, "ill", None)
+    gower = Gower.of([learned], ["age", "zip"])
+    places = gower.places(learned)[rows], gower.places(attacked)[asked]
+    assert not np.array_equal(guessed(gower, *places, what, 5).distance, one_by_one(gower, *places, what, 4).distance)
