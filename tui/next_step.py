@@ -12,6 +12,7 @@ from typing import Any
 from textual.app import App
 from textual.content import Content
 
+from sfumato.engine.wording import agree
 from sfumato.workspace.audit import Act
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.words import printable
@@ -184,8 +185,10 @@ def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> st
     if open_ and tab == "verdicts":
         return "next: {verdicts.explain} says what it means, {verdicts.try} tries limits; {runs.duplicate} in Runs ({project.runs}) changes the plan"
     if open_:
-        lacks = f"{tally.failed} failed" if tally.failed else f"{tally.not_computed} were not computed"
-        return f"next: {{project.verdicts}} Verdicts says which of {tally.total} thresholds {lacks}, and why"
+        lack = tally.failed or tally.not_computed
+        became = "failed" if tally.failed else f"{agree(lack, 'was', 'were')} not computed"
+        these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
+        return f"next: {{project.verdicts}} Verdicts says why {these} {became}"
     if released:
         return (
             f"run {run_id} was released; {{project.report}} writes its report, {{runs.compare}} in Runs compares runs"

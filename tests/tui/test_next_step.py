@@ -89,8 +89,11 @@ def judged(line, **counts):
     ("counts", "tab", "words"),
     [
         ({"passed": 2}, "verdicts", "{project.release} asks the gate"),
-        ({"passed": 2, "failed": 1}, "runs", "{project.verdicts} Verdicts says which of 3 thresholds 1 failed"),
-        ({"passed": 2, "not_computed": 1}, "runs", "which of 3 thresholds 1 were not computed"),
+        ({"passed": 2, "failed": 1}, "runs", "{project.verdicts} Verdicts says why 1 of 3 thresholds failed"),
+        ({"passed": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds was not computed"),
+        ({"passed": 1, "failed": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds failed"),
+        ({"not_computed": 2}, "map", "says why 2 of 2 thresholds were not computed"),
+        ({"failed": 1}, "map", "says why the threshold failed"),
         ({"passed": 2, "failed": 1}, "verdicts", "{verdicts.explain} says what it means"),
         ({}, "results", "nothing judges run 1"),
     ],

@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import agree, counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
@@ -181,7 +181,8 @@ def explanation(found: Candidates, records: int, own: Values | None, width: int)
         True: "its own record is among them",
         False: "its own record is not among them",
     }[found.hit]
-    said = f"{matching:,} of {records:,} released records match; {among}." if matching else NOBODY
+    match = agree(matching, "matches", "match")
+    said = f"{matching:,} of {records:,} released records {match}; {among}." if matching else NOBODY
     driver = found.driver
     drives = (
         "No variable alone narrows them down: without any one of them there would be as many."
@@ -216,7 +217,7 @@ MOST_MATCHING = 20
 NO_MORE = "{} says no more of a single record than stands in the list"
 DRIVEN = 50
 """For how many records the driver is worked out; the others have it when they are opened."""
-NONE = "This run keeps no values of single records. Press s in Runs to run its recipe again, with a risk among its measures."
+NONE = "This run keeps no values of single records. Press d in Runs to make a plan of its recipe, and add a risk to its measures."
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,8 +120,9 @@ def _some(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[
 
 def _phase(phase: Phase) -> str:
     tasks = f"{phase.done}/{phase.tasks}" if phase.done < phase.tasks else f"{phase.tasks}"
-    memory = f" {phase.peak_bytes / 1e6:.0f} MB" if phase.peak_bytes else ""
-    return f"{phase.kind} {tasks} in {duration(phase.seconds)}{memory}"
+    took = f" in {duration(phase.seconds)}" if phase.done else ""
+    memory = f" ({phase.peak_bytes / 1e6:.0f} MB)" if phase.peak_bytes else ""
+    return f"{phase.kind} {tasks}{took}{memory}"
 
 
 def _unmet(verdict: Verdict, of: str | None = None) -> str:

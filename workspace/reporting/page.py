@@ -13,7 +13,7 @@ from sfumato.engine.results import Diagnostic, Trace
 from sfumato.engine.rows import Row
 from sfumato.engine.schema import Role, Variable
 from sfumato.engine.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import agree, counted
 
 from ..disclosure import MARKING
 from ..plots.figure import Figure
@@ -357,7 +357,9 @@ def _diagnostic_section(runs: Sequence[ReportedRun]) -> Section | None:
         return None
     judged = [one.passed for one in found if one.passed is not None]
     failed = judged.count(False)
-    verdict = f"{failed} of {len(judged)} are not met" if failed else f"all {len(judged)} are met"
+    verdict = (
+        f"{failed} of {len(judged)} {agree(failed, 'is', 'are')} not met" if failed else f"all {len(judged)} are met"
+    )
     parameters = [made for run in runs if (made := parameter_table(run.diagnostics))]
     return section(
         "Diagnostics",

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.schema import SURVEY_SETTING
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import agree, counted
 
 if TYPE_CHECKING:
     from sfumato.engine.thresholds import Verdict
@@ -143,11 +143,15 @@ def tally_text(passed: int, failed: int, not_computed: int, sign: Callable[[str]
 
 
 def thresholds_text(verdicts: Sequence[Verdict]) -> str:
-    """``all 3 thresholds are met``, ``1 of 3 thresholds are not met``."""
+    """``all 3 thresholds are met``, ``1 of 3 thresholds is not met``."""
     total, failed = len(verdicts), sum(verdict.outcome != "pass" for verdict in verdicts)
     if total == 1:
         return "the threshold is not met" if failed else "the threshold is met"
-    return f"{failed} of {total} thresholds are not met" if failed else f"all {total} thresholds are met"
+    return (
+        f"{failed} of {total} thresholds {agree(failed, 'is', 'are')} not met"
+        if failed
+        else f"all {total} thresholds are met"
+    )
 
 
 def method_of(key: str) -> str:
@@ -272,8 +276,18 @@ def use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
 
 
 def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Every parameter, spelled out."""
-    return [(key, spelled(value)) for key, value in params.items()]
+    """Every parameter, spelled out; of trees of values how many values each has."""
+    return [
+        (key, _without_paths(value) if isinstance(value, Mapping) else spelled(value)) for key, value in params.items()
+    ]
+
+
+def _without_paths(table: Mapping[str, object]) -> str:
+    def told(value: object) -> str:
+        paths = isinstance(value, (list, tuple)) and value and all(isinstance(one, (list, tuple)) for one in value)
+        return f"of {counted(len(value), 'value')}" if paths else spelled(value)  # type: ignore[arg-type]
+
+    return ", ".join(f"{name} {told(value)}" for name, value in table.items())
 
 
 def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING) -> str:

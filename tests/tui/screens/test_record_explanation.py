@@ -22,3 +22,9 @@ def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: boo
     lines = explanation(found, 80, None, 120).plain.splitlines()
     assert lines[0].rstrip() == f"2 of 80 released records match; {words}."
     assert "within width 5 " in lines[4]
+
+
+def test_one_record_matches_and_several_match() -> None:
+    alone = LeaveOneOut(("age",), np.array([1.0]), np.array([[5.0]]))
+    said = explanation(Candidates(1, 1, (1,), {"age": "equal"}, alone, True), 80, None, 120).plain
+    assert said.startswith("1 of 80 released records matches;")

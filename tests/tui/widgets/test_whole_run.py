@@ -1,8 +1,10 @@
 """A run in full, as it stands beside the list of runs."""
 
+from dataclasses import replace
+
 from sfumato.engine.thresholds import Verdict
 from sfumato.tui.widgets.run_detail import WholeRun
-from sfumato.workspace.views.run_detail import RunDetail
+from sfumato.workspace.views.run_detail import Phase, RunDetail
 
 DETAIL = RunDetail(7, "survey.csv", 90, 3, 1, False, None, (), (), ())
 MATCH = "risk.identification.true_match_rate"
@@ -30,3 +32,10 @@ def test_no_line_is_wider_than_asked_and_none_is_cut():
     assert max(map(len, lines.splitlines())) <= 44
     assert "…" not in lines
     assert lines.count("✗") == 9
+
+
+def test_a_phase_says_how_long_it_took_once_a_task_of_it_is_done_and_its_memory_apart():
+    phases = (Phase("fit", 2, 2, 19.3, 265_000_000), Phase("draw", 10, 3, 4.0, 0), Phase("study", 7, 0, 0.0, 0))
+    text = " ".join(WholeRun(replace(DETAIL, phases=phases), "", (), (), {}).lines(90).plain.split())
+    assert "fit 2 in 19.3 s (265 MB), draw 3/10 in 4.0 s, study 0/7" in text
+    assert "0.0 s" not in text

@@ -18,6 +18,7 @@ from sfumato.workspace.reporting.tables import html, text
 from sfumato.workspace.reporting.words import (
     apart_in,
     differing,
+    full_params,
     measured,
     params_text,
     records_text,
@@ -124,3 +125,9 @@ def test_what_says_how_an_interval_was_made_is_told_only_where_uses_differ_in_it
     params = {"q": 0.5, "confidence": 0.9, "synthesis": "partial"}
     assert params_text(params) == "q 0.5"
     assert params_text(params, {"confidence": 0.95}) == "confidence 0.9, q 0.5"
+
+
+def test_a_tree_of_values_is_told_by_how_many_values_it_has() -> None:
+    trees = {"work": [["Private", "*"], ["State", "*"]], "sex": [["f", "*"]]}
+    told = dict(full_params({"hierarchies": trees, "radius": {"income": "5%"}, "subsets": [["a", "b"], ["c"]]}))
+    assert told == {"hierarchies": "work of 2 values, sex of 1 value", "radius": "income 5%", "subsets": "a, b, c"}
