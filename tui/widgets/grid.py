@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -344,12 +345,18 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             return self._table.header(), "header" if self._table.columns else "row"
         index = y - HEADER + self.scroll_offset.y
         if index >= self.count:
-            return (f" {self._note}", "waiting") if index == 0 else ("", "row")
+            note = self._note_lines()
+            return (f" {note[index]}", "waiting") if index < len(note) else ("", "row")
         row = self.row(index)
         text = self._table.waiting() if row is None else self._table.line(row)
         if index == self.cursor:
             return text, "cursor"
         return text, "waiting" if row is None else "row"
+
+    def _note_lines(self) -> list[str]:
+        """What stands in place of rows, in lines that are as wide as the grid."""
+        width = max(20, self.scrollable_content_region.width - 2)
+        return [line for part in self._note.splitlines() for line in wrap(part, width)]
 
 
 class LiveGrid(Grid):

@@ -233,6 +233,19 @@ async def test_no_rows_shows_the_text_for_it():
         assert "None left." in app.lines[1]
 
 
+async def test_a_long_text_in_place_of_rows_goes_on_in_the_next_line():
+    said = "This run keeps no values of single records. Make a plan of its recipe, and add a risk to its measures."
+    app = GridApp(table(0), empty=f"{said}\nthe worst R-hat is 1.2")
+    async with app.run_test(size=(60, 12)) as pilot:
+        await settle(app, pilot)
+        shown = [line.strip() for line in app.lines[1:]]
+        assert " ".join(shown).startswith(said)
+        assert "the worst R-hat is 1.2" in shown, "a line of its own stays one"
+        await pilot.resize_terminal(30, 12)
+        await settle(app, pilot)
+        assert " ".join(line.strip() for line in app.lines[1:]).startswith(said)
+
+
 async def test_another_source_starts_at_the_top_or_keeps_the_cursor():
     app = GridApp(table(1000))
     async with app.run_test(size=(80, 24)) as pilot:
