@@ -26,12 +26,6 @@ YES = ("yes", "no")
 class Reading(Form):
     """Answers the fields of a format (``asked_format`` makes it one), for a file of which ``head`` are the first lines and ``found`` what they show."""
 
-    DEFAULT_CSS = """
-    Reading .dialog.tall { width: 1fr; max-width: 140; height: 100%; }
-    Reading Lines { height: auto; max-height: 9; }
-    Reading #reading-rows { height: 1fr; margin-top: 1; }
-    """
-
     def __init__(self, name: str, head: bytes, found: Detection) -> None:
         self._head, self._shown, self._first = head, found, found
         super().__init__(f"How {name} is read", format_fields(found), self._check_format)
@@ -48,8 +42,13 @@ class Reading(Form):
         now, before = self._shown.format.to_table(), self._first.format.to_table()
         unsettled = (one for one in self._first.doubts if now.get(one.key) == before.get(one.key))
         doubts = [f"? {NAMES[one.key]}: {_why(one)}" for one in unsettled]
-        rows = text(first_rows(self._shown, max(20, self.size.width - 8)))
-        self.query_one("#reading-rows", Static).update("\n".join([*doubts, rows]))
+        below = self.query_one("#reading-rows", Static)
+        rows = text(first_rows(self._shown, max(20, below.size.width)))
+        below.update("\n".join([*doubts, rows]))
+
+    def on_resize(self) -> None:
+        """As many columns of the rows as there is room for now."""
+        self.call_after_refresh(self._show_rows)
 
 
 def format_fields(found: Detection) -> list[Field]:

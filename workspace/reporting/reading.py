@@ -48,7 +48,7 @@ def first_rows(found: Detection, width: int | None = None) -> Table:
 
 def _columns(found: Detection, number: int) -> Table:
     more = len(found.header) - number
-    rows = [[*row[:number], *([""] if more else [])] for row in found.rows[:MOST_ROWS]]
+    rows = [[*row[:number], *(["…"] if more else [])] for row in found.rows[:MOST_ROWS]]
     lines = [
         [_cut(cell) for cell in line] for line in ((*found.header[:number], *([f"{more} more"] if more else [])), *rows)
     ]

@@ -45,6 +45,22 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
     assert said == {"encoding": "windows-1252", "delimiter": ";", "decimal": ","}
 
 
+@pytest.mark.parametrize("width", [80, 120, 160, 200])
+async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_the_next_line(
+    sit, empty, tmp_path, width
+):
+    """On a wide terminal they once were made for the terminal and shown in a narrower dialog."""
+    names = [f"column_number_{n}" for n in range(15)]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([";".join(names), *(";".join(f"{i * n},5" for n in range(15)) for i in range(40))]))
+    async with sit(empty, "i", size=(width, 30)) as seat:
+        await seat.press(*str(path), "enter")
+        (rows,) = (line for line in seat.text.splitlines() if "column_number_0" in line)
+        shown = sum(name in rows for name in names)
+        assert f"{15 - shown} more" in rows, "what there is no room for is counted in the same line"
+        assert shown >= (min(width, 140) - 16) // 17
+
+
 async def test_escape_stores_nothing(sit, empty, odd):
     async with sit(empty, "i") as seat:
         await seat.press(*str(odd), "enter")
