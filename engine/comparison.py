@@ -21,6 +21,7 @@ from .thresholds import Verdict
 
 BetterRun = Literal["first", "second"]
 ROUNDING = 1e-12
+OF_ALL_TOGETHER = "it speaks of all datasets together, so no spread of theirs gives it an interval"
 OWN_RULE = "the method combines its datasets by a rule of its own, so their spread is not that of this value"
 
 
@@ -208,6 +209,8 @@ def _difference(first: Side | None, second: Side | None) -> tuple[float | None, 
     difference = 0.0 if alike else second.value - first.value
     if not (_is_average(first) and _is_average(second)):
         return difference, None, None, OWN_RULE
+    if not (first.draws or second.draws):
+        return difference, None, None, OF_ALL_TOGETHER
     half = welch_half_width(first.draws, second.draws)
     if half is None:
         return difference, None, None, "an interval needs at least two datasets of each run"

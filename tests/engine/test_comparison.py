@@ -172,3 +172,11 @@ def test_verdicts_stand_side_by_side_whatever_their_limits() -> None:
         ("a", None, None, 0.3),
         ("c", None, None, 1),
     ]
+
+
+def test_a_number_of_all_datasets_together_has_no_interval_and_says_why() -> None:
+    together = [replace(row, value=value) for row, value in zip(rows_of([0.1, 0.2])[1:2] * 2, (0.1, 0.3), strict=True)]
+    found = one(together[:1], together[1:])
+    assert (found.difference, found.lower) == (pytest.approx(0.2), None)
+    assert "all datasets together" in found.reason
+    assert "two datasets" not in found.reason

@@ -29,6 +29,7 @@ from sfumato.workspace.reporting.comparison import (
     tally,
     verdict_cells,
     verdict_columns,
+    verdict_tally,
 )
 from sfumato.workspace.reporting.recipe_difference import difference_table, sentence
 from sfumato.workspace.reporting.tables import Column, fitted, on_columns
@@ -70,6 +71,7 @@ class Compare(Dialog[None], Exports, Split):
         super().__init__()
         self._runs = first, second
         self._view, self._shown = VIEWS[0], ""
+        self._pages: ListPages | None = None
         self._found: RunComparison | None = None
         self._refused = self._any_data = False
 
@@ -143,12 +145,12 @@ class Compare(Dialog[None], Exports, Split):
             return
         on_data = "on the same data" if found.same_data else "on DIFFERENT data"
         self._say("compare-head", f"{_titles(found)}, {on_data}, {plans_text(found)}")
-        said = plans_text(found) if self._view == "plans" else tally(found.shared, self._runs)
-        self._say("compare-tally", f"[{self._view}] {said}")
+        self._say("compare-tally", f"[{self._view}] {_TALLIES.get(self._view, _tally)(found)}")
         columns, rows = _VIEWS[self._view](found, self.list_width - 1)
         grid = self.query_one(Grid)
         same = self._view == self._shown
-        grid.set_source(ListPages(columns, rows), empty=NONE, keep_cursor=same)
+        self._pages = ListPages(columns, rows)
+        grid.set_source(self._pages, empty=NONE, keep_cursor=same)
         self._shown = self._view
         self._read(grid.cursor if same else 0)
 
@@ -165,13 +167,18 @@ class Compare(Dialog[None], Exports, Split):
         explained = self._explained(event.index)
         if explained is not None:
             await self.sfumato.open(ExplainNumber(*explained))
-        elif self._found is not None:
+        elif self._found is not None and self._is_open:
             self.sfumato.say(sentence(self._found.plans[event.index]))
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the rows of the view are those that the cursor is on: until they have come it stands on the view before."""
+        return self._pages is not None and self.query_one(Grid).source is self._pages
 
     def _explained(self, index: int) -> tuple[str, Callable[[Meaning], Sequence[tuple[str, str]]]] | None:
         """The key of the number in a row, and what both runs say of it; None in the view of plans."""
         found, runs = self._found, self._runs
-        if found is None or self._view == VIEWS[3]:
+        if found is None or self._view == VIEWS[3] or not self._is_open:
             return None
         if self._view == VIEWS[1]:
             judged = found.verdicts[index]
@@ -184,7 +191,7 @@ class Compare(Dialog[None], Exports, Split):
     def detail_query(self) -> DetailQuery | None:
         """The row under the cursor: what the number means, and all that both runs say of it; of the plans, how they differ there."""
         found, grid, view = self._found, self.query_one(Grid), self._view
-        if found is None or view != self._shown or not grid.count:
+        if found is None or not self._is_open or not grid.count:
             return None
         index = grid.cursor
         explained = self._explained(index)
@@ -227,6 +234,16 @@ def reading(row: Compared, runs: tuple[int, int], apart: Apart) -> str:
     return " · ".join(parts)
 
 
+def _tally(found: RunComparison) -> str:
+    return tally(found.shared, found.numbers)
+
+
+def _tally_of_one(found: RunComparison) -> str:
+    return ", ".join(
+        f"{counted(len(found.only(place)), 'number')} of run {run}" for place, run in enumerate(found.numbers)
+    )
+
+
 def _numbers(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     columns = fitted(number_columns(found.numbers), width)
     names = names_in(columns[0].width, found.shared, found.apart)
@@ -254,4 +271,9 @@ def _plans(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
     return columns, on_columns(table.columns, columns, table.rows)
 
 
+_TALLIES: dict[str, Callable[[RunComparison], str]] = {
+    "verdicts": lambda found: verdict_tally(found.verdicts),
+    "only one run": _tally_of_one,
+    "plans": plans_text,
+}
 _VIEWS = {"numbers": _numbers, "verdicts": _verdicts, "only one run": _only, "plans": _plans}

@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.worker import Worker, WorkerState
 
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import lines_in
@@ -17,7 +18,7 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.workspace.store.workspace import Workspace
 
-from .page import Beside, Reads
+from .page import Beside, Reads, unexpected_error
 
 SPLIT_FROM = 160
 """Columns of a terminal from which on a list has its detail beside it; the app's class ``-wide`` starts there."""
@@ -29,6 +30,8 @@ REST_SECONDS = 0.15
 WAIT_SECONDS = 0.4
 """What takes longer to read gives way to a word that it is being read: by then nobody takes it for the row before."""
 READING = "Reading …"
+DETAIL = "detail"
+"""The group of the threads that read a row."""
 
 LaidOut = Callable[[int], Content]
 """The detail of a row for a width in cells."""
@@ -131,8 +134,15 @@ class Split(Reads):
                 return query(workspace)
 
         take = partial(self._take_detail, row)
-        self.call_beside(ask, take, group="detail", refuse=lambda text: self.Answered(take, partial(lines_in, [text])))
+        self.call_beside(ask, take, group=DETAIL, refuse=lambda text: self.Answered(take, partial(lines_in, [text])))
         self.set_timer(WAIT_SECONDS, partial(self._say_reading, row, self._laid_out))
+
+    @on(Worker.StateChanged)
+    def _detail_failed(self, event: Worker.StateChanged) -> None:
+        """Say beside the list what nobody had foreseen, and read the row again when the cursor comes back to it."""
+        if event.worker.group == DETAIL and event.state is WorkerState.ERROR and event.worker.error is not None:
+            self._shown_row = self._laid_out = self._home = None
+            self.query_one(Detail).show(Content(unexpected_error(event.worker.error)))
 
     def _take_detail(self, row: tuple[object, object], laid_out: LaidOut) -> None:
         if row == self._shown_row:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.engine.comparison import Compared, ComparedVerdict, Side
 from sfumato.engine.thresholds import Verdict
+from sfumato.engine.wording import agree, counted
 
 from .tables import Cell, Column, Table
 from .words import (
@@ -55,6 +56,19 @@ def tally(rows: Iterable[Compared], runs: Runs) -> str:
     return f"{counts.total()} numbers: {', '.join(parts)}" if parts else "The runs have no number in common"
 
 
+def verdict_tally(rows: Sequence[ComparedVerdict]) -> str:
+    """``6 thresholds: 5 have the same verdict in both runs, 1 has another in each``, and those that one run alone has."""
+    both = [(row.first.outcome, row.second.outcome) for row in rows if row.first is not None and row.second is not None]
+    alike = sum(first == second for first, second in both)
+    counts = [
+        (alike, agree(alike, "has", "have") + " the same verdict in both runs"),
+        (len(both) - alike, agree(len(both) - alike, "has", "have") + " another in each"),
+        (len(rows) - len(both), agree(len(rows) - len(both), "is", "are") + " of one run only"),
+    ]
+    parts = [f"{count} {words}" for count, words in counts if count]
+    return f"{counted(len(rows), 'threshold')}: {', '.join(parts)}" if parts else "Neither run has thresholds"
+
+
 def difference_text(runs: Runs) -> str:
     """``run 5 - run 3``: which difference is meant."""
     return f"run {runs[1]} - run {runs[0]}"
@@ -97,7 +111,7 @@ def compared_table(title: str, rows: Sequence[Compared], runs: Runs, apart: Apar
     for row, params in zip(rows, named, strict=True):
         cells = number_cells(row, runs)[1:]
         level = "" if row.level is None else number(row.level)
-        said = row.reason or ("" if shared else params)
+        said = "; ".join(filter(None, ("" if shared else params, row.reason)))
         lines.append([row.key.partition(".")[2], row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
     return Table(columns, lines, f"{title} ({shared})" if shared else title)
 

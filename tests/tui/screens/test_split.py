@@ -215,3 +215,24 @@ async def test_keys_are_answered_as_fast_beside_a_detail(sit, built_data, tab):
             if place % 5 == 0:
                 await seat.pilot.pause(REST_SECONDS + 0.05)
         assert sorted(spent)[len(spent) // 2] < 0.016
+
+
+@pytest.mark.slow
+async def test_a_row_whose_reading_fails_in_an_unforeseen_way_does_not_leave_its_place_empty(
+    sit, built_data, monkeypatch
+):
+    """It once stayed empty until another row was read; and the same row was never read again."""
+    from sfumato.tui.screens import results
+
+    explained, fails = results.explained, [True]
+
+    def once(*of):
+        if fails:
+            raise ImportError(f"partially initialised {fails.pop()}")
+        return explained(*of)
+
+    monkeypatch.setattr(results, "explained", once)
+    async with sit(built_data, tab="results", size=WIDE) as seat:
+        assert "Unexpected ImportError" in await rest(seat)
+        await seat.pilot.resize_terminal(WIDE[0] + 1, WIDE[1])
+        assert "source" in await rest(seat, "source")

@@ -10,10 +10,12 @@ import pytest
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC
+from sfumato.engine.wording import agree
 from sfumato.tui.screens.compare import Compare
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.records import Record
 from sfumato.tui.screens.split import Detail
+from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
@@ -258,7 +260,10 @@ async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, direc
         (draw,) = (d for d in (1, 2, 3) if f"dataset {d} of 3" in seat.text)
         found = candidates(workspace, ONE, measure, top, draw)
         assert f"record {top} of run 1 · risk.identification" in seat.text
-        assert f"{len(found.matching)} of 90 released records match; its own record is among them." in seat.text
+        assert (
+            f"{len(found.matching)} of 90 released records {agree(len(found.matching), 'matches', 'match')}; its own record is among them."
+            in seat.text
+        )
         for variable in ("region", "visits", "income"):
             assert variable in seat.text
         assert shown_rows(seat.text) == list(found.matching)
@@ -379,3 +384,25 @@ async def test_before_a_plan_runs_it_says_what_is_new_in_it(sit, directory, no_w
         await seat.press("n", "G", "delete", "R")
         assert "Changed since run 4:" in seat.text
         assert "- measure[0] utility.ecdf: removed" in seat.text
+
+
+@pytest.mark.slow
+async def test_until_the_rows_of_a_view_have_come_the_row_of_the_view_before_is_not_taken_for_one_of_them(
+    sit, directory, monkeypatch
+):
+    async with sit(directory, "enter", size=(160, 50)) as seat:
+        await compare(seat, ONE, TWO)
+        await seat.press("G")
+        screen, grid = seat.app.screen, seat.app.screen.query_one(Grid)
+        assert screen.detail_query() is not None
+        with monkeypatch.context() as held:
+            held.setattr(Grid, "_read_next", lambda self: None)
+            screen.action_view()
+            assert grid.cursor > 5, "more than there are verdicts"
+            assert screen.detail_query() is None
+            grid.action_select()
+            await seat.pilot.pause()
+            assert seat.app.screen is screen
+        grid._read_next()
+        assert "threshold" in await seat.press("shift")
+        assert screen.detail_query() is not None

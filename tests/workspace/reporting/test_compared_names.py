@@ -1,12 +1,15 @@
 """Rows of two runs side by side have names of their own, however little room there is."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.comparison import Compared, ComparedVerdict
 from sfumato.engine.thresholds import Verdict
-from sfumato.workspace.reporting.comparison import names_in
+from sfumato.workspace.reporting.comparison import compared_table, names_in, verdict_tally
+from sfumato.workspace.reporting.tables import text
 
 RISK = "risk.identification.true_match_rate"
 SWEEP = "studies.intruder_uncertainty.expected_match_risk"
@@ -90,3 +93,20 @@ def test_series_that_differ_have_names_that_differ(found):
     rows = [row(RISK, target, level, **settings) for target, level, settings in found]
     names = names_in(140, rows, {})
     assert len(set(names)) == len(rows)
+
+
+def test_what_tells_a_row_from_others_stands_beside_why_it_has_no_interval():
+    rows = [replace(row(SWEEP, of=of), reason="it has no interval") for of in ("emr", "tmr")]
+    shown = text(compared_table("Studies", rows, (1, 2)))
+    assert "of emr; it has no interval" in shown
+    assert "of tmr; it has no interval" in shown
+
+
+def test_verdicts_are_tallied_by_whether_the_runs_agree():
+    same = verdict()
+    other = replace(same, second=replace(same.second, outcome="fail"))
+    alone = replace(same, first=None)
+    assert verdict_tally([same]) == "1 threshold: 1 has the same verdict in both runs"
+    told = verdict_tally([same, same, other, alone])
+    assert told == "4 thresholds: 2 have the same verdict in both runs, 1 has another in each, 1 is of one run only"
+    assert verdict_tally([]) == "Neither run has thresholds"
