@@ -23,15 +23,15 @@ from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.plan.variables import with_variables
-from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.tables import Column, cells
 from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, outline
 
 from .drafting import DraftForm, DraftsPlan, asked_wanted
 from .page import grid_exportable
-from .plan_history import PlanHistory
-from .sheet import COLUMNS, DROPS, reading_of, row_values, sheet_summary, sifted_fields, variable_series
+from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
+from .sheet import reading_of, row_values, sheet_columns, sheet_summary, sifted_fields, variable_series
 from .sheet_values import ReadsValues
 from .sifted import Sifted
 
@@ -100,7 +100,7 @@ class Data(Sifted, ReadsValues, DraftsPlan):
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
         self._rows: dict[str, _Row] = {}
-        self._fitted: tuple[int, Sequence[Column]] = (-1, ())
+        self._fitted: tuple[tuple[int, int], Sequence[Column]] = ((-1, 0), ())
         self.forget_values()
 
     def compose(self) -> ComposeResult:
@@ -146,8 +146,9 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         lines = self._view.lines if self._view else ()
         grid = self.query_one(VariableGrid)
         width = grid.size.width - 1
-        if self._fitted[0] != width:
-            self._fitted = width, fitted(COLUMNS, width, ("title", "name"), DROPS)
+        longest = max((len(line.variable.name) for line in lines), default=0)
+        if self._fitted[0] != (width, longest):
+            self._fitted = (width, longest), sheet_columns(width, longest)
         columns = self._fitted[1]
         rows = [self._row(line, columns) for line in lines]
         grid.show_sifted(
@@ -351,13 +352,17 @@ class Data(Sifted, ReadsValues, DraftsPlan):
 
     def action_undo(self) -> None:
         """Take back the last edit."""
-        if self._history is not None:
+        if self._history is not None and self._history.past:
             self._put(self._history.undone())
+        else:
+            self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
         """Do again what was taken back."""
         if self._history is not None and self._history.future:
             self._put(self._history.redone())
+        else:
+            self.sfumato.say(NOTHING_TO_REDO)
 
 
 def _outline(project_id: int, workspace: Workspace) -> DataView | None:

@@ -28,7 +28,7 @@ from sfumato.workspace.reporting.tables import cells, fitted
 from sfumato.workspace.reporting.words import mark, printable
 
 from .in_turn import EditsInTurn
-from .plan_history import PlanHistory
+from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
 from .plan_rows import COLUMNS, keys, section_of, values
 from .plan_run import RunPlan, run_text
 
@@ -249,6 +249,8 @@ class Plan(EditsInTurn):
             self._put(self._history, save=False)
         elif self._history is not None and self._history.past:
             self._put(self._history.undone())
+        else:
+            self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
         """Do again what was taken back."""
@@ -256,6 +258,8 @@ class Plan(EditsInTurn):
             return
         if self._history is not None and self._history.future and not self._is_typed:
             self._put(self._history.redone())
+        else:
+            self.sfumato.say(NOTHING_TO_REDO)
 
     def action_text(self) -> None:
         """Give the keys to the text; escape comes back."""

@@ -43,6 +43,10 @@ def _same(one: Draft, other: Draft) -> bool:
     return (one.toml, one.dataset_id, one.drawn_from) == (other.toml, other.dataset_id, other.drawn_from)
 
 
+NOTHING_TO_UNDO = "There is no edit to take back"
+NOTHING_TO_REDO = "There is no edit that was taken back"
+
+
 class EditsPlan(PlanPane):
     """Edits go to the stored plan at once. A plan that somebody else has stored since it was read is never written over."""
 

@@ -99,7 +99,10 @@ class Quality(Dialog[None], Exports, Split):
         head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
         self.query_one("#quality-head", Line).say(Content.assemble(f"Run {self._run_id}  ", head))
         self.query_one("#quality-why", Line).say(why(found))
-        heads = (Column("name", "variable", 12), *(Column(m.name, m.name, CELL) for m in found.metrics))
+        heads = (
+            Column("name", "variable", 12),
+            *(Column(m.name, m.name, max(CELL, len(m.name))) for m in found.metrics),
+        )
         spare = [metric.name for metric in reversed(found.metrics) if metric.limit is None]
         columns = fitted(heads, self.list_width - 1, ("name",), spare)
         names = [MINIMUM, LIMIT, *found.columns]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sfumato.engine.schema import Kind, Role, Variable
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import agree, counted
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.workspace.ingest.profiles import Profile
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.tables import Column, fitted
 from sfumato.workspace.reporting.words import mark, number, records_text, role_text, weight_text
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine
 
@@ -37,8 +38,20 @@ COLUMNS = (
 )
 DROPS = ("codes", "title", "bounds", "levels", "distinct")
 """What leaves where there is too little room, the first first."""
+LEAST_OF_LEVELS, MOST_OF_NAME = 16, 24
+"""Cells that levels keep, and that names may have of theirs."""
 Found = Mapping[tuple[object, ...], FoundColumn]
 """What was found of columns, by ``VariableLine.reading``."""
+
+
+def sheet_columns(width: int, longest: int) -> tuple[Column, ...]:
+    """The columns in ``width`` cells; a name of ``longest`` letters takes what it needs of what the levels can spare."""
+    columns = fitted(COLUMNS, width, ("title", "name"), DROPS)
+    by_name = {column.name: column.width for column in columns}
+    lack = min(longest, MOST_OF_NAME) - by_name["name"]
+    taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_OF_LEVELS))
+    other = {"name": taken, "levels": -taken}
+    return tuple(replace(column, width=column.width + other.get(column.name, 0)) for column in columns)
 
 
 def row_values(line: VariableLine, found: FoundColumn | None) -> dict[str, object]:
@@ -135,7 +148,11 @@ def reading_of(line: VariableLine, found: FoundColumn | None) -> tuple[str, str]
             "its values are being read" if line.stored else "its values are not stored: a run reads them from the file"
         )
         return f"{name}: {said}", ""
-    withheld = f"{counted(profile.withheld, 'bar')} of one or two records are not shown" if profile.withheld else ""
+    withheld = (
+        f"{counted(profile.withheld, 'bar')} of one or two records {agree(profile.withheld, 'is', 'are')} not shown"
+        if profile.withheld
+        else ""
+    )
     counts = f"{name}: {counted(profile.records, 'record')}, {profile.distinct:,} different values"
     codes = f"missing: {shown_value(line.variable.missing)}" if line.variable.missing else ""
     return " · ".join(part for part in (counts, codes, withheld) if part), _quantiles(line.variable, profile)

@@ -98,7 +98,7 @@ class TaskLog(Dialog[None]):
         names, now = [column.name for column in COLUMNS], time.time()
         rows = [dict(zip(names, task_cells(task, now), strict=True)) for task in answer.tasks]
         said = [column for column in COLUMNS if column.name != "error" or any(task.error for task in answer.tasks)]
-        columns = fitted(said, self.size.width - 1, ("error",), ("peak", "tried", "error"))
+        columns = fitted(said, self.size.width - 1, ("error", "task"), ("peak", "tried", "error"))
         want = next((task.key for task in answer.tasks if task.state in ("running", "failed")), None) if first else None
         keys = [task.key for task in answer.tasks]
         self.query_one(LiveGrid).show(columns, [cells(columns, row) for row in rows], keys, want)

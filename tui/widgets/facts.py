@@ -11,6 +11,8 @@ from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.words import printable
 
 NAME = 14
+MOST_OF_NAME = 20
+"""Cells for the names of facts: all stand as far to the right as the longest needs."""
 LEAST = 20
 """Cells for what a fact says, however narrow the place is."""
 
@@ -29,8 +31,9 @@ def facts_in(title: str, facts: Sequence[tuple[str, str]], width: int) -> Conten
 
 def fact_lines(facts: Sequence[tuple[str, str]], width: int) -> list[Content]:
     """The lines of facts, each named where it starts."""
+    named = min(MOST_OF_NAME, max([NAME, *(len(printable(name)) for name, _ in facts)]))
     return [
-        Content.assemble((fit("" if place else name, NAME), "$primary"), " ", line)
+        Content.assemble((fit("" if place else name, named), "$primary"), " ", line)
         for name, text in facts
-        for place, line in enumerate(wrap(printable(text), max(LEAST, width - NAME - 1)))
+        for place, line in enumerate(wrap(printable(text), max(LEAST, width - named - 1)))
     ]

@@ -186,12 +186,20 @@ class VerdictBoard(Scroll):
 
     def lay_out(self, verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> None:
         """Show these verdicts in ``width`` cells; the cursor stays at its place where there is one."""
+        if not self._verdicts:
+            self.call_after_refresh(self.refresh_bindings)
         self._verdicts, self._width, self._apart = verdicts, width, apart
         self._at = max(0, min(self._at, len(verdicts) - 1))
         self._paint()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing can be asked where there are no verdicts."""
+        return action != "ask" or bool(self._verdicts)
+
     def clear(self, text: str) -> None:
         """Say why there are no verdicts."""
+        if self._verdicts:
+            self.call_after_refresh(self.refresh_bindings)
         self._verdicts = ()
         self.show(text)
 

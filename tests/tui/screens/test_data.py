@@ -1,6 +1,7 @@
 import pytest
 
 from sfumato.tui.screens.form import Form
+from sfumato.tui.screens.sheet import sheet_columns
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.plan.drafts import draft_of
@@ -247,3 +248,20 @@ async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_cost
         assert "design effect" in seat.text
         await seat.press("enter", "end", "up")
         assert "of a survey with weights" in seat.text
+
+
+def test_names_take_the_room_that_levels_can_spare():
+    plain, named = sheet_columns(106, 8), sheet_columns(106, 14)
+    widths = [{column.name: column.width for column in columns} for columns in (plain, named)]
+    assert sum(widths[0].values()) == sum(widths[1].values())
+    assert widths[1]["name"] == 14
+    assert {column.name: column.width for column in sheet_columns(106, 400)}["levels"] == 16
+    assert sheet_columns(79, 40) == sheet_columns(79, 8), "without levels nothing is taken"
+
+
+async def test_an_edit_that_there_is_not_is_not_taken_back_silently(sit, anonymising, monkeypatch):
+    async with sit(anonymising, "7") as seat:
+        said = []
+        monkeypatch.setattr(seat.app, "say", lambda text, *_, **__: said.append(text))
+        await seat.press("u", "ctrl+r")
+        assert said == ["There is no edit to take back", "There is no edit that was taken back"]

@@ -169,3 +169,11 @@ async def test_what_failed_stands_first_then_what_was_not_computed(sit, director
         assert [word for word in shown if word in ("FAIL", "NOT", "PASS")] == ["FAIL", "FAIL", "NOT", "PASS"][
             4 - len(shown) :
         ]
+
+
+async def test_no_key_is_offered_to_explain_a_verdict_where_there_is_none(sit, directory):
+    async with sit(directory, "enter", "g", "enter", "3", size=(120, 40)) as seat:
+        assert "No verdicts yet" in seat.text
+        assert "Explain" not in seat.footer
+    async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
+        assert "enter Explain" in seat.footer
