@@ -120,6 +120,18 @@ SLOW = ("synthesis.ctgan", "studies.calibration", "studies.minimisation", "synth
 
 
 def tables(edge: str) -> tuple[Microdata, list[Microdata]]:
+    """Copies of the table and of two releases, for one method alone."""
+    data, releases = made_tables(edge)
+    return own_copy(data), [own_copy(release) for release in releases]
+
+
+def own_copy(data: Microdata) -> Microdata:
+    """The same table in a frame of its own."""
+    return replace(data, frame=data.frame.copy(deep=True))
+
+
+@functools.cache
+def made_tables(edge: str) -> tuple[Microdata, list[Microdata]]:
     """The table, and two releases: its synthesised values dealt to other records, and its incomes changed by a trifle."""
     data = conform(EDGES[edge](), SCHEMA, MissingPolicy.KEEP)
     dealt = data.frame[["days", "income"]].sample(frac=1, random_state=1).reset_index(drop=True)
