@@ -82,9 +82,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on garbage is collected again, and what was found is not searched for it each time."""
+    """From here on garbage is collected again, as seldom as in the app, and what was found is not searched for it each time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
 
 
