@@ -149,7 +149,11 @@ def messages_wait(app):
 
 
 async def follow_parent(pilot):
-    """Wait until no thread reads, no key is about to do something and no message waits."""
+    """Wait until no thread reads, no key is about to do something and no message waits.
+
+    Once that is so, every widget is asked whether it has done what it was given, and then it must stay so: to ask them each time
+    costs as much as what a key does.
+    """
     quiet = waited = 0
     while quiet < 3:
         waited += 1
@@ -158,7 +162,11 @@ async def follow_parent(pilot):
             pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers) or messages_wait(pilot.app)
         )
         quiet = 0 if busy else quiet + 1
-        await pilot.pause(0.002)
+        if quiet == 1:
+            await pilot.pause(0.002)
+        else:
+            await asyncio.sleep(0.002)
+            pilot.app.screen._on_timer_update()
         for _ in range(TURNS):
             await asyncio.sleep(0)
 
