@@ -228,7 +228,8 @@ class NewRun(Dialog[tuple[str, str | None]]):
 
     def take(self, answer: list[tuple[str, str]]) -> None:
         """Offer them."""
-        options = [Option(f"{name:<14} {title}", id=name) for name, title in answer]
+        longest = max((len(name) for name, _ in answer), default=0)
+        options = [Option(f"{name:<{longest}}  {title}", id=name) for name, title in answer]
         self.query_one(OptionList).add_options(options)
         self.query_one(OptionList).highlighted = 0 if options else None
 

@@ -41,6 +41,17 @@ async def test_n_offers_the_shipped_recipes(sit, empty, size):
 
 
 @pytest.mark.slow
+async def test_the_titles_of_recipes_stand_below_each_other(sit, empty):
+    async with sit(empty, "n", size=(160, 50)) as seat:
+        offered = seat.app.screen.query_one(OptionList).options
+        names = [str(option.id) for option in offered]
+        starts = {
+            str(option.prompt).index(str(option.prompt)[len(name) :].lstrip())
+            for option, name in zip(offered, names, strict=True)
+        }
+        assert starts == {max(map(len, names)) + 2}
+
+
 async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
     async with sit(empty, "n", "tab") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
