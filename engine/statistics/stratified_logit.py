@@ -23,6 +23,8 @@ from .multinomial_logit import MultinomialLogit, fit
 
 Groups = Mapping[str, tuple[str, ...]]
 OTHERS = "others"
+MOST_ALONE = 100_000
+"""Records above which those that are alike are one row of a fit, with their number for a weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,8 @@ class StratumRecords:
 
     ``rows`` (r,) are their places in the table, ``x`` (r, p) the columns ``kept`` (C,) of the design: those before it in the
     stratum determine the others. ``y`` (r,) are codes of the target, ``classes`` (K,) those that occur, ascending; a missing value has the code after the
-    last level. Where ``weights`` (r,) is not None, each row is that of all ``records`` that are alike, and these are their weights in all.
+    last level. Where ``weights`` (r,) is not None, each row is that of all ``records`` that are alike, and these are their weights in all; ``rows`` then
+    are places among all that differ, and ``of`` (n,) those of all records of the table.
     """
 
     number: int
@@ -43,6 +46,11 @@ class StratumRecords:
     classes: Integers
     records: int
     weights: Floats | None = None
+    of: Integers | None = None
+
+    def places(self, records: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+        """In which row each of some records of the table stands, and whether it does in one; 0 where not."""
+        return places_among(records if self.of is None else self.of[records], self.rows)
 
     @property
     def coefficients(self) -> int:
@@ -54,6 +62,13 @@ class StratumRecords:
         if self.weights is not None:
             return fit(self.x, self.y, self.classes, penalty, self.weights)
         return fit(self.x, self.y, self.classes, penalty, None if weights is None else weights[self.rows])
+
+
+def places_among(values: Integers, ascending: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Where values stand among ascending ones, 0 where they do not, and whether they do."""
+    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    there = ascending[places] == values
+    return np.where(there, places, 0), there
 
 
 def strata_of(data: Microdata, variable: str | None, groups: Groups) -> Integers:
@@ -113,7 +128,7 @@ def stratified_records(
     """
     groups = groups or {}
     design, categories = CompletedDesign.of(predictors, data.counted), categories_of(data, target, None)
-    weights, records = None, np.ones(len(data))
+    weights, records, of = None, np.ones(len(data)), None
     table, counted = data, data.influence > 0
     if together:
         columns = (*design.columns, target, *(() if variable is None else (variable,)))
@@ -122,7 +137,7 @@ def stratified_records(
             distinct.sums(data.weights),
             distinct.sums(None if data.weights is None else counted.astype(np.float64)),
         )
-        table, counted = distinct.table(data), weights > 0
+        table, counted, of = distinct.table(data), weights > 0, distinct.of
     y, strata = categories.codes(table), strata_of(table, variable, groups)
     found = []
     for number in np.unique(strata):
@@ -141,6 +156,7 @@ def stratified_records(
                 np.unique(y[rows]),
                 int(records[rows].sum()),
                 None if weights is None else weights[rows],
+                of,
             )
         )
     return tuple(found)

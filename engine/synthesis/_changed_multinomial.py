@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..row_blocks import row_blocks
 from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
 
 MOST_STEPS = 20
@@ -38,24 +39,31 @@ def log_sums(x: Floats, coefficients: Floats) -> Floats:
     return np.asarray(most + np.log(np.exp(scores, out=scores).sum(axis=0)))
 
 
-def information_of(x: Floats, chance: Floats) -> Floats:
-    """Minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) with probabilities (n, K)."""
-    k, p = chance.shape[1], x.shape[1]
-    spread = (chance[:, :, None] * x[:, None, :]).reshape(len(x), k * p)
-    found = -spread.T @ spread
-    for c in range(k):
-        own = slice(c * p, (c + 1) * p)
-        found[own, own] += (x * chance[:, c, None]).T @ x
+def information_of(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
+    """Minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) of weights (n,) at coefficients (K, p)."""
+    k, p = coefficients.shape
+    found = np.zeros((k * p, k * p))
+    for rows in row_blocks(len(x), k * p):
+        own, w = x[rows], weights[rows, None]
+        chance = np.exp(log_probabilities(own, coefficients))
+        spread = ((chance * np.sqrt(w))[:, :, None] * own[:, None, :]).reshape(len(own), k * p)
+        found += -spread.T @ spread
+        for c in range(k):
+            here = slice(c * p, (c + 1) * p)
+            found[here, here] += (own * (chance[:, c, None] * w)).T @ own
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Record ``row`` of those that were fitted has columns ``x`` (p,) and the class at ``place``."""
+    """A record of ``row`` of what was fitted has columns ``x`` (p,) and the class at ``place``; its ``weight`` where it is one of several, None where
+    it is the row.
+    """
 
     row: int
     x: Floats
     place: int
+    weight: float | None = None
 
 
 def changed_coefficients(
@@ -67,8 +75,11 @@ def changed_coefficients(
     """
     logs, sums = log_probabilities(x, model.coefficients), sums_of(x, places, len(model.coefficients), weights)
     gradient = sums - (np.exp(logs) * weights[:, None]).T @ x - model.penalties * model.coefficients
-    rows = x.copy()
-    climbs = [_Climb.of(model, rows, places, weights, sums, gradient, one) for one in changes]
+    if any(one.weight is not None for one in changes):
+        rows, own = np.vstack([x, np.zeros((1, x.shape[1]))]), np.append(weights, 0.0)
+    else:
+        rows, own = x.copy(), weights
+    climbs = [_Climb.of(model, rows, places, own, sums, gradient, one) for one in changes]
     for _ in range(ROUNDS):
         climbing = [one for one in climbs if not one.done]
         if not climbing:
@@ -81,8 +92,9 @@ def changed_coefficients(
 
 @dataclass(eq=False)
 class _Climb:
-    """One change on its way from ``b`` (K, p), where the gradient is (K, p), to the maximum. ``x`` (n, p) are the records before it;
-    ``old`` (p,) those columns that the record has there, ``sums`` (K, p) those of each class after it by the ``weights`` (n,), ``blocks`` the classes concerned.
+    """One change on its way from ``b`` (K, p), where the gradient is (K, p), to the maximum. ``x`` (n, p) are the records before it, with a row of
+    no weight after them where one of several changes; ``old`` (p,) those columns that the record has there, ``sums`` (K, p) those of each class
+    after it by the ``weights`` (n,), ``blocks`` the classes concerned.
     """
 
     x: Floats
@@ -109,7 +121,8 @@ class _Climb:
         change: Change,
     ) -> _Climb:
         """From the fit, with the gradient (K, p) that is left there."""
-        b, was, old, weight = model.coefficients, int(places[change.row]), x[change.row].copy(), weights[change.row]
+        b, was, old = model.coefficients, int(places[change.row]), x[change.row].copy()
+        weight = weights[change.row] if change.weight is None else change.weight
         moved = sums.copy()
         moved[was] -= weight * old
         moved[change.place] += weight * change.x
@@ -122,13 +135,19 @@ class _Climb:
         if (self.gradient * step).sum() < DECREMENT:
             self.done = True
             return
-        self.x[self.change.row] = self.change.x
+        row, weight, whole = self.change.row, self.change.weight, self.weights[self.change.row]
+        self.x[row if weight is None else -1] = self.change.x
+        if weight is not None:
+            self.weights[row], self.weights[-1] = max(whole - weight, 0.0), weight
         if self.value is None:
             self.value = self._fixed(self.b) - float(log_sums(self.x, self.b) @ self.weights)
         most, odds, total = self._along(step)
         self._within(most, odds, total)
         self.gradient = self.sums - (odds * (self.weights / total)) @ self.x - self.penalties * self.b
-        self.x[self.change.row] = self.old
+        if weight is None:
+            self.x[row] = self.old
+        else:
+            self.weights[row], self.weights[-1] = whole, 0.0
 
     def _fixed(self, b: Floats) -> float:
         """What is maximised, without the sum over records of ``log_sums``."""

@@ -44,24 +44,30 @@ class DrawnMode:
 
 
 def drawn_mode(
-    model: MultinomialLogit, fitted: Floats, weights: Floats, inverse: Floats, x: Floats, sums: Floats
+    model: MultinomialLogit,
+    fitted: Floats,
+    weights: Floats,
+    inverse: Floats,
+    x: Floats,
+    records: Floats,
+    sums: Floats,
 ) -> DrawnMode:
     """The mode of p(Z | beta) N(beta; beta-hat, H^-1), a concave problem.
 
     ``fitted`` (n, p) and ``weights`` (n,) are the records of the model, ``inverse`` (K, p, K, p) is H^-1, x (r, p) the columns of the released
-    records and ``sums`` (K, p) the sums of those of each class.
+    rows, of so many ``records`` (r,) each, and ``sums`` (K, p) the sums of those of each class.
     """
     centre, hessian = model.coefficients, model.factor @ model.factor.T
 
     def value(b: Floats) -> float:
         away = (b - centre).ravel()
-        return float((sums * b).sum() - log_sums(x, b).sum() - away @ hessian @ away / 2)
+        return float((sums * b).sum() - (log_sums(x, b) * records).sum() - away @ hessian @ away / 2)
 
     b, now = centre, value(centre)
     for _ in range(MOST_STEPS):
         chance = np.exp(log_probabilities(x, b))
-        gradient = (sums - chance.T @ x).ravel() - hessian @ (b - centre).ravel()
-        curvature = cho_factor(hessian + information_of(x, chance), lower=True)
+        gradient = (sums - (chance * records[:, None]).T @ x).ravel() - hessian @ (b - centre).ravel()
+        curvature = cho_factor(hessian + information_of(x, b, records), lower=True)
         step = cho_solve(curvature, gradient)
         decrement, share = float(gradient @ step), 1.0
         while (better := value(b + share * step.reshape(b.shape))) < now - 1e-9 * abs(now) and share > 1e-6:
@@ -70,13 +76,13 @@ def drawn_mode(
         if decrement < DECREMENT:
             break
     chance = np.exp(log_probabilities(x, b))
-    curvature = cho_factor(hessian + information_of(x, chance), lower=True)
+    curvature = cho_factor(hessian + information_of(x, b, records), lower=True)
     settled = cho_solve(curvature, np.eye(b.size))
     log_sizes = np.log(np.diagonal(model.factor)).sum() - np.log(np.diagonal(curvature[0])).sum()
     offset, prior = b - centre, inverse.reshape(b.size, b.size)
     spread = prior - settled - np.outer(offset, offset)
     own = _turn(spread, fitted, np.exp(log_probabilities(fitted, centre)), weights)
-    released = _turn(settled, x, chance, np.ones(len(x)))
+    released = _turn(settled, x, chance, records)
     moved = (prior @ own.ravel() - settled @ released.ravel()) / 2
     return DrawnMode(now + float(log_sizes), offset, settled.reshape(inverse.shape), moved.reshape(b.shape))
 

@@ -21,115 +21,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_solve
 
 from ..arrays import Floats, Integers
 from ..errors import NotComputable
 from ..guesses import Guesses, Plausibility
 from ..microdata import Microdata
+from ..statistics import stratified_logit
 from ..statistics.categories import categories_of
 from ..statistics.completed_design import CompletedDesign
-from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities, places_of
-from ..statistics.stratified_logit import StratumRecords, strata_of, stratified_records
+from ..statistics.multinomial_logit import fit, log_probabilities, places_of
+from ..statistics.stratified_logit import StratumRecords, places_among, strata_of, stratified_records
 from ..terms import parse_term
 from ..weighting import WEIGHTS_KNOWN
-from ._changed_multinomial import Change, changed_coefficients, information_of, log_sums, sums_of
-from ._drawn_multinomial import DrawnMode, drawn_mode, other_columns
+from ._changed_multinomial import Change
+from ._drawn_multinomial import other_columns
 from ._multinomial_own_record import OwnRecord
+from ._stratum_release import ReleasedRows, StratumRelease
 
 CELLS = 4_000_000
 """Numbers that are held at a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class StratumRelease:
-    """The model of one stratum, fitted by the records' ``weights``, and of each of m datasets the ``rows``: columns (r, p) and the places
-    of their classes (r,). ``drawn``: each dataset has coefficients of its own, drawn around the maximum.
-    """
-
-    records: StratumRecords
-    weights: Floats
-    model: MultinomialLogit
-    rows: tuple[tuple[Floats, Integers], ...]
-    drawn: bool = False
-
-    @cached_property
-    def designs(self) -> tuple[tuple[Floats, Integers], ...]:
-        """The columns (r, p) of released records, and which datasets have them: all the same where predictors are not made anew."""
-        found: list[tuple[Floats, list[int]]] = []
-        for draw, (x, _) in enumerate(self.rows):
-            known = next((draws for other, draws in found if np.array_equal(other, x)), None)
-            if known is None:
-                found.append((x, [draw]))
-            else:
-                known.append(draw)
-        return tuple((x, np.array(draws)) for x, draws in found)
-
-    @cached_property
-    def sums(self) -> Floats:
-        """The sums (m, K, p) of the columns of each class's released records."""
-        size, p = self.model.coefficients.shape
-        return np.array([sums_of(x, places, size) for x, places in self.rows]).reshape(-1, size, p)
-
-    def changed(self, changes: Sequence[Change]) -> Iterator[Floats]:
-        """The maximum (K, p) with each change of a record alone."""
-        places = self.model.places(self.records.y)
-        return changed_coefficients(self.model, self.records.x, places, self.weights, changes)
-
-    def likelihood_at(self, coefficients: Floats) -> Floats:
-        """The log-likelihood of each dataset, (m,), by coefficients (K, p)."""
-        found = (self.sums * coefficients).sum(axis=(1, 2))
-        for x, draws in self.designs:
-            found[draws] -= log_sums(x, coefficients).sum()
-        return np.asarray(found)
-
-    @cached_property
-    def likelihood(self) -> Floats:
-        """That at the fit; of drawn coefficients that of all they may be."""
-        if self.drawn:
-            return np.array([mode.likelihood for mode in self.modes])
-        return self.likelihood_at(self.model.coefficients)
-
-    @cached_property
-    def modes(self) -> tuple[DrawnMode, ...]:
-        """Of each dataset, the coefficients it was most probably drawn with."""
-        fitted = self.model, self.records.x, self.weights, self.inverse
-        return tuple(drawn_mode(*fitted, x, sums) for (x, _), sums in zip(self.rows, self.sums, strict=True))
-
-    @cached_property
-    def inverse(self) -> Floats:
-        """The inverse (K, p, K, p) of minus the Hessian."""
-        k, p = self.model.coefficients.shape
-        return np.asarray(cho_solve((self.model.factor, True), np.eye(k * p)).reshape(k, p, k, p))
-
-    @cached_property
-    def pulled(self) -> Floats:
-        """H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit; of drawn coefficients e + c."""
-        if self.drawn:
-            return np.array([mode.offset + mode.moved for mode in self.modes]).reshape(self.sums.shape)
-        gradients = self.sums.copy()
-        for x, draws in self.designs:
-            gradients[draws] -= np.exp(log_probabilities(x, self.model.coefficients)).T @ x
-        return self.model.step(gradients)
-
-    @cached_property
-    def bent(self) -> tuple[tuple[Floats, Integers], ...]:
-        """H^-1 H_Z H^-1 (K, p, K, p), with the information of a dataset, and the datasets of which it is that; of drawn coefficients
-        H^-1 - A^-1.
-        """
-        if self.drawn:
-            return tuple((self.inverse - mode.inverse, np.array([draw])) for draw, mode in enumerate(self.modes))
-        shape = self.inverse.shape
-        whole = self.inverse.reshape(self.model.coefficients.size, -1)
-        found = []
-        for x, draws in self.designs:
-            information = information_of(x, np.exp(log_probabilities(x, self.model.coefficients)))
-            found.append(((whole @ information @ whole).reshape(shape), draws))
-        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,19 +85,20 @@ class MultinomialRelease:
         """Fitted; ``start`` are fits to nearly the same data, to begin at. ``filled``: records without a value are in no fit."""
         design, begin = CompletedDesign.of(predictors, data.counted), {one.records.number: one for one in start}
         found = []
-        for records in stratified_records(data, target, predictors, variable, groups, filled=filled):
+        together = len(data) > stratified_logit.MOST_ALONE
+        for records in stratified_records(data, target, predictors, variable, groups, filled=filled, together=together):
             near = begin.get(records.number)
             alike = near is not None and np.array_equal(near.records.classes, records.classes)
             alike = alike and near is not None and np.array_equal(near.records.kept, records.kept)
-            weights = data.influence[records.rows]
+            weights = data.influence[records.rows] if records.weights is None else records.weights
             same = alike and near is not None and np.array_equal(near.weights, weights)
             if same and near is not None and _same_records(near.records, records):
-                found.append(near)
+                found.append(near if records.of is None else replace(near, records=records))
                 continue
             at = near.model.coefficients if near is not None and alike else None
             model = fit(records.x, records.y, records.classes, penalty, weights, start=at)
-            rows = tuple(_released(data, target, design, variable, groups, records, one) for one in releases)
-            found.append(StratumRelease(records, weights, model, rows, drawn))
+            of = partial(ReleasedRows.of, data, target, design, variable, groups, records)
+            found.append(StratumRelease(records, weights, model, tuple(map(of, releases)), drawn))
         return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled, drawn)
 
     @cached_property
@@ -219,10 +133,10 @@ class MultinomialRelease:
             inside = np.flatnonzero(strata == stratum.records.number)
             kept = stratum.records.kept
             for rows in _chunks(inside, stratum, g):
-                places, possible = _places(codes[rows], stratum.records.classes)
+                places, possible = places_among(codes[rows], stratum.records.classes)
                 prior_possible = possible & ~moved[rows]
                 possible = (possible | (weight[rows] == 0)[:, None]) & ~moved[rows]
-                old, known = _places(was[rows], stratum.records.classes)
+                old, known = places_among(was[rows], stratum.records.classes)
                 if distinct is None:
                     found = _same_x(stratum, x_was[rows][:, kept], weight[rows], old, places)
                 else:
@@ -264,7 +178,10 @@ class MultinomialRelease:
         for stratum in self.strata:
             kept, classes, model = stratum.records.kept, stratum.records.classes, stratum.model
             for i in np.flatnonzero(strata == stratum.records.number):
-                (places, possible), (place, known) = _places(codes[i], classes), _places(was[i : i + 1], classes)
+                (places, possible), (place, known) = (
+                    places_among(codes[i], classes),
+                    places_among(was[i : i + 1], classes),
+                )
                 released = x[i][:, kept], places_of(z[i], classes)
                 own = OwnRecord(
                     model.coefficients, stratum.inverse, x_was[i, kept], int(place[0]), weight[i], *released
@@ -289,14 +206,16 @@ class MultinomialRelease:
         found, weight = np.full((t, g, len(self.releases)), -np.inf), self.data.influence[guesses.records]
         for stratum in self.strata:
             inside = np.flatnonzero(strata == stratum.records.number)
-            places, possible = _places(codes[inside], stratum.records.classes)
+            places, possible = places_among(codes[inside], stratum.records.classes)
             possible |= (weight[inside] == 0)[:, None]
             r, c = np.nonzero(possible & ~moved[inside])
             found[inside[r], c] = stratum.likelihood  # of a record in no fit the release says nothing
-            rows, fitted = _places(guesses.records[inside[r]], stratum.records.rows)
+            rows, fitted = stratum.records.places(guesses.records[inside[r]])
+            fitted &= weight[inside[r]] > 0
             r, c, rows = r[fitted], c[fitted], rows[fitted]
+            several = stratum.records.weights is not None
             changes = [
-                Change(int(row), x[i, j][stratum.records.kept], int(place))
+                Change(int(row), x[i, j][stratum.records.kept], int(place), weight[i] if several else None)
                 for row, i, j, place in zip(rows, inside[r], c, places[r, c], strict=True)
             ]
             for i, j, b in zip(inside[r], c, stratum.changed(changes), strict=True):
@@ -316,28 +235,6 @@ def _same_records(one: StratumRecords, other: StratumRecords) -> bool:
 
 def _columns(term: str, data: Microdata) -> tuple[str, ...]:
     return tuple(parse_term(term, data.schema, term).columns)
-
-
-def _released(
-    data: Microdata,
-    target: str,
-    design: CompletedDesign,
-    variable: str | None,
-    groups: Mapping[str, tuple[str, ...]],
-    records: StratumRecords,
-    release: Microdata,
-) -> tuple[Floats, Integers]:
-    """The released records of a stratum: columns (r, p) and the places of their classes (r,)."""
-    inside = strata_of(release, variable, groups) == records.number
-    codes = categories_of(data, target, None).codes(release)[inside]
-    return design.matrix(release)[np.ix_(inside, records.kept)], places_of(codes, records.classes)
-
-
-def _places(codes: Integers, classes: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-    """Where codes stand among the classes, 0 where they do not, and whether they do."""
-    places = np.minimum(np.searchsorted(classes, codes), len(classes) - 1)
-    there = classes[places] == codes
-    return np.where(there, places, 0), there
 
 
 def _chunks(rows: Integers, stratum: StratumRelease, g: int) -> Iterator[Integers]:

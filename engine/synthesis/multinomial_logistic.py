@@ -35,6 +35,7 @@ from ..results import Diagnostic, Fit, NoTrace
 from ..run import Run
 from ..schema import Kind
 from ..spec import Param, Spec
+from ..statistics import stratified_logit
 from ..statistics.categories import categories_of
 from ..statistics.completed_design import CompletedDesign, require_determined
 from ..statistics.multinomial_logit import MultinomialLogit, NoMaximum, log_probabilities
@@ -49,8 +50,6 @@ from ._multinomial_release import MultinomialRelease
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"
 MOST_COEFFICIENTS = 5_000
-MOST_ALONE = 100_000
-"""Records above which those that are alike are one row of a fit, with their number for a weight."""
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
 LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 _ROWS = 20_000
@@ -102,7 +101,7 @@ def records_of(data: Microdata, target: str, spec: MultinomialLogisticSpec) -> t
         _stratifying(target, spec),
         spec.groups,
         filled=spec.missing == "filled",
-        together=len(data) > MOST_ALONE,
+        together=len(data) > stratified_logit.MOST_ALONE,
     )
 
 

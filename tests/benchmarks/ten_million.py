@@ -58,6 +58,15 @@ MEASURES = {
     "identification": '[[measure]]\nmethod = "risk.identification"\nradius = { income = "5%" }\n',
     "attribute": '[[measure]]\nmethod = "risk.attribute"\nradius = { income = "5%" }\n',
 }
+STRONGEST = """
+[[measure]]
+method = "risk.bayesian_posterior"
+guesses = "all"
+records = 200
+blocks = 1
+leaders = 1
+refits = 0
+"""
 RECIPES = {
     "regression": REGRESSION + MEASURES["ecdf"] + MEASURES["propensity"],
     "counts": """
@@ -109,6 +118,35 @@ method = "quality.non_suppressed"
 """
     + MEASURES["ecdf"],
     "identification": REGRESSION + MEASURES["identification"] + MEASURES["attribute"],
+    "strongest": REGRESSION + STRONGEST,
+    "strongest-counts": """
+[release]
+m = 2
+seed = 1
+
+[[synthesis]]
+target = "visits"
+method = "zero_inflated_truncated_poisson"
+predictors = ["region", "sex"]
+"""
+    + STRONGEST,
+    "strongest-levels": """
+[release]
+m = 2
+seed = 1
+
+[[synthesis]]
+target = "sex"
+method = "multinomial_logistic"
+predictors = ["region", "age"]
+"""
+    + STRONGEST,
+    "coefficients": REGRESSION
+    + """
+[[measure]]
+method = "utility.regression_distance"
+models = ["income ~ region + sex + age + visits", "logit: sex ~ region + age + income"]
+""",
     "sweep": REGRESSION
     + MEASURES["identification"]
     + """

@@ -18,7 +18,8 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.statistics.multinomial_logit import log_probabilities
-from sfumato.engine.synthesis._multinomial_release import MultinomialRelease, StratumRelease
+from sfumato.engine.synthesis._multinomial_release import MultinomialRelease
+from sfumato.engine.synthesis._stratum_release import StratumRelease
 
 LEVELS = {"place": 3, "colour": 2}
 GUESSES = 6
@@ -176,9 +177,11 @@ def test_log_probabilities_are_those_of_the_mode() -> None:
     """The mode is one: no coefficients nearby make the dataset and themselves more probable."""
     of = recipe(m=1)
     data = made(of, 90)
-    (model, _) = models(of, data, execute(of, data, key=PUBLIC).releases)
+    releases = execute(of, data, key=PUBLIC).releases
+    (model, _) = models(of, data, releases)
     (stratum,) = model.strata
-    (x, places), mode, hessian = stratum.rows[0], stratum.modes[0], stratum.model.factor @ stratum.model.factor.T
+    x, mode, hessian = stratum.released[0].x, stratum.modes[0], stratum.model.factor @ stratum.model.factor.T
+    places = np.searchsorted(stratum.records.classes, releases[0].numbers(model.targets[0]))
 
     def value(away: np.ndarray[Any, Any]) -> float:
         logs = log_probabilities(x, stratum.model.coefficients + away)[np.arange(len(x)), places].sum()

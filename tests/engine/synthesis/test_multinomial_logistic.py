@@ -18,6 +18,7 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
 from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.statistics import stratified_logit
 from sfumato.engine.statistics.completed_design import CompletedDesign, require_determined
 from sfumato.engine.statistics.stratified_logit import stratified_records
 from sfumato.engine.synthesis import multinomial_logistic as model
@@ -285,7 +286,7 @@ def test_records_that_are_alike_are_one_row_of_a_large_fit(
     spec = MultinomialLogisticSpec.from_table(settings, "")
     alone = fitted(data, target, spec)
     made = model.draw(alone, spec, target, data, data, 0, np.random.default_rng(2))
-    monkeypatch.setattr(model, "MOST_ALONE", 0)
+    monkeypatch.setattr(stratified_logit, "MOST_ALONE", 0)
     monkeypatch.setattr(row_blocks, "CELLS", 50)
     together = fitted(data, target, spec)
     assert model.records_of(data, target, spec)[0].x.shape[0] < len(data) / 2

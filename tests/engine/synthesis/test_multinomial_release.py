@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine import row_blocks
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import execute
 from sfumato.engine.guesses import Guesses, ReleaseModel, weighed, with_records
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.statistics import stratified_logit
 from sfumato.engine.statistics.completed_design import CompletedDesign
 from sfumato.engine.statistics.multinomial_logit import fit, log_probabilities
+from sfumato.engine.synthesis._multinomial_release import MultinomialRelease
 
 
 def recipe(m: int = 2, first: dict[str, Any] | None = None, **measure: Any) -> Recipe:
@@ -238,3 +242,43 @@ def test_a_release_of_other_people_gives_nothing_away(others: bool, gives_away: 
     right = float(np.mean(logs.argmax(axis=1) == truth))
     before = float(np.mean(weighing.prior.argmax(axis=1) == truth))
     assert (right > before + 0.05) == gives_away
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "first",
+    [
+        {},
+        {"parameters": "drawn"},
+        {"predictors": ["age"], "strata": "sex"},
+        {"predictors": ["age", "sex"], "groups": {"one": ["a", "b"], "two": ["c", "d"]}},
+    ],
+    ids=str,
+)
+def test_records_that_are_alike_are_weighed_as_one_row(
+    first: dict[str, Any], weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As each by itself; with another dataset in the place of the first it says something else."""
+    of = recipe(first=first)
+    data = made(of, 300)
+    releases = execute(of, data, key=PUBLIC).releases
+    if weighted:
+        data = data.weighted(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
+    guesses = every_guess(np.array([0, 1, 5, 7, 299]))
+    moved = data.frame.assign(colour=data.frame["colour"].where(np.arange(300) != 5, "red"))
+    near = replace(data, frame=moved)
+    alone = models(of, data, releases)
+    monkeypatch.setattr(stratified_logit, "MOST_ALONE", 0)
+    monkeypatch.setattr(row_blocks, "CELLS", 500)
+    together, other = models(of, data, releases), models(of, data, [releases[1]] * 2)
+    for one, many, control in zip(together, alone, other, strict=True):
+        assert isinstance(one, MultinomialRelease)
+        assert all(stratum.records.weights is not None for stratum in one.strata)
+        found, expected = one.weigh(guesses), many.weigh(guesses)
+        assert found.likelihood == pytest.approx(expected.likelihood, rel=1e-9, abs=1e-8)
+        assert found.prior == pytest.approx(expected.prior, rel=1e-9, abs=1e-8)
+        assert one.nearer(guesses) == pytest.approx(many.nearer(guesses), rel=1e-9, abs=1e-8)
+        anew, whole = (model.refitted(near).weigh(guesses).likelihood for model in (one, many))
+        assert anew == pytest.approx(whole, rel=1e-9, abs=1e-8)
+        assert control.weigh(guesses).likelihood != pytest.approx(expected.likelihood, rel=1e-9, abs=1e-8)
