@@ -82,15 +82,16 @@ def mixed(keys: Keys) -> Keys:
     return keys ^ (keys >> np.uint64(31))
 
 
-def rows_of(cells: Cells, names: Sequence[str], records: int) -> Keys:
-    """The row of these variables of each record, (records,); all alike where there are no variables.
+def rows_of(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
+    """The row of these variables of each record, (n,); ``records`` that are all alike where there are no variables.
 
-    A sum over the variables: those of two disjoint sets of variables add up to that of both.
+    A sum over the variables, which are asked for one after the other: those of two disjoint sets of variables add up to that of both.
     """
-    total = np.zeros(records, dtype=np.uint64)
+    total: Keys | None = None
     for name in names:
-        total += mixed(cells[name] ^ np.uint64(_text_key(name)))
-    return total
+        keys = mixed(cells[name] ^ np.uint64(_text_key(name)))
+        total = keys if total is None else np.add(total, keys, out=total)
+    return np.zeros(records, dtype=np.uint64) if total is None else total
 
 
 def how_often(rows: Keys, among: Keys) -> NDArray[np.int64]:

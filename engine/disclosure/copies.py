@@ -14,8 +14,9 @@ twice (Good 1953, leaving one out): one of a pair left out makes the other one l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,29 +34,44 @@ NEAR = 0.01
 
 
 def equal_records(
-    confidential: Microdata, own: Cells, releases: Sequence[Cells], kept: Sequence[str], drawn: Sequence[str]
+    confidential: Microdata,
+    own: Cells,
+    releases: Sequence[Cells],
+    kept: Sequence[str],
+    drawn: Sequence[str],
+    pairs: Pairs | None = None,
 ) -> Likeness:
     """The share of the released rows, on average over the datasets, that equal a confidential record in all variables.
 
-    ``own`` and ``releases`` are the cells of the confidential data and of each dataset. ``records`` are those that are repeated.
+    ``own`` and ``releases`` are the cells of the confidential data and of each dataset, ``pairs`` the nearest ones in what is kept where they
+    are known. ``records`` are those that are repeated.
     A dataset that has exactly the confidential rows is a copy, however alike these are: then the baseline is 0.
     """
     n = len(confidential)
     kept_rows, drawn_rows = rows_of(own, kept, n), rows_of(own, drawn, n)
     rows, names = kept_rows + drawn_rows, (*kept, *drawn)
-    released = [rows_of(cells, names, len(next(iter(cells.values())))) for cells in releases]
-    shares, taken = _taken(np.unique(rows), released)
+    ordered, lengths, copied = np.sort(rows), list[int](), False
+
+    def in_order() -> Iterator[Keys]:
+        nonlocal copied
+        for cells in releases:
+            one = np.sort(rows_of(cells, names))
+            copied |= np.array_equal(one, ordered)
+            lengths.append(len(one))
+            yield one
+
+    shares, taken = _taken(np.unique(ordered), in_order())
     value, repeated = float(np.mean(shares)), np.flatnonzero(places_in(taken, rows) >= 0)
-    if any(len(one) == n and np.array_equal(np.sort(one), np.sort(rows)) for one in released):
+    if copied:
         return Likeness(1.0, 0.0, records=repeated)
     if not kept:
         baseline, cases = float((how_often(rows, rows) > 1).mean()), n
     else:
-        pairs = nearest_pairs(confidential, kept, rows)
+        pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
         found = how_often(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
         found -= kept_rows[pairs.own] == kept_rows[pairs.other]
         baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
-    noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, len(released[0]))))
+    noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, lengths[0])))
     return Likeness(value, baseline, 1.0, noise, repeated)
 
 
@@ -66,10 +82,15 @@ class _Table:
     exact: Keys
     numbers: Floats
 
+    @cached_property
+    def _sorted(self) -> tuple[Integers, Keys]:
+        order = np.argsort(self.exact, kind="stable")
+        return order, self.exact[order]
+
     def near(self, exact: Keys, numbers: Floats, but: Integers | None = None) -> Flags:
         """Whether each of k rows, keys (k,) and numbers (k, V), is near some row of the table, other than row ``but`` (k,)."""
-        order = np.argsort(self.exact, kind="stable")
-        start, end = (np.searchsorted(self.exact[order], exact, side=side) for side in ("left", "right"))
+        order, keys = self._sorted
+        start, end = (np.searchsorted(keys, exact, side=side) for side in ("left", "right"))
         found = np.zeros(len(exact), dtype=np.bool_)
         for r in range(len(exact)):
             rows = order[start[r] : end[r]]
@@ -87,10 +108,12 @@ def near_records(
     cells: Sequence[Cells],
     kept: Sequence[str],
     drawn: Sequence[str],
+    pairs: Pairs | None = None,
 ) -> Likeness:
     """The share of the released rows, on average over the datasets, that are near a confidential record in all variables.
 
-    The baseline is that of ``equal_records``, from at most 500 confidential records. ``own`` and ``cells`` are the cells of the tables.
+    The baseline is that of ``equal_records``, from at most 500 confidential records. ``own`` and ``cells`` are the cells of the tables,
+    ``pairs`` the nearest records in what is kept where they are known.
     """
     n, names = len(confidential), (*kept, *drawn)
     inexact = tuple(name for name in names if confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS))
@@ -101,11 +124,12 @@ def near_records(
     shares, looked = [], 0
     for data, those in zip(releases, cells, strict=True):
         some = _spread(rows_of(those, names, len(data)))
-        theirs = np.column_stack([np.empty((len(data), 0)), *(comparable(data, name) for name in inexact)])[some]
+        chosen = data.block(some.tolist())
+        theirs = np.column_stack([np.empty((len(some), 0)), *(comparable(chosen, name) for name in inexact)])
         shares.append(table.near(rows_of(those, (*exact_kept, *exact_drawn), len(data))[some], theirs).mean())
         looked += len(some)
     if kept:
-        pairs = nearest_pairs(confidential, kept, rows)
+        pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
     else:
         some = _spread(rows)
         pairs = Pairs(some, some, np.ones(len(some)), len(some))
@@ -123,7 +147,7 @@ def _spread(rows: Keys) -> Integers:
     return order[np.linspace(0, len(order) - 1, min(len(order), MOST_RECORDS)).astype(np.int64)]
 
 
-def lone_values(own: Keys, releases: Sequence[Keys]) -> Likeness:
+def lone_values(own: Keys, releases: Iterable[Keys]) -> Likeness:
     """The share of a variable's released cells, on average over the datasets, that are a value which occurs once.
 
     ``own`` (n,) and each of ``releases`` are cells; missing ones do not count. ``records`` are those whose lone value is released.
@@ -133,17 +157,17 @@ def lone_values(own: Keys, releases: Sequence[Keys]) -> Likeness:
     lone, n = values[counts == 1], int(present.sum())
     if not len(lone):
         return Likeness(0.0, 0.0, 0.0)
-    shares, taken = _taken(lone, [one[one != MISSING] for one in releases])
+    shares, taken = _taken(lone, (one[one != MISSING] for one in releases))
     twice = int((counts == 2).sum())
     repeated = np.flatnonzero(places_in(taken, own) >= 0)
     return Likeness(float(np.mean(shares)), 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, repeated)
 
 
-def _taken(values: Keys, releases: Sequence[Keys]) -> tuple[list[float], Keys]:
+def _taken(values: Keys, releases: Iterable[Keys]) -> tuple[list[float], Keys]:
     """Of each release the share of its keys (k,) that are one of the values, ascending (n,), and which values some are."""
     shares, taken = [], np.zeros(len(values), dtype=np.bool_)
     for one in releases:
-        places = places_in(values, one)
+        places = places_in(values, np.sort(one))
         found = places[places >= 0]
         taken[found] = True
         shares.append(len(found) / len(one) if len(one) else 0.0)
@@ -151,9 +175,9 @@ def _taken(values: Keys, releases: Sequence[Keys]) -> tuple[list[float], Keys]:
 
 
 def rare_levels(
-    own: Keys, releases: Sequence[Keys], smallest: int
+    own: Keys, releases: Iterable[Keys], smallest: int
 ) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """How many levels that fewer than ``smallest`` confidential records have are released, and these records."""
     values, counts = np.unique(own[own != MISSING], return_counts=True)
-    rare = np.intersect1d(values[counts < smallest], np.concatenate(releases))
+    rare = _taken(values[counts < smallest], releases)[1]
     return len(rare), np.flatnonzero(np.isin(own, rare))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ..arrays import Floats, Integers
@@ -19,7 +20,10 @@ from .cells import Keys
 
 MOST_RECORDS = 500
 MOST_TIES = 5
-AT_ONCE = 4_000_000
+LOOKED_AT = 100
+"""So many records on either side say how near somebody is."""
+ROUNDING = 1e-9
+"""More than what is lost where two shares are subtracted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,27 +58,72 @@ def nearest_pairs(data: Microdata, names: Sequence[str], rows: Keys, among: Inte
     columns = [(_place(data, name)[order], data.schema[name].kind.has_levels) for name in names]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    at = rank[chosen]
+    search = _Search.over(columns, len(order))
     own: list[Integers] = []
     other: list[Integers] = []
     weight: list[Floats] = []
-    step = max(1, AT_ONCE // len(data))
-    for start in range(0, len(at), step):
-        some = at[start : start + step]
-        distance = np.zeros((len(some), len(data)), dtype=np.float32)
+    for i in rank[chosen]:
+        ties = search.nearest(int(i))
+        some_of = min(len(ties), MOST_TIES)
+        ties = ties[(len(own) + np.arange(some_of) * len(ties) // some_of) % len(ties)]
+        own.append(np.full(len(ties), i))
+        other.append(ties)
+        weight.append(np.full(len(ties), 1 / len(ties)))
+    return Pairs(order[np.concatenate(own)], order[np.concatenate(other)], np.concatenate(weight), len(chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Records sorted by the group of all their levels, and in it by their first number.
+
+    Who is of another group is 1 away or more, and nobody is nearer than in that number alone: where somebody is near, few others are looked at.
+    ``columns`` are values (n,), and whether they are levels; ``members`` (n,) the records in that order, ``first`` (n,) their first numbers, ``place`` (n,)
+    where each record stands, ``group`` (n,) its group and ``edges`` where those begin and end.
+    """
+
+    columns: Sequence[tuple[Floats, bool]]
+    members: Integers
+    first: Floats
+    place: Integers
+    group: Integers
+    edges: Integers
+
+    @classmethod
+    def over(cls, columns: Sequence[tuple[Floats, bool]], records: int) -> _Search:
+        """The search among so many records."""
+        group = np.zeros(records, dtype=np.int64)
         for values, levels in columns:
-            apart = values[some][:, None] - values[None, :]
+            if levels:
+                group = np.unique(group * (int(values.max()) + 2) + values.astype(np.int64), return_inverse=True)[1]
+        first = next((values for values, levels in columns if not levels), np.zeros(records))
+        members = np.lexsort((first, group))
+        place = np.empty(records, dtype=np.int64)
+        place[members] = np.arange(records)
+        return cls(columns, members, first[members], place, group, np.append(0, np.cumsum(np.bincount(group))))
+
+    def nearest(self, i: int) -> Integers:
+        """The other records that are nearest to record ``i``, ascending."""
+        start, end = self.edges[self.group[i]], self.edges[self.group[i] + 1]
+        at = self.place[i]
+        near = self.members[max(start, at - LOOKED_AT) : min(end, at + LOOKED_AT + 1)]
+        bound = np.nextafter(self._distance(i, near).min(), np.float32(np.inf)) if len(near) > 1 else 1.0
+        if bound < 1:
+            first, reach = self.first[start:end], bound + ROUNDING
+            low, high = np.searchsorted(first, [self.first[at] - reach, self.first[at] + reach])
+            some = np.sort(self.members[start + low : start + high])
+        else:
+            some = np.arange(len(self.members))
+        distance = self._distance(i, some)
+        return np.asarray(some[distance == distance.min()])
+
+    def _distance(self, i: int, others: Integers) -> NDArray[np.float32]:
+        """How far some records (k,) are from record ``i``, (k,); it is infinitely far from itself."""
+        distance = np.zeros(len(others), dtype=np.float32)
+        for values, levels in self.columns:
+            apart = values[i] - values[others]
             distance += (apart != 0) if levels else np.abs(apart)
-        distance[np.arange(len(some)), some] = np.inf
-        least = distance.min(axis=1)
-        for i, line, low in zip(some, distance, least, strict=True):
-            ties = np.flatnonzero(line == low)
-            some_of = min(len(ties), MOST_TIES)
-            ties = ties[(len(own) + np.arange(some_of) * len(ties) // some_of) % len(ties)]
-            own.append(np.full(len(ties), i))
-            other.append(ties)
-            weight.append(np.full(len(ties), 1 / len(ties)))
-    return Pairs(order[np.concatenate(own)], order[np.concatenate(other)], np.concatenate(weight), len(at))
+        distance[others == i] = np.inf
+        return distance
 
 
 def _place(data: Microdata, name: str) -> Floats:

@@ -6,7 +6,7 @@ a person like it away as well as the record itself; a model that remembers the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from ..arrays import Floats, Integers
 from ..microdata import Microdata
-from .cells import Cells, Keys, how_often, rows_of
+from .cells import Cells, Keys, how_often, places_in, rows_of
 from .likeness import Likeness, score_margin, standard_error
 from .neighbours import Pairs
 
@@ -33,25 +33,28 @@ def recurring_records(
     n, m = len(confidential), len(releases)
     names = (*kept, *drawn)
     rows = rows_of(own, names, n)
-    released = [rows_of(cells, names, len(next(iter(cells.values())))) for cells in releases]
     least = max(2, (m + 1) // 2)
     counts = how_often(rows, rows)
     lone = np.flatnonzero(counts == 1)
     if m < 2 or not len(lone):
         return Likeness(0.0, 0.0, 0.0)
-    found = lone[_in_datasets(rows[lone], released) >= least]
+    released = (rows_of(cells, names) for cells in releases)
+    often, size = _in_datasets(rows[lone], released)
+    found = lone[often >= least]
     twice = int((counts == 2).sum()) // 2
-    by_chance = _again(2 * (twice + 1) / len(lone) * len(released[0]) / n, m, least) if twice else 0.0
+    by_chance = _again(2 * (twice + 1) / len(lone) * size / n, m, least) if twice else 0.0
     share = len(lone) / n
     return Likeness(len(found) / n, by_chance * share, share, 2 * standard_error(by_chance, len(lone)) * share, found)
 
 
-def _in_datasets(rows: Keys, released: Sequence[Keys]) -> Integers:
-    """In how many of the datasets each row (k,) occurs."""
-    total = np.zeros(len(rows), dtype=np.int64)
+def _in_datasets(rows: Keys, released: Iterable[Keys]) -> tuple[Integers, int]:
+    """In how many of the datasets each of different rows (k,) occurs, and how many rows the first dataset has."""
+    order, total, sizes = np.argsort(rows), np.zeros(len(rows), dtype=np.int64), list[int]()
+    values = rows[order]
     for one in released:
-        total += np.isin(rows, one)
-    return total
+        places, sizes = places_in(values, np.sort(one)), [*sizes, len(one)]
+        total[order[np.unique(places[places >= 0])]] += 1
+    return total, sizes[0]
 
 
 def _again(expected: float, m: int, least: int) -> float:

@@ -45,12 +45,17 @@ def tails(own: Floats, releases: Iterable[Floats], size: int, bounds: tuple[floa
     as ``cells.comparable`` gives them, NaN missing.
     """
     present = own[~np.isnan(own)]
-    pooled = np.unique(np.concatenate([np.zeros(0), *(np.unique(one[~np.isnan(one)]) for one in releases)]))
     if not len(present):
         return Tails(Likeness(0.0, 0.0, 0.0))
     step = steps(present)
+    low, high = (_tail_values(sign * present, size) for sign in (-1, 1))
+    inner = [-low[0] if len(low) else -np.inf, high[0] if len(high) else np.inf]
+    pooled = np.unique(
+        np.concatenate([np.zeros(0), *(np.unique(one[(one <= inner[0]) | (one >= inner[1])]) for one in releases)])
+    )
     sides = [
-        _tail(name, sign * present, sign * pooled, size, step) for name, sign in (("smallest", -1), ("largest", 1))
+        _tail(name, values, float((sign * present).max()), sign * pooled, step)
+        for name, sign, values in (("smallest", -1, low), ("largest", 1, high))
     ]
     known = [bound for bound in bounds if bound is not None]
     signed = [
@@ -76,12 +81,15 @@ def tails(own: Floats, releases: Iterable[Floats], size: int, bounds: tuple[floa
     return Tails(likeness, tuple(name for name, _ in ends), np.flatnonzero(np.isin(own, [end for _, end in ends])))
 
 
-def _tail(name: str, own: Floats, pooled: Floats, size: int, step: float) -> _Tail:
-    """The upper tail; its ``chance`` that a possible value between its ends is released."""
-    values, counts = np.unique(own, return_counts=True)
-    least = np.sort(own)[-min(size, len(own))]
-    end = values[-1]
-    tail = values[(values >= least) & (counts < size)]
+def _tail_values(own: Floats, size: int) -> Floats:
+    """The values of the upper tail, ascending."""
+    least = np.partition(own, -min(size, len(own)))[-min(size, len(own))]
+    values, counts = np.unique(own[own >= least], return_counts=True)
+    return values[counts < size]
+
+
+def _tail(name: str, tail: Floats, end: float, pooled: Floats, step: float) -> _Tail:
+    """The upper tail, whose values are ascending; its ``chance`` that a possible value between its ends is released."""
     if not len(tail):
         return _Tail(name, tail, end, 0.0)
     there = int(((pooled >= tail[0]) & (pooled <= end)).sum())

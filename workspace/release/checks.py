@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 
-from sfumato.engine.disclosure.cells import Cells, cells_of
+from sfumato.engine.arrays import Integers
+from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
+from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 
@@ -18,6 +20,7 @@ from ..store.artefacts import released_dataset
 from ..store.workspace import Dataset, Workspace
 from .contents import ReleasePlan
 from .policy import Policy
+from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
 
 Status = Literal["pass", "warn", "block"]
 
@@ -82,10 +85,12 @@ class Check:
 
 
 class Case:
-    """All that checks look at; tables are read when the first asks for them, and once."""
+    """All that checks look at; tables are read when the first asks for them, and again where there is no room for all of them."""
 
-    def __init__(self, workspace: Workspace, plan: ReleasePlan, policy: Policy) -> None:
-        self.workspace, self.plan, self.policy = workspace, plan, policy
+    def __init__(self, workspace: Workspace, plan: ReleasePlan, policy: Policy, most_cells: int = MOST_CELLS) -> None:
+        self.workspace, self.plan, self.policy, self.most_cells = workspace, plan, policy, most_cells
+        self._cells = Held(most_cells)
+        self._pairs = Held(most_cells)
 
     @property
     def recipe(self) -> Recipe:
@@ -108,32 +113,57 @@ class Case:
         return self.workspace.read(self.original)
 
     @cached_property
-    def releases(self) -> tuple[Microdata, ...]:
-        """Every released dataset as the workspace has it. Raises NotReady."""
-        found = []
-        for draw in range(1, self.plan.datasets + 1):
-            dataset = released_dataset(self.workspace, self.plan.run.id, self.recipe, draw)
-            if dataset is None:
-                raise NotReady(f"run {self.plan.run.id} has no dataset {draw}")
-            found.append(dataset)
-        return tuple(found)
+    def releases(self) -> Sequence[Microdata]:
+        """Every released dataset as the workspace has it, read when it is asked for. Asking raises NotReady."""
+        count, all_together = self.plan.datasets, self.plan.datasets * self.plan.records * len(self.recipe.schema.names)
+        held = Held(count if all_together <= self.most_cells else 0)
+        return OnDemand(count, lambda place: held.get(place, 1, partial(self._read, place)))
+
+    def variable(self, name: str) -> Sequence[Microdata]:
+        """Every released dataset with this variable alone, read when it is asked for. Asking raises NotReady."""
+        together = self.plan.datasets * self.plan.records * len(self.recipe.schema.names) <= self.most_cells
+        return self.releases if together else OnDemand(self.plan.datasets, lambda place: self._read(place, (name,)))
+
+    def _read(self, place: int, names: Sequence[str] | None = None) -> Microdata:
+        dataset = released_dataset(self.workspace, self.plan.run.id, self.recipe, place + 1, names)
+        if dataset is None:
+            raise NotReady(f"run {self.plan.run.id} has no dataset {place + 1}")
+        return dataset
 
     @cached_property
     def own(self) -> Cells:
         """The cells of the confidential data, of the variables that go out."""
-        return cells_of(self.confidential, (*self.plan.kept, *self.plan.replaced))
+
+        def of(name: str) -> Keys:
+            data = self.confidential
+            return self._cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
+
+        return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
     @cached_property
     def cells(self) -> tuple[Cells, ...]:
         """The cells of every released dataset."""
         names = (*self.plan.kept, *self.plan.replaced)
-        return tuple(cells_of(one, names, self.confidential) for one in self.releases)
+        return tuple(CellsOnDemand(names, partial(self._released_cells, place)) for place in range(self.plan.datasets))
+
+    def _released_cells(self, place: int, name: str) -> Keys:
+        def compute() -> Keys:
+            return cells_of(self.variable(name)[place], (name,), self.confidential)[name]
+
+        return self._cells.get((place, name), self.plan.records, compute)
+
+    def nearest(self, kept: tuple[str, ...], drawn: tuple[str, ...], among: Integers | None = None) -> Pairs:
+        """The records that are nearest to each other in what is ``kept``, chosen by the rows of ``kept`` and ``drawn``."""
+
+        def compute() -> Pairs:
+            return nearest_pairs(self.confidential, kept, rows_of(self.own, (*kept, *drawn)), among)
+
+        return compute() if among is not None else self._pairs.get((kept, drawn), 1, compute)
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The replaced variables that are numbers or dates, in the confidential data and in the release."""
-        generalised = self.releases[0].generalised
-        schema = self.confidential.schema
+        generalised, schema = self.recipe.generalised, self.confidential.schema
         return tuple(n for n in self.plan.replaced if n not in generalised and not schema[n].kind.has_levels)
 
     @cached_property

@@ -83,7 +83,8 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     out = _left_out(recipe)
     kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
     replaced = tuple(name for name in recipe.released if name not in out)
-    records = workspace.tables.read(tables[0]).num_rows
+    workspace.tables.verify(tables[0])
+    records = workspace.tables.records(tables[0])
     verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
     controls = controls_hash(workspace, run.id)
     return ReleasePlan(run, records, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)

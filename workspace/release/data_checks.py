@@ -10,7 +10,6 @@ from sfumato.engine.arrays import Floats
 from sfumato.engine.disclosure.cells import comparable, how_often, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
-from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.disclosure.tails import tails
 from sfumato.engine.matching.radius import Radius
@@ -48,7 +47,8 @@ def _equal_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
         return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
-    found = equal_records(case.confidential, case.own, case.cells, kept, drawn)
+    pairs = case.nearest(kept, drawn) if kept else None
+    found = equal_records(case.confidential, case.own, case.cells, kept, drawn, pairs)
     said = (
         f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
         f"independent sample it would be {_percent(found.baseline)} ({case.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
@@ -60,7 +60,8 @@ def _near_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
         return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
-    found = near_records(case.confidential, case.releases, case.own, case.cells, kept, drawn)
+    pairs = case.nearest(kept, drawn) if kept else None
+    found = near_records(case.confidential, case.releases, case.own, case.cells, kept, drawn, pairs)
     said = (
         f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
         f"independent sample it would be {_percent(found.baseline)} ({case.size}, of which at most 500 rows of each dataset were looked at)"
@@ -93,7 +94,7 @@ def _lone_values(case: Case) -> Sighting:
         return Sighting(NOT_DRAWN)
 
     def of(name: str) -> Sighting:
-        found = lone_values(case.own[name], [cells[name] for cells in case.cells])
+        found = lone_values(case.own[name], (cells[name] for cells in case.cells))
         said = (
             f"{name}: {_percent(found.value)} of the released values are one that a single confidential record has; of an independent "
             f"sample it would be {_percent(found.baseline)}, of the confidential data {_percent(found.copy)} ({case.size})"
@@ -107,9 +108,9 @@ def _rare_levels(case: Case) -> Sighting:
     schema = case.confidential.schema
     counted, records, said = 0, [np.zeros(0, dtype=np.int64)], []
     for name in case.own:
-        if not schema[name].kind.has_levels or name in case.releases[0].generalised:
+        if not schema[name].kind.has_levels or name in case.recipe.generalised:
             continue
-        count, those = rare_levels(case.own[name], [cells[name] for cells in case.cells], case.policy.smallest_cell)
+        count, those = rare_levels(case.own[name], (cells[name] for cells in case.cells), case.policy.smallest_cell)
         counted += count
         records.append(those)
         said += [f"{name} {count}"] * bool(count)
@@ -121,7 +122,7 @@ def _tails(case: Case) -> Iterable[tuple[str, Likeness, tuple[str, ...], tuple[i
     for name in case.numbers:
         variable = case.confidential.schema[name]
         own = comparable(case.confidential, name)
-        released = (comparable(one, name, case.confidential) for one in case.releases)
+        released = (comparable(one, name, case.confidential) for one in case.variable(name))
         found = tails(own, released, case.policy.smallest_cell, (variable.lower, variable.upper))
         yield name, found.likeness, found.ends, numbered(found.records)
 
@@ -190,19 +191,21 @@ def _radii(case: Case) -> dict[str, Radius]:
 
 
 def _agreed_values(case: Case) -> Sighting:
-    releases, n = case.releases, len(case.confidential)
-    if not case.synthetic or len(releases) < 2 or not all(one.linked and len(one) == n for one in releases):
+    n = len(case.confidential)
+    alike = case.recipe.linked and all(case.workspace.tables.records(table) == n for table in case.plan.tables)
+    if not case.synthetic or case.plan.datasets < 2 or not alike:
         return Sighting("rows of the datasets are not known to be of the same record" if case.synthetic else NOT_DRAWN)
     alone = _linkable(case)
     if not len(alone):
         return Sighting("rows of different datasets cannot be told to be of the same record")
-    rows = rows_of(case.own, (*case.plan.kept, *case.plan.replaced), n)
-    pairs, radii = nearest_pairs(case.confidential, case.plan.kept, rows, alone), _radii(case)
+    pairs = case.nearest(case.plan.kept, case.plan.replaced, alone if case.plan.shuffled else None)
+    radii = _radii(case)
 
     def of(name: str) -> Sighting:
-        found = agreed_values(case.confidential, releases, name, pairs, _window(case, name, radii.get(name)))
+        window = _window(case, name, radii.get(name))
+        found = agreed_values(case.confidential, case.variable(name), name, pairs, window)
         said = (
-            f"{name}: the {counted(len(releases), 'value')} together give away {_percent(found.value)} of the {counted(len(alone), 'record')} whose rows can be "
+            f"{name}: the {counted(case.plan.datasets, 'value')} together give away {_percent(found.value)} of the {counted(len(alone), 'record')} whose rows can be "
             f"linked, and {_percent(found.baseline)} of the records most like them"
         )
         if found.noise >= found.copy - found.baseline:
@@ -303,10 +306,10 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _formulas(case: Case) -> Sighting:
-    schema, found = case.releases[0].schema, set()
+    schema, found = case.recipe.released_schema, set()
     for name in case.own:
         if schema[name].kind.has_levels:
-            texts = [*case.releases[0].frame[name].cat.categories, *schema[name].labels.values()]
+            texts = [*case.variable(name)[0].frame[name].cat.categories, *schema[name].labels.values()]
             found |= {name for text in texts if str(text).startswith(FORMULAS) and not _is_number(str(text))}
     said = f"levels that a spreadsheet may take for a formula: {', '.join(sorted(found)) or 'none'}"
     return Sighting(said, len(found))

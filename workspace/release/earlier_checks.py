@@ -23,6 +23,7 @@ from ..store.artefacts import released_dataset
 from ..store.workspace import Dataset
 from ..views.runs import Run, find_run
 from .checks import Case, Check, Sighting, numbered
+from .read_on_demand import CellsOnDemand
 
 ELSEWHERE = "releases from other workspaces are not known here"
 SAME_PEOPLE = 0.5
@@ -62,7 +63,8 @@ def _rows(case: Case, other: Microdata) -> tuple[Integers, Integers]:
     """How often each record of the two tables occurs in the other less how often in its own, by their common variables, (n,) and (k,)."""
     mine = case.confidential
     names = tuple(n for n in case.own if n in other.schema and other.schema[n].kind == mine.schema[n].kind)
-    first, second = (rows_of(cells_of(one, names), names, len(one)) for one in (mine, other))
+    theirs = CellsOnDemand(names, lambda name: cells_of(other, (name,))[name])
+    first, second = rows_of(case.own, names, len(mine)), rows_of(theirs, names, len(other))
     return how_often(first, second) - how_often(first, first), how_often(second, first) - how_often(second, second)
 
 

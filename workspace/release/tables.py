@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.engine.row_blocks import row_blocks
 from sfumato.engine.schema import Kind, Schema, Variable
 
 from ..store.tables import KIND_OF
@@ -22,6 +23,10 @@ Levels = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
 MISSING = "missing"
 """The label of a kind of missing value that has none."""
+CSV_CELLS = 100_000
+"""Cells that are written in one way: moments of which none has a time of day as dates. By pandas' own default, which files have had."""
+BLOCK_CHUNKS = 10
+"""So many times as much is text at a time."""
 FORMULA = tuple("=+-@\t\r")
 """How a cell begins that a spreadsheet program takes for a formula."""
 
@@ -146,8 +151,12 @@ def _plain_cells(values: pd.Series) -> pd.Series:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    frame = frame.apply(_plain_cells).rename(columns=plain_cell)
-    return frame.to_csv(index=False, lineterminator="\n").encode()
+    plain = pd.DataFrame({name: _plain_cells(frame[name]) for name in frame}, copy=False).rename(columns=plain_cell)
+    at_once, sink = max(1, CSV_CELLS // max(1, plain.shape[1])), BytesIO()
+    for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
+        some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)
+        sink.write(some.encode())
+    return sink.getvalue()
 
 
 def _with_titles(frame: pd.DataFrame, titles: Mapping[str, str], note: str) -> pa.Table:

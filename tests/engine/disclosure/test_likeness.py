@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep
 
+from sfumato.engine.disclosure import neighbours
 from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness, score_margin, standard_error
@@ -370,3 +371,43 @@ def test_neighbours_are_the_nearest_others() -> None:
     assert (nearest[0], nearest[1], nearest[2], nearest[3]) == ({1}, {0}, {3}, {2})
     assert pairs.cases == 5
     assert pairs.share(np.ones(len(pairs.own))) == pytest.approx(1.0)
+
+
+def _everybody_compared(columns: list[tuple[np.ndarray, bool]], i: int) -> np.ndarray:
+    """The records nearest to record ``i``, by the distance to each other one."""
+    distance = np.zeros(len(columns[0][0]), dtype=np.float32)
+    for values, levels in columns:
+        apart = values[i] - values
+        distance += (apart != 0) if levels else np.abs(apart)
+    distance[i] = np.inf
+    return np.flatnonzero(distance == distance.min())
+
+
+def _columns(rng: np.random.Generator, n: int, digits: int) -> list[tuple[np.ndarray, bool]]:
+    """Up to three columns of levels and of shares."""
+    levels = [(rng.integers(-1, rng.integers(1, 6), n).astype(np.float64), True) for _ in range(rng.integers(0, 3))]
+    shares = [(np.round(rng.random(n), digits), False) for _ in range(rng.integers(not levels, 3))]
+    return [*shares, *levels] if rng.random() < 0.5 else [*levels, *shares]
+
+
+def test_who_is_nearest_is_found_as_if_everybody_were_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone with their levels, ties, and more records than are looked at first among them."""
+    monkeypatch.setattr(neighbours, "LOOKED_AT", 2)
+    rng, groups = np.random.default_rng(4), 0
+    for _ in range(300):
+        n = int(rng.integers(2, 40))
+        columns = _columns(rng, n, int(rng.integers(1, 9)))
+        search = neighbours._Search.over(columns, n)
+        for i in range(n):
+            expected = _everybody_compared(columns, i)
+            np.testing.assert_array_equal(search.nearest(i), expected)
+            start, end = search.edges[search.group[i]], search.edges[search.group[i] + 1]
+            groups += not np.isin(expected, search.members[start:end]).all()
+    assert groups > 20, "nobody's nearest was of another group: the fall back is not tried"
+
+
+def test_neighbours_without_any_kept_variable_are_all_others() -> None:
+    pairs = nearest_pairs(population(1, 3), (), np.arange(3, dtype=np.uint64))
+    assert sorted(zip(pairs.own.tolist(), pairs.other.tolist(), strict=True)) == [
+        (i, j) for i in range(3) for j in range(3) if i != j
+    ]

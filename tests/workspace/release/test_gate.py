@@ -22,7 +22,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release import gate
-from sfumato.workspace.release.checks import Check, Sighting
+from sfumato.workspace.release.checks import Case, Check, Sighting
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
 from sfumato.workspace.release.package import release
@@ -395,3 +395,13 @@ def test_a_smaller_release_is_not_blocked_for_having_more_uniques(workspace: Wor
 
 
 UNIQUES = {"method": "risk.uniqueness", "keys": ["region", "visits"]}
+
+
+@pytest.mark.slow
+def test_what_has_no_room_in_memory_is_read_again_and_found_the_same(workspace: Workspace, enter: Enter) -> None:
+    plan = plan_release(workspace, done(workspace, enter(synthesis=DONORS)))
+    room, none, some = (Case(workspace, plan, Policy(), cells) for cells in (1 << 20, 0, 3 * plan.records))
+    assert [check.look(none) for check in CHECKS] == [check.look(room) for check in CHECKS]
+    assert [check.look(some) for check in CHECKS] == [check.look(room) for check in CHECKS]
+    assert room.releases[0] is room.releases[0]
+    assert none.releases[0] is not none.releases[0]

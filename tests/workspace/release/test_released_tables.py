@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 from io import BytesIO, StringIO
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.workspace.release import tables
 from sfumato.workspace.release.tables import codebook, dataset_bytes, is_formula, level_names, released_levels
 
 ILLNESS = Variable("illness", Kind.CATEGORICAL, labels={"a": "asthma", "z": "zoonosis", "q": "asthma"})
@@ -79,3 +81,21 @@ def test_numbers_are_no_formulas(text: str, formula: bool) -> None:
 def test_a_parquet_file_says_what_it_is() -> None:
     content = dataset_bytes(table(["a"]), SCHEMA, (), "parquet", note="SYNTHETIC data, dataset 1 of 1")
     assert pq.read_schema(BytesIO(content)).metadata == {b"description": b"SYNTHETIC data, dataset 1 of 1"}
+
+
+@pytest.mark.parametrize("records", [0, 1, 29, 30, 31, 400])
+def test_a_csv_file_in_blocks_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, records: int) -> None:
+    """Days with moments among them, which are written otherwise; whole numbers with missing ones."""
+    monkeypatch.setattr(tables, "CSV_CELLS", 9)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(records) % 365, unit="D")
+    days = days + pd.to_timedelta(np.where(np.arange(records) % 70 == 5, 90, 0), unit="s")
+    income = np.round(np.random.default_rng(1).lognormal(8, 1, records), 2)
+    frame = pd.DataFrame({"day": days, "income": income, "n": np.where(np.arange(records) % 7, 3.0, np.nan)})
+    schema = Schema(
+        (Variable("day", Kind.DATE), Variable("income", Kind.CONTINUOUS), Variable("n", Kind.COUNT)),
+    )
+    found = dataset_bytes(pa.Table.from_pandas(frame, preserve_index=False), schema, (), "csv")
+    whole = frame.assign(n=frame["n"].astype("Int64")).to_csv(index=False, lineterminator="\n", chunksize=3)
+    assert found == whole.encode()
+    if records == 400:
+        assert found != frame.assign(n=frame["n"].astype("Int64")).to_csv(index=False, lineterminator="\n").encode()

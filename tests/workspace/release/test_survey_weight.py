@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.cells import cells_of, rows_of
+from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.microdata import conform
 from sfumato.engine.recipe import Recipe
 from sfumato.engine.schema import Role
@@ -48,6 +49,7 @@ def case(
     return SimpleNamespace(
         recipe=recipe, plan=plan, policy=Policy(), confidential=own, releases=(other,), synthetic=True,
         own=cells_of(own, names), cells=(cells_of(other, names, own),), size="1 of 200 records against 200",
+        nearest=lambda kept, drawn: nearest_pairs(own, kept, rows_of(cells_of(own, names), (*kept, *drawn))),
     )  # fmt: skip
 
 
