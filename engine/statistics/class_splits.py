@@ -1,28 +1,21 @@
 """The best splits of the nodes of classification trees, all nodes of a depth at once, of one tree or of several.
 
-A predictor with few values is counted: records of each node, value and class. Of the two sons of a node only the smaller is counted, the other
-is what is left of their parent (LightGBM: Ke et al. 2017). One with many values keeps its records in its own order, node by node, as SLIQ does (Mehta, Agrawal & Rissanen
-1996). Both ways give the same splits: those of the least Gini impurity, computed as rpart computes it, so that ties are its ties. That is
-slow; so it is computed only where a quicker formula comes within rounding of the least.
+They are those of the least Gini impurity, computed as rpart computes it, so that ties are its ties. That is slow; so it is computed only where a
+quicker formula comes within rounding of the best of all predictors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats, Integers
+from .class_counts import Cuts, Nodes, Places, Predictor, nearly_best, steps
 
 MOST_LEVELS = 10
-_MOST_CELLS = 4
 _MOST_COUNTS = 2_000_000
-_ROUNDING = 1e-11
-
-Int32s = NDArray[np.int32]
 
 
 class Rules(NamedTuple):
@@ -34,6 +27,11 @@ class Rules(NamedTuple):
     unordered: Booleans
     weights: Floats
     minbucket: int
+
+    @property
+    def width(self) -> int:
+        """The classes, or one more, an even number."""
+        return len(self.weights) + len(self.weights) % 2
 
     @property
     def widest(self) -> int:
@@ -59,116 +57,39 @@ class Cells(NamedTuple):
     table: Floats
 
 
-class Cuts(NamedTuple):
-    """Where nodes may be cut in two: node (M,) ascending, the last value or cell before the cut (M,), and how many of each class that is (C, M)."""
-
-    node: Integers
-    last: Integers
-    left: Floats
-
-
-class Nodes:
-    """A nodes of one depth and their m records, ``rows`` (m,), node after node; ``total`` (C, A) of each class."""
-
-    def __init__(self, rows: Integers, total: Floats, minbucket: int) -> None:
-        self.rows, self.total = rows, total
-        self.sizes = total.sum(axis=0).astype(np.int64)
-        self.starts = np.cumsum(self.sizes) - self.sizes
-        self.of_row = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        self.place = np.arange(1, len(rows) + 1) - np.repeat(self.starts, self.sizes)
-        self.may_cut = (self.place >= minbucket) & (self.place <= np.repeat(self.sizes - minbucket, self.sizes))
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-
-@dataclass(slots=True)
-class Predictor:
-    """A predictor of N records with ``size`` values: ``coded`` (N,) is the code, plus the class, one of C ``classes``, times ``size``.
-
-    Of the nodes at hand it has either the ``counts`` (A, C, size) of each value, or their records in its own ``order`` within each node (m,), or neither.
-    """
-
-    coded: Int32s
-    size: int
-    classes: int
-    counts: Int32s | None = None
-    order: Integers | None = None
-    given_up: bool = False
-
-    def count(self, rows: Integers, node: Integers, nodes: int) -> Int32s:
-        """How many of some records (k,) at those nodes (k,) each class and value has, (nodes, C, size)."""
-        cells = self.size * self.classes
-        key = node * cells + self.coded.take(rows)
-        found = np.bincount(key, minlength=nodes * cells).astype(np.int32)
-        return found.reshape(nodes, self.classes, self.size)
-
-    def settle(self, nodes: Nodes, plain: bool) -> None:
-        """Count the first nodes; count no longer where most cells are empty, but put records in order, unless values are ``plain`` and have none."""
-        few = len(nodes) * self.size * self.classes <= _MOST_CELLS * len(nodes.rows)
-        if few and not self.given_up and self.counts is None:
-            self.counts = self.count(nodes.rows, nodes.of_row, len(nodes))
-        elif not few and not self.given_up:
-            self.counts, self.given_up = None, True
-            if not plain:
-                self.order = nodes.rows.take(
-                    np.argsort(nodes.of_row * self.size + self.coded.take(nodes.rows) % self.size)
-                )
-
-    def descend(self, side: NDArray[np.int8], sons: Sons) -> None:
-        """Go on to the nodes that may split of the next depth: ``side`` (N,) is 0 or 1 for the records of those that went left or right."""
-        if self.order is not None:
-            sides = side.take(self.order)
-            self.order = np.concatenate([self.order.compress(sides == 0), self.order.compress(sides == 1)])
-        if self.counts is not None:
-            smaller = self.count(sons.counted, sons.parent, len(sons.parents))
-            larger = self.counts[sons.parents]
-            larger -= smaller
-            self.counts = np.empty((len(sons.place), self.classes, self.size), np.int32)
-            self.counts[~sons.is_larger] = smaller[sons.place[~sons.is_larger]]
-            self.counts[sons.is_larger] = larger[sons.place[sons.is_larger]]
-
-
-class Sons(NamedTuple):
-    """The nodes that may split of the next depth, A of them, as sons of S ``parents`` (S,) at hand.
-
-    The records (k,) of the smaller son of each parent are ``counted``, at that parent (k,), numbered among the S. Each of the A is a son
-    of the parent at ``place`` (A,) of the S, the smaller one or the larger.
-    """
-
-    parents: Integers
-    counted: Integers
-    parent: Integers
-    place: Integers
-    is_larger: Booleans
-
-
 def best_splits(predictors: Sequence[Predictor], nodes: Nodes, rules: Rules) -> Splits:
-    """The best split of every node."""
-    total, (classes, count) = nodes.total, nodes.total.shape
-    none = np.zeros(count, np.int64)
-    members = np.zeros((count, rules.widest), np.bool_)
-    best = Splits(np.zeros(count), none, none.copy(), members, np.zeros((classes, count)))
-    whole = _impurity(total * rules.weights)
-    for j, (predictor, plain) in enumerate(zip(predictors, rules.unordered, strict=True)):
-        predictor.settle(nodes, bool(plain))
-        if plain and classes > 2 and 1 < predictor.size <= MOST_LEVELS:
-            gain, left, sets = _best_sets(_cells(predictor, nodes), total, whole, predictor.size, rules)
-            cut = none
-        elif plain:
-            cells = _by_shares(_cells(predictor, nodes), total, rules)
-            gain, left, last = _best_cuts(_cuts_between(cells, nodes, rules.minbucket), total, whole, rules.weights)
-            cut, sets = none, _before(cells, last, count, predictor.size)
+    """The best split of every node: of equal ones the first of the first predictor."""
+    classes, count = nodes.total.shape
+    whole = _impurity(nodes.total * rules.weights)
+    found, cells = [], {}
+    sets: dict[int, tuple[Floats, Floats, Booleans]] = {}
+    for j, predictor in enumerate(predictors):
+        predictor.settle(nodes)
+        if not predictor.plain:
+            found.append(predictor.cuts(nodes, rules.minbucket))
+            continue
+        cells[j] = _cells(predictor, nodes)
+        if classes > 2 and 1 < predictor.size <= MOST_LEVELS:
+            sets[j] = _best_sets(cells[j], nodes.total, whole, predictor.size, rules)
+            found.append(Places.none(classes, count))
         else:
-            cuts = _cuts(predictor, nodes, rules.minbucket)
-            gain, left, cut = _best_cuts(cuts, total, whole, rules.weights)
-            sets = members[:, :0]
-        better = gain > best.gain
-        best.gain[better], best.feature[better], best.cut[better] = gain[better], j, cut[better]
-        best.left[:, better] = left[:, better]
-        best.members[better, : sets.shape[1]] = sets[better]
-        best.members[better, sets.shape[1] :] = False
-    return best
+            cells[j] = _by_shares(cells[j], nodes.total, rules)
+            found.append(_cuts_between(cells[j], nodes, rules.minbucket))
+    known = np.maximum.reduce([np.zeros(count), *(gain for gain, _, _ in sets.values())])
+    gain, left, place = _best_cuts(nearly_best(found, nodes, known), nodes, whole, len(predictors))
+    for j, (by_sets, chosen, _) in sets.items():
+        gain[j], left[:, j] = by_sets, chosen
+    feature, each = gain.argmax(axis=0), np.arange(count)
+    cut, members = np.zeros(count, np.int64), np.zeros((count, rules.widest), np.bool_)
+    for j, predictor in enumerate(predictors):
+        at = np.flatnonzero((feature == j) & (gain[j] > 0))
+        if j in sets:
+            members[at, : predictor.size] = sets[j][2][at]
+        elif predictor.plain:
+            members[at, : predictor.size] = _before(cells[j], place[j], count, predictor.size)[at]
+        else:
+            cut[at] = predictor.last_values(place[j, at])
+    return Splits(gain[feature, each], feature, cut, members, left[:, feature, each])
 
 
 def _impurity(counts: Floats) -> Floats:
@@ -192,53 +113,18 @@ def _of_both(left: Floats, right: Floats) -> Floats:
     return found
 
 
-def _cuts(predictor: Predictor, nodes: Nodes, minbucket: int) -> Cuts:
-    """After each value, where both sides keep their records."""
-    if predictor.order is not None:
-        return _cuts_in_order(predictor, predictor.order, nodes)
-    assert predictor.counts is not None
-    return _cuts_of_counts(predictor.counts, nodes, minbucket)
-
-
-def _cuts_of_counts(counts: Int32s, nodes: Nodes, minbucket: int) -> Cuts:
-    """By counts; a value without records is as good as the one before, and comes after it."""
-    left, (_, classes, size) = np.cumsum(counts, axis=2, dtype=np.int32), counts.shape
-    ours = left.sum(axis=1, dtype=np.int32)
-    place = np.flatnonzero((ours >= minbucket) & (ours <= (nodes.sizes - minbucket)[:, None]))
-    node, value = np.divmod(place, size)
-    first = place + node * ((classes - 1) * size)
-    return Cuts(node, value, np.stack([left.ravel().take(first + k * size) for k in range(classes)]).astype(np.float64))
-
-
-def _cuts_in_order(predictor: Predictor, order: Integers, nodes: Nodes) -> Cuts:
-    """By the order of the records (m,): between two of different values."""
-    coded = predictor.coded.take(order)
-    of_class = coded // predictor.size
-    code = coded - of_class * predictor.size
-    place = np.flatnonzero((code[1:] != code[:-1]) & nodes.may_cut[:-1])
-    node = nodes.of_row.take(place)
-    left = np.empty((predictor.classes, len(place)))
-    left[-1] = nodes.place.take(place)
-    for k in range(predictor.classes - 1):
-        of_this = of_class == k
-        sums = np.cumsum(of_this, dtype=np.int32)
-        left[k] = sums.take(place) - (sums[nodes.starts] - of_this[nodes.starts]).take(node)
-        left[-1] -= left[k]
-    return Cuts(node, code.take(place).astype(np.int64), left)
-
-
 def _cells(predictor: Predictor, nodes: Nodes) -> Cells:
     """The cells that are not empty, in the order of nodes and codes."""
-    classes, size = predictor.classes, predictor.size
+    classes, size, width = len(nodes.total), predictor.size, predictor.width
     if predictor.counts is not None:
-        table = predictor.counts.transpose(1, 0, 2).reshape(classes, -1)
-        cell = np.flatnonzero(table.any(axis=0))
-        return Cells(cell // size, cell % size, table[:, cell].astype(np.float64))
-    of_class, code = np.divmod(predictor.coded.take(nodes.rows), size)
-    found, repeats = np.unique((nodes.of_row * size + code) * classes + of_class, return_counts=True)
-    cell, column = np.unique(found // classes, return_inverse=True)
+        table = predictor.counts.view(np.int32).reshape(-1, width)
+        cell = np.flatnonzero(table.any(axis=1))
+        return Cells(cell // size, cell % size, table[cell, :classes].T.astype(np.float64))
+    key = nodes.of_each() * (size * width) + predictor.coded.take(nodes.rows)
+    found, repeats = np.unique(key, return_counts=True)
+    cell, column = np.unique(found // width, return_inverse=True)
     counts = np.zeros((classes, len(cell)))
-    counts[found % classes, column] = repeats
+    counts[found % width, column] = repeats
     return Cells(cell // size, cell % size, counts)
 
 
@@ -258,44 +144,27 @@ def _by_shares(cells: Cells, total: Floats, rules: Rules) -> Cells:
     return Cells(cells.node[order], cells.value[order], cells.table[:, order])
 
 
-def _cuts_between(cells: Cells, nodes: Nodes, minbucket: int) -> Cuts:
+def _cuts_between(cells: Cells, nodes: Nodes, minbucket: int) -> Places:
     """After each cell, where both sides keep their records."""
+    ends = np.searchsorted(cells.node, np.arange(len(nodes)), side="right")
     sums = np.cumsum(cells.table, axis=1)
-    start = np.searchsorted(cells.node, np.arange(len(nodes)))
-    left = sums - (sums[:, start] - cells.table[:, start])[:, cells.node]
+    before = np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
+    left = sums - before[:, np.append(0, ends[:-1])][:, cells.node]
     ours = left.sum(axis=0)
     place = np.flatnonzero((ours >= minbucket) & (ours <= (nodes.sizes - minbucket)[cells.node]))
-    return Cuts(cells.node[place], place, left[:, place])
+    return Places(place, steps(np.searchsorted(place, ends)), list(left.take(place, axis=1).astype(np.int32)))
 
 
-def _best_cuts(cuts: Cuts, total: Floats, whole: Floats, weights: Floats) -> tuple[Floats, Floats, Integers]:
-    """Of each node the largest gain, 0 without one, what is left of that cut, (C, A), and the last value or cell before it: (A,)."""
-    gain, left, last = np.zeros(len(whole)), np.zeros_like(total), np.zeros(len(whole), np.int64)
-    near = _nearly_least(cuts, total, weights)
-    node, before = cuts.node[near], cuts.left[:, near]
-    best, which = _least(_of_both(before * weights, (total[:, node] - before) * weights), node, whole)
-    at = node[which]
-    gain[at], left[:, at], last[at] = whole[at] - best, before[:, which], cuts.last[near[which]]
-    return gain, left, last
-
-
-def _nearly_least(cuts: Cuts, total: Floats, weights: Floats) -> Integers:
-    """The cuts (k,) whose impurity is within rounding of the least of their node: that is the largest sum of squares over size."""
-    starts = _starts(cuts.node)
-    if not len(starts):
-        return starts
-    repeats = np.diff(starts, append=len(cuts.node))
-    parts = cuts.left * weights
-    ours = parts.sum(axis=0)
-    squares = np.einsum("cm,cm->m", parts, parts)
-    rests = np.repeat((total * weights)[:, cuts.node[starts]], repeats, axis=1)
-    rests -= parts
-    score = np.einsum("cm,cm->m", rests, rests)
-    score /= rests.sum(axis=0)
-    squares /= ours
-    score += squares
-    best = np.maximum.reduceat(score, starts) * (1 - _ROUNDING)
-    return np.flatnonzero(score >= np.repeat(best, repeats))
+def _best_cuts(cuts: Cuts, nodes: Nodes, whole: Floats, predictors: int) -> tuple[Floats, Floats, Integers]:
+    """Of each of Q predictors and node the largest gain, 0 without one, (Q, A), what is left of that cut, (C, Q, A), and its place, (Q, A)."""
+    weights, shape = nodes.weights, (predictors, len(nodes))
+    gain, left, place = np.zeros(shape), np.zeros((len(nodes.total), *shape)), np.zeros(shape, np.int64)
+    row, node = np.divmod(cuts.node, len(nodes))
+    both = _of_both(cuts.left * weights, (nodes.total.take(node, axis=1) - cuts.left) * weights)
+    best, which = _least(both, cuts.node, whole.take(node))
+    at = row[which], node[which]
+    gain[at], left[:, *at], place[at] = whole[at[1]] - best, cuts.left[:, which], cuts.place[which]
+    return gain, left, place
 
 
 def _starts(node: Integers) -> Integers:
@@ -306,8 +175,8 @@ def _starts(node: Integers) -> Integers:
 
 
 def _least(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
-    """The least impurity (M,) of each node, node ascending, that is below its whole, and the first place of it."""
-    below = np.flatnonzero(impurity < whole[node])
+    """The least impurity (M,) of each node (M,), ascending, that is below its ``whole`` (M,), and the first place of it."""
+    below = np.flatnonzero(impurity < whole)
     if not len(below):
         return np.empty(0), below
     starts = _starts(node.take(below))
@@ -339,7 +208,7 @@ def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rul
         right = total[:, node] - left
         allowed = np.flatnonzero(np.minimum(left.sum(axis=0), right.sum(axis=0)) >= rules.minbucket)
         both = _of_both(left[:, allowed] * rules.weights, right[:, allowed] * rules.weights)
-        best, which = _least(both, node[allowed], whole)
+        best, which = _least(both, node[allowed], whole[node[allowed]])
         of = node[allowed[which]]
         gain[of], members[of] = whole[of] - best, sets[allowed[which] % len(sets)]
         chosen[:, of] = left[:, allowed[which]]

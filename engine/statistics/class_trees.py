@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
-from .class_splits import Int32s, Nodes, Predictor, Rules, Sons, Splits, best_splits
+from .class_counts import Int32s, Nodes, Predictor, Sons
+from .class_splits import Rules, Splits, best_splits
 
 DEEPEST = 30
 _NO_GAIN = 1e-10
@@ -87,8 +88,11 @@ def class_trees(
     weight = np.array(weights or [1.0] * classes)[:, None]
     counts = np.stack([np.bincount(of_one, minlength=classes) for of_one in labels])
     alpha = cp * _errors(counts.T * weight)
-    codes = np.tile(np.ascontiguousarray(x.T, dtype=np.int32), len(labels))
-    trees = _grown(codes, y, counts, alpha, Rules(sizes, np.asarray(levels) > 0, weight, minbucket))
+    width = classes + classes % 2
+    kind = np.int64 if max(sizes) * width >= 2**31 else np.int32
+    coded = np.tile(x.T.astype(kind) * width, len(labels))
+    coded += y.astype(kind)
+    trees = _grown(coded, counts, alpha, Rules(sizes, np.asarray(levels) > 0, weight, minbucket))
     return [
         _without(tree, ~_worth_splitting(tree, _errors(tree.counts.T * weight), weight, float(least)))
         for tree, least in zip(trees, alpha, strict=True)
@@ -100,40 +104,45 @@ def _errors(counts: Floats) -> Floats:
     return np.asarray(counts.sum(axis=0) - counts.max(axis=0))
 
 
-def _grown(codes: Int32s, y: Integers, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
-    """The whole trees, depth by depth: codes (P, N) and classes (N,) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
-    trees, classes = counts.shape
-    kind = np.int64 if max(rules.sizes) * classes >= 2**31 else np.int32
-    y = y.astype(kind)
-    predictors = [Predictor(of_one + y * size, size, classes) for of_one, size in zip(codes, rules.sizes, strict=True)]
+def _grown(coded: Int32s, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
+    """The whole trees, depth by depth: values and classes ``coded`` (P, N) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
+    trees = len(counts)
+    predictors = [
+        Predictor(of_one, size, rules.width, bool(plain))
+        for of_one, size, plain in zip(coded, rules.sizes, rules.unordered, strict=True)
+    ]
     roots = np.arange(trees)
     depths = [_unsplit(0, roots, roots, counts, rules.widest)]
-    largest, leaf = np.zeros(trees), np.repeat(roots, len(y) // trees)
+    largest, leaf = np.zeros(trees), np.repeat(roots, coded.shape[1] // trees)
     at = np.flatnonzero(_tried(counts, alpha, rules))
     rows = np.flatnonzero(np.isin(leaf, at))
-    side = np.empty(len(y), np.int8)
+    side = np.empty(coded.shape[1], np.int8)
     while len(at):
         here = depths[-1]
-        nodes = Nodes(rows, here.counts[at].T.astype(np.float64), rules.minbucket)
+        nodes = Nodes(rows, here.counts[at].T.astype(np.float64), rules.weights)
         found = best_splits(predictors, nodes, rules)
         np.maximum.at(largest, here.tree[at], found.gain)
         split = np.flatnonzero(found.gain > _NO_GAIN * largest[here.tree[at]])
-        son = 2 * nodes.of_row + _goes_right(here, at, found, nodes, codes, rules)
+        right = _goes_right(here, at, found, nodes, coded, rules)
         depths.append(_split(here, at, found, split, rules.widest))
         tried = np.zeros(2 * len(split), np.bool_)
         if len(depths) <= DEEPEST:
             tried = _tried(depths[-1].counts, alpha[depths[-1].tree], rules)
-        number, goes = np.column_stack([here.first + at] * 2), np.full((len(at), 2), 2, np.int8)
+        number, goes = np.column_stack([here.first + at] * 2), np.zeros((len(at), 2), np.bool_)
         number[split] = depths[-1].first + np.arange(2 * len(split)).reshape(2, -1).T
-        goes[split] = np.where(tried.reshape(2, -1).T, [0, 1], 2)
-        going = goes.ravel().take(son)
-        ends = np.flatnonzero(going == 2)
-        leaf[rows.take(ends)] = number.ravel().take(son.take(ends))
-        side[rows] = going
-        sons = _sons(split, found.left[:, split], tried, nodes, son)
+        goes[split] = tried.reshape(2, -1).T
+        to_left, to_right = (np.repeat(on, nodes.sizes) for on in goes.T)
+        to_left &= ~right
+        to_right &= right
+        ends = np.flatnonzero(~(to_left | to_right))
+        node = np.searchsorted(np.cumsum(nodes.sizes), ends, side="right")
+        leaf[rows.take(ends)] = number.ravel().take(2 * node + right.take(ends))
+        if any(predictor.order is not None for predictor in predictors):
+            side[rows] = to_left.view(np.int8) + 2 * to_right.view(np.int8)
+        counted = _sons(split, found.left[:, split], tried, nodes, right)
+        rows, at = np.concatenate([rows.compress(to_left), rows.compress(to_right)]), np.flatnonzero(tried)
         for predictor in predictors:
-            predictor.descend(side, sons)
-        rows, at = np.concatenate([rows.compress(going == 0), rows.compress(going == 1)]), np.flatnonzero(tried)
+            predictor.descend(counted, side)
     return _by_tree(depths, leaf, trees)
 
 
@@ -150,17 +159,18 @@ def _tried(counts: Integers, alpha: Floats, rules: Rules) -> Booleans:
     return np.asarray(enough & (_errors(counts.T * rules.weights) > alpha))
 
 
-def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, codes: Int32s, rules: Rules) -> Booleans:
+def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, coded: Int32s, rules: Rules) -> Booleans:
     """Which records (m,) go right; writes who goes left by sets into the nodes ``at`` (A,) of the depth."""
-    code = codes.ravel().take(np.repeat(found.feature * codes.shape[1], nodes.sizes) + nodes.rows)
-    right = code > np.repeat(found.cut, nodes.sizes)
+    code = coded.ravel().take(np.repeat(found.feature * coded.shape[1], nodes.sizes) + nodes.rows)
+    right = code >= np.repeat(((found.cut + 1) * rules.width).astype(coded.dtype), nodes.sizes)
     by_set = rules.unordered[found.feature]
     if by_set.any():
         inside = np.flatnonzero(np.repeat(by_set, nodes.sizes))
-        node, level = nodes.of_row[inside], code[inside]
-        right[inside] = ~found.members[node, level]
+        cell = np.repeat(np.flatnonzero(by_set) * rules.widest, nodes.sizes[by_set])
+        cell += code.take(inside) // rules.width
+        right[inside] = ~found.members.ravel().take(cell)
         unseen = np.ones_like(found.members)
-        unseen[node, level] = False
+        unseen.ravel()[cell] = False
         mostly = 2 * found.left.sum(axis=0) > nodes.sizes
         depth.members[at] = (found.members | unseen & mostly[:, None]) & by_set[:, None]
     return right
@@ -179,19 +189,23 @@ def _split(depth: Depth, at: Integers, found: Splits, split: Integers, widest: i
     return _unsplit(first, np.tile(depth.tree[nodes], 2), rank, np.vstack([left, depth.counts[nodes] - left]), widest)
 
 
-def _sons(split: Integers, left: Floats, tried: Booleans, nodes: Nodes, son: Integers) -> Sons:
-    """The ``tried`` (2 S,) of the sons of those nodes that are ``split`` (S,) with ``left`` (C, S); ``son`` (m,) is 2 node + 1 where a record goes right."""
-    right_is_smaller = 2 * left.sum(axis=0) > nodes.sizes[split]
+def _sons(split: Integers, left: Floats, tried: Booleans, nodes: Nodes, right: Booleans) -> Sons:
+    """The ``tried`` (2 S,) of the sons of those nodes that are ``split`` (S,) with ``left`` (C, S), of records (m,) that go left or ``right``."""
+    sizes = left.sum(axis=0).astype(np.int64)
+    sizes = np.stack([sizes, nodes.sizes[split] - sizes])
+    right_is_smaller = sizes[1] < sizes[0]
     asked = tried.reshape(2, -1).any(axis=0)
-    parents, chosen = split[asked], np.zeros((len(nodes), 2), np.bool_)
-    chosen[parents, right_is_smaller[asked].astype(np.int64)] = True
-    counted = np.flatnonzero(chosen.ravel().take(son))
-    among = np.zeros(len(nodes), np.int64)
-    among[parents] = np.arange(len(parents))
+    parents, smaller_is_right = split[asked], np.zeros(len(nodes), np.bool_)
+    of_parents = np.zeros(len(nodes), np.bool_)
+    of_parents[parents] = True
+    smaller_is_right[split] = right_is_smaller
+    counted = np.repeat(smaller_is_right, nodes.sizes) == right
+    counted &= np.repeat(of_parents, nodes.sizes)
     is_right, place = np.divmod(np.flatnonzero(tried), max(len(split), 1))
     is_larger = (is_right == 1) != right_is_smaller[place]
-    parent = among.take(nodes.of_row.take(counted))
-    return Sons(parents, nodes.rows.take(counted), parent, (np.cumsum(asked) - 1)[place], is_larger)
+    smaller = sizes.min(axis=0)[asked]
+    records = int(sizes.ravel()[tried].sum())
+    return Sons(parents, nodes.rows.compress(counted), smaller, (np.cumsum(asked) - 1)[place], is_larger, records)
 
 
 def _by_tree(depths: Sequence[Depth], leaf: Integers, trees: int) -> list[ClassTree]:
@@ -219,26 +233,29 @@ def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: fl
     shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
     """
     risk: list[float] = errors.tolist()
+    inner = tree.left != np.arange(len(errors))
+    most: list[float] = np.where(inner, errors, 0.0).tolist()
     first_sons, second_sons = _sons_in_order(tree, weights)
     split = [False] * len(risk)
 
     def visited(node: int, bound: float) -> tuple[float, float, int]:
-        """Complexity of the node as a root, errors of its leaves, and its splits."""
+        """Complexity of the node as a root, errors of its leaves, and its splits, where none of its errors and the bound is at most ``alpha``."""
         own, one, other = risk[node], first_sons[node], second_sons[node]
-        at_most = own if own < bound else bound
-        if one == node or at_most <= alpha:
-            return alpha, own, 0
-        first = visited(one, at_most - alpha)
-        at_most = min(max((own - first[1]) / (first[2] + 1), own - risk[one]), bound)
-        second = visited(other, at_most - alpha)
-        left, splits = _after_collapse(own, (*first, risk[one]), (*second, risk[other]))
-        complexity = (own - left) / (splits + 1)
+        at_most = (own if own < bound else bound) - alpha
+        first = (alpha, risk[one], 0) if most[one] <= alpha or at_most <= alpha else visited(one, at_most)
+        at_most = min(max((own - first[1]) / (first[2] + 1), own - risk[one]), bound) - alpha
+        second = (alpha, risk[other], 0) if most[other] <= alpha or at_most <= alpha else visited(other, at_most)
+        errors, splits = first[1] + second[1], first[2] + second[2]
+        if splits:
+            errors, splits = _after_collapse(own, (*first, risk[one]), (*second, risk[other]))
+        complexity = (own - errors) / (splits + 1)
         if complexity <= alpha:
             return complexity, own, 0
         split[node] = True
-        return complexity, left, splits + 1
+        return complexity, errors, splits + 1
 
-    visited(0, risk[0])
+    if most[0] > alpha:
+        visited(0, risk[0])
     return np.array(split)
 
 
@@ -271,14 +288,14 @@ def _after_collapse(own: float, first: Branch, second: Branch) -> tuple[float, i
 def _without(tree: ClassTree, collapsed: Booleans) -> ClassTree:
     """The tree whose ``collapsed`` nodes (V,) are leaves."""
     here = np.arange(len(collapsed))
-    sons = zip(tree.left.tolist(), tree.right.tolist(), strict=True)
-    end, reached = here.tolist(), [False] * len(here)
-    reached[0] = True
-    for node, (pair, gone) in enumerate(zip(sons, collapsed.tolist(), strict=True)):
-        if pair[0] != node:
-            for son in pair:
-                reached[son] = reached[node] and not gone
-                end[son] = son if reached[son] else end[node]
+    inner = np.flatnonzero(tree.left != here)
+    end, reached = here.tolist(), [True] + [False] * (len(here) - 1)
+    parts = (inner, tree.left[inner], tree.right[inner], collapsed[inner])
+    for node, one, other, gone in zip(*(part.tolist() for part in parts), strict=True):
+        if reached[node] and not gone:
+            reached[one] = reached[other] = True
+        else:
+            end[one] = end[other] = end[node]
     stays = np.array(reached)
     new = np.cumsum(stays) - 1
     inner = (stays & ~collapsed)[stays]

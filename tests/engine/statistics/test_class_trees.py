@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier
 
-from sfumato.engine.statistics import class_splits
+from sfumato.engine.statistics import class_counts
 from sfumato.engine.statistics.class_trees import ClassTree, class_tree, class_trees
 
 TABLES = {
@@ -219,7 +219,7 @@ def test_every_split_is_the_first_of_the_best(
     labels = [rng.integers(0, len(weights), n), np.minimum(x[:, 0] // 2, len(weights) - 1)]
     labels = [np.concatenate([np.arange(len(weights)), y[len(weights) :]]) for y in labels]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_splits, "_MOST_CELLS", cells)
+        patch.setattr(class_counts, "_MOST_CELLS", cells)
         trees = class_trees(x, labels, levels=levels, minbucket=minbucket, cp=0.0, weights=weights)
     for tree, y in zip(trees, labels, strict=True):
         node = [np.arange(n)]
@@ -253,3 +253,37 @@ def test_trees_of_several_labels_are_those_of_each() -> None:
         assert tree.counts[:, : alone.counts.shape[1]].tolist() == alone.counts.tolist()
     assert [len(tree.left) for tree in together][2] == 1
     assert min(len(together[k].left) for k in (0, 1, 3)) > 5
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_trees_are_the_same_however_values_are_held(classes: int) -> None:
+    """Counted, in order from the root on, or first the one and then the other; with equal predictors, whose splits tie."""
+    rng = np.random.default_rng(classes)
+    x = np.column_stack(
+        [rng.permutation(900), rng.geometric(0.2, 900), rng.integers(0, 4, 900), rng.integers(0, 12, 900)]
+    )
+    x = np.column_stack([x, x[:, :2]])
+    y = np.digitize(x[:, 0] + 90 * (x[:, 2] % 2) + rng.normal(size=900) * 300, [300, 700][: classes - 1])
+    found = []
+    for cells in (0, 1, 4, 10**6):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(class_counts, "_MOST_CELLS", cells)
+            labels = [y, rng.permutation(y)] if not found else [y, found[0][1][1]]
+            trees = class_trees(x, labels, levels=[0, 0, 4, 12, 0, 0], minbucket=3, cp=1e-8)
+        found.append(
+            (
+                [
+                    [part.tolist() for part in (t.feature, t.cut, t.members, t.left, t.right, t.counts, t.leaf)]
+                    for t in trees
+                ],
+                labels,
+            )
+        )
+    assert all(trees == found[0][0] for trees, _ in found)
+    assert min(len(tree[0]) for tree in found[0][0]) > 20
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 64, 1001])
+def test_running_counts_are_those_of_cumulative_sums(count: int) -> None:
+    flags = np.random.default_rng(count).random(count) < 0.6
+    assert np.array_equal(class_counts._running_count(flags), np.cumsum(flags))
