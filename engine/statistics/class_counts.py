@@ -1,8 +1,8 @@
 """Records of each class and value of a predictor at the nodes of one depth of classification trees, and where they may be cut in two.
 
 A predictor with few values is counted: records of each node, value and class. Of the two sons of a node only the smaller is counted, the other
-is what is left of their parent (LightGBM: Ke et al. 2017). One with many values keeps its records in its own order, node by node, as SLIQ does (Mehta, Agrawal & Rissanen
-1996). Both ways give the same cuts.
+is what is left of their parent (LightGBM: Ke et al. 2017). One with many values keeps its records in its own order, node by node, as SLIQ
+does (Mehta, Agrawal & Rissanen 1996). Both ways give the same cuts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Places(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Where nodes may be cut in two: node (M,) ascending, the place of the last cell or record before the cut (M,), and how many of each class that is (C, M)."""
+    """Where nodes may be cut in two: node (M,) ascending, place (M,) of the last cell or record before, and how many of each class that is (C, M)."""
 
     node: Integers
     place: Integers
@@ -137,10 +137,17 @@ class Predictor:
         assert self.counts is not None
         return self._cuts_of_counts(self.counts, nodes, minbucket)
 
+    def filled(self) -> Booleans:
+        """Which cells of the counts have records, (A size,)."""
+        assert self.counts is not None
+        found: Booleans = self.counts[:, :, 0].ravel() != 0
+        for pair in range(1, self.width // 2):
+            found |= self.counts[:, :, pair].ravel() != 0
+        return found
+
     def _cuts_of_counts(self, counts: Integers, nodes: Nodes, minbucket: int) -> Places:
         table, classes = counts.reshape(-1, self.width // 2), len(nodes.total)
-        has = table[:, 0] != 0 if self.width == 2 else (table != 0).any(axis=1)
-        cell = np.flatnonzero(has)
+        cell = np.flatnonzero(self.filled())
         ends = np.searchsorted(cell, np.arange(1, len(nodes) + 1) * self.size)
         each = steps(ends)
         table = table.take(cell, axis=0)

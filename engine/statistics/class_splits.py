@@ -118,7 +118,7 @@ def _cells(predictor: Predictor, nodes: Nodes) -> Cells:
     classes, size, width = len(nodes.total), predictor.size, predictor.width
     if predictor.counts is not None:
         table = predictor.counts.view(np.int32).reshape(-1, width)
-        cell = np.flatnonzero(table.any(axis=1))
+        cell = np.flatnonzero(predictor.filled())
         return Cells(cell // size, cell % size, table[cell, :classes].T.astype(np.float64))
     key = nodes.of_each() * (size * width) + predictor.coded.take(nodes.rows)
     found, repeats = np.unique(key, return_counts=True)
@@ -159,6 +159,8 @@ def _best_cuts(cuts: Cuts, nodes: Nodes, whole: Floats, predictors: int) -> tupl
     """Of each of Q predictors and node the largest gain, 0 without one, (Q, A), what is left of that cut, (C, Q, A), and its place, (Q, A)."""
     weights, shape = nodes.weights, (predictors, len(nodes))
     gain, left, place = np.zeros(shape), np.zeros((len(nodes.total), *shape)), np.zeros(shape, np.int64)
+    if not len(cuts.node):
+        return gain, left, place
     row, node = np.divmod(cuts.node, len(nodes))
     both = _of_both(cuts.left * weights, (nodes.total.take(node, axis=1) - cuts.left) * weights)
     best, which = _least(both, cuts.node, whole.take(node))

@@ -105,7 +105,7 @@ def _errors(counts: Floats) -> Floats:
 
 
 def _grown(coded: Int32s, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
-    """The whole trees, depth by depth: values and classes ``coded`` (P, N) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
+    """The trees, depth by depth: values and classes ``coded`` (P, N) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
     trees = len(counts)
     predictors = [
         Predictor(of_one, size, rules.width, bool(plain))
