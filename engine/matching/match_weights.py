@@ -30,6 +30,9 @@ START = {2: (0.9, 0.1), 4: (0.5, 0.3, 0.1, 0.1)}
 """m by level before anything is learned: people look like themselves. It decides where pairs teach nothing, such as where one variable alone is true."""
 SETTINGS: dict[str, Any] = {"em_convergence": 2e-3, "max_iterations": 15, "retain_matching_columns": False}
 
+CODE = np.int32
+"""What codes and ranks are for splink, which holds those of every record and of both records of every pair."""
+
 Weights = tuple[Floats, ...]
 """The weight of each level, (levels,), of every comparison."""
 
@@ -107,7 +110,7 @@ def _relations(comparisons: Sequence[Comparison], block: int) -> tuple[pd.DataFr
         for w in range(len(one.windows)):
             ours |= {f"first{number}_{w}": [1], f"last{number}_{w}": [w + 1]}
             theirs |= {f"{end}{number}_{w}": np.zeros(len(which), dtype=np.int64) for end in ("first", "last")}
-    return pd.DataFrame(ours), pd.DataFrame(theirs)
+    return pd.DataFrame(ours).astype(CODE), pd.DataFrame(theirs).astype(CODE)
 
 
 def _weights(m: NDArray[Any], u: NDArray[Any]) -> Floats:
@@ -142,14 +145,17 @@ def _in_sql(number: int, one: Comparison, m: Floats, u: Floats) -> dict[str, Any
 
 def _table(comparisons: Sequence[Comparison], block: Integers, records: Integers, *, own: bool) -> pd.DataFrame:
     """Codes and ranks of the records in their order, under the same names for both tables."""
-    columns = {"unique_id": np.arange(len(records)), "block": block[records]}
-    nothing = np.zeros(len(records), dtype=np.int64)
+    columns: dict[str, NDArray[Any]] = {
+        "unique_id": np.arange(len(records), dtype=CODE),
+        "block": block[records].astype(CODE),
+    }
+    nothing = np.zeros(len(records), dtype=CODE)
     for number, one in enumerate(comparisons):
-        columns[f"code{number}"] = (one.ours if own else one.theirs)[records]
-        columns[f"place{number}"] = nothing if own else one.place[records]
+        columns[f"code{number}"] = (one.ours if own else one.theirs)[records].astype(CODE)
+        columns[f"place{number}"] = nothing if own else one.place[records].astype(CODE)
         for w, ends in enumerate(one.windows):
             for name, end in zip(("first", "last"), ends, strict=True):
-                columns[f"{name}{number}_{w}"] = end[records] if own else nothing
+                columns[f"{name}{number}_{w}"] = end[records].astype(CODE) if own else nothing
     return pd.DataFrame(columns)
 
 

@@ -219,6 +219,22 @@ def test_weights_are_those_that_loops_over_pairs_learn_and_links_those_that_loop
 
 
 @pytest.mark.slow
+def test_weights_do_not_hang_on_how_wide_codes_are_for_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codes of 32 bits teach what those of 64 bits do, to the last bit; another release teaches something else."""
+    rng = np.random.default_rng(8)
+    rows = people(rng, 200, 2)
+
+    def learned(released: pd.DataFrame, code: type) -> list[list[float]]:
+        monkeypatch.setattr(match_weights, "CODE", code)
+        comparisons, blocks, _ = prepared(rows, released, NEAR)
+        return [
+            one.tolist() for one in learned_weights(comparisons, blocks, Seen.of(comparisons, blocks, np.arange(200)))
+        ]
+
+    released = noisy(rng, rows)
+    assert learned(released, np.int32) == learned(released, np.int64) != learned(noisy(rng, rows), np.int32)
+
+
 def test_chance_and_its_variance_are_those_of_all_orders_of_the_blocks() -> None:
     """Every way to deal the released records of two blocks anew: what is linked by the same weights, averaged."""
     rng = np.random.default_rng(2)
