@@ -1,11 +1,12 @@
-"""What every method takes of the same survey: processor seconds, peak memory beyond its tables, and how both grow with the records. Run as a script; prints a table.
+"""What every method takes of one survey: processor seconds, peak memory beyond its tables, and how both grow. Run as a script; prints a table.
 
     python tests/benchmarks/every_method.py [--rows 100000 1000000] [--method risk.singling_out ...] [--seconds 120] [--gigabytes 5] [--where]
 
-The survey is that of ``ten_million.py``: five variables, of which two are released. Each method has a process of its own at each size, which reads the tables as a worker
-does and computes its tasks there, once on a few thousand records beforehand so that what is loaded at a first use does not count. A task that takes longer, or a process that
-takes more, than the limits is said so; ``--where`` says in which line it was then. Bytes a record are the peak's beyond what the tables take, at the largest size; beyond
-``BYTES`` of them, or where seconds or bytes grow faster than with the power ``GROWTH``, the line ends with a sign.
+The survey is that of ``ten_million.py``: five variables, of which two are released. Each method has a process of its own at each size. It reads
+the tables as a worker does and computes its tasks there, once on a few thousand records beforehand, so that what is loaded at a first use does not
+count. A task that takes longer, or a process that takes more, than the limits is said so; ``--where`` says in which line it was then. Bytes a record
+are the peak's beyond what the tables take, at the largest size; beyond ``BYTES`` of them, or where seconds grow faster than with the power
+``GROWTH`` of the records, the line ends with a sign.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def given_classes(method: Method) -> bool:
 
 
 def store(directory: Path, rows: int) -> None:
-    """Keep what every method is given under ``directory``: the survey, controls, released datasets near its values, and a table of classes. Prints their hashes."""
+    """Keep what methods are given: the survey, controls, released datasets near its values, and a table of classes. Prints their hashes."""
     schema = recipe_for(registry()["utility.ecdf"]).schema
     write(directory / "survey.parquet", rows + rows // 4)
     whole = conform(pq.read_table(directory / "survey.parquet").to_pandas(), schema)
@@ -299,7 +300,7 @@ def table(key: str, taken: dict[int, Taken], where: bool) -> None:
             record = large["bytes"] / n
             powers = [exponent((m, small[of]), (n, large[of])) for of in ("seconds", "bytes")]
             worse = record > BYTES or (powers[0] > GROWTH and large["seconds"] > 1)
-            last = f"{record:8.0f}{powers[0]:7.2f}{powers[1]:7.2f}{' !' if worse else ''}"
+            last = f"{record:10.0f}{powers[0]:7.2f}{powers[1]:7.2f}{' !' if worse else ''}"
         said = next((cell["not"] for cell in cells if cell.get("not")), "")
         print(f"{key:42}{task:13}{shown}{last}{'  not computed: ' + said if said else ''}", flush=True)
         for place in places:
@@ -325,7 +326,7 @@ def main() -> None:
         return
     os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
     heads = "".join(f"{f'{n:,}: s':>9}{'MB':>8}" for n in chosen.rows)
-    print(f"{'method':42}{'task':13}{heads}{'B/record':>8}{'s ^':>7}{'B ^':>7}")
+    print(f"{'method':42}{'task':13}{heads}{'B/record':>10}{'s ^':>7}{'B ^':>7}")
     with tempfile.TemporaryDirectory() as scratch:
         folders = {rows: Path(chosen.tables or scratch) / str(rows) for rows in chosen.rows}
         for rows, folder in folders.items():
