@@ -39,8 +39,8 @@ class RegressedRelease:
     """A release of this model as an intruder weighs it.
 
     Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact; priors on standardised
-    variables, which one record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo error of
-    about 0.01 in the logarithm.
+    variables, which one record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo error in the
+    logarithm of about 0.01, up to 0.1 for single records of a few hundred.
 
     Where records have weights, their likelihood is to that power. The intruder knows the weights; what is believed before the release comes
     from all other records at full weight.
