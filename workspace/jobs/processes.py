@@ -181,6 +181,9 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         answers.write(json.dumps(_called(*json.load(sys.stdin))))
+    os._exit(
+        0
+    )  # threads of libraries that are still at work when Python ends have it abort, after the answer was given
 
 
 if __name__ == "__main__":

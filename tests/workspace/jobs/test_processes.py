@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -92,3 +94,10 @@ def test_values_come_back_from_json_as_they_were():
     assert from_json(dict[str, Path], to_json({"a": Path("/x")})) == {"a": Path("/x")}
     assert from_json(signal.Signals | None, to_json(None)) is None
     assert from_json(signal.Signals | None, to_json(signal.SIGHUP)) is signal.SIGHUP
+
+
+def test_an_answer_stands_whatever_libraries_do_when_python_ends():
+    """A thread that still holds memory then makes the process abort; here it is told to."""
+    abort = "import atexit, os; atexit.register(os.abort)"
+    assert subprocess.run([sys.executable, "-c", abort], check=False).returncode == -signal.SIGABRT, "the control"
+    assert call_in_process(exec, abort, what="the import") is None
