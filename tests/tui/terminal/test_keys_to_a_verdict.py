@@ -108,7 +108,6 @@ def test_adult_is_anonymised_and_judged_within_41_keys(
         .press(*form)
     )
     at.see("enter accepts").press("enter")
-    shown = verdict(at)
-    for pattern in said:
-        assert re.search(pattern, shown), shown
+    verdict(at)
+    at.see(*said)  # a message of a step before may cover a row for some seconds
     assert at.keys == most
