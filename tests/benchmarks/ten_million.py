@@ -41,17 +41,24 @@ age = { kind = "count", role = "quasi_identifier", bounds = [18, 95] }
 income = { kind = "continuous", role = "sensitive" }
 visits = { kind = "count", role = "sensitive", bounds = [0, 60] }
 """
-REGRESSION = """
+
+
+def step(target: str, method: str, *predictors: str) -> str:
+    """Two datasets of which one variable is drawn."""
+    named = ", ".join(f'"{name}"' for name in predictors)
+    return f"""
 [release]
 m = 2
 seed = 1
 
 [[synthesis]]
-target = "income"
-method = "linear_regression"
-prior = "scaled"
-predictors = ["region", "sex", "age"]
+target = "{target}"
+method = "{method}"
+predictors = [{named}]
 """
+
+
+REGRESSION = step("income", "linear_regression", "region", "sex", "age") + 'prior = "scaled"\n'
 MEASURES = {
     "ecdf": '[[measure]]\nmethod = "utility.ecdf"\n',
     "propensity": '[[measure]]\nmethod = "utility.propensity"\n',
@@ -69,17 +76,7 @@ refits = 0
 """
 RECIPES = {
     "regression": REGRESSION + MEASURES["ecdf"] + MEASURES["propensity"],
-    "counts": """
-[release]
-m = 2
-seed = 1
-
-[[synthesis]]
-target = "visits"
-method = "zero_inflated_truncated_poisson"
-predictors = ["region", "sex", "age"]
-"""
-    + MEASURES["ecdf"],
+    "counts": step("visits", "zero_inflated_truncated_poisson", "region", "sex", "age") + MEASURES["ecdf"],
     "cart": """
 [release]
 m = 2
@@ -119,28 +116,8 @@ method = "quality.non_suppressed"
     + MEASURES["ecdf"],
     "identification": REGRESSION + MEASURES["identification"] + MEASURES["attribute"],
     "strongest": REGRESSION + STRONGEST,
-    "strongest-counts": """
-[release]
-m = 2
-seed = 1
-
-[[synthesis]]
-target = "visits"
-method = "zero_inflated_truncated_poisson"
-predictors = ["region", "sex"]
-"""
-    + STRONGEST,
-    "strongest-levels": """
-[release]
-m = 2
-seed = 1
-
-[[synthesis]]
-target = "sex"
-method = "multinomial_logistic"
-predictors = ["region", "age"]
-"""
-    + STRONGEST,
+    "strongest-counts": step("visits", "zero_inflated_truncated_poisson", "region", "sex") + STRONGEST,
+    "strongest-levels": step("sex", "multinomial_logistic", "region", "age") + STRONGEST,
     "coefficients": REGRESSION
     + """
 [[measure]]

@@ -97,6 +97,11 @@ def read_weights(tables: Tables, sha256: str) -> NDArray[Any]:
     return found
 
 
+def released_hash(workspace: Workspace, run_id: int, draw: int) -> str:
+    """The hash of dataset ``draw`` (from 1) of a run; empty where there is none."""
+    return _hash_of(workspace, run_id, f"draw/{draw}")
+
+
 def weights_hash(workspace: Workspace, run_id: int) -> str:
     """The hash of the weights of a run; empty where its records have none."""
     return _hash_of(workspace, run_id, WEIGHTS)

@@ -40,9 +40,7 @@ class Ranking:
 
     def first(self, most: int) -> Ranking:
         """The first of them."""
-        return self._of(self.risk.ranking(most))
-
-    def _of(self, places: NDArray[np.intp]) -> Ranking:
+        places = self.risk.ranking(most)
         own = None if self.own is None else self.own.of(places)
         return replace(self, records=self.records[places], risk=self.risk.of(places), own=own)
 

@@ -29,7 +29,7 @@ from sfumato.engine.wording import counted
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
-from ..store.artefacts import guesses_name, ranking_name, released_dataset
+from ..store.artefacts import guesses_name, ranking_name, released_dataset, released_hash
 from ..store.rankings import MOST_RANKED, Ranking, holds_risk, rank, read_ranking, record_arrays, write_ranking
 from ..store.tables import Tables
 from ..store.workspace import Workspace
@@ -329,7 +329,9 @@ def values(
     run = find_run(workspace, run_id)
     if draw is None:
         return values_of_dataset(workspace, run.dataset_id, numbers)
-    tables, sha256 = workspace.tables, _released_hash(workspace, run, draw)
+    tables, sha256 = workspace.tables, released_hash(workspace, run.id, draw)
+    if not sha256:
+        raise _no_dataset(run, draw)
     _check_numbers(numbers, tables.records(sha256))
     schema, origin = run.recipe.released_schema, run.recipe.origin
     return _values(tables.read_microdata(sha256, schema, origin, [number - 1 for number in numbers]))
@@ -368,15 +370,6 @@ def _released(workspace: Workspace, run: Run, draw: int, names: Sequence[str]) -
     if found is None:
         raise _no_dataset(run, draw)
     return found
-
-
-def _released_hash(workspace: Workspace, run: Run, draw: int) -> str:
-    found = workspace.connection.execute(
-        "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?", (run.id, f"draw/{draw}")
-    ).fetchone()
-    if found is None:
-        raise _no_dataset(run, draw)
-    return str(found["sha256"])
 
 
 def _no_dataset(run: Run, draw: int) -> NotFound:
