@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
+from sfumato.workspace.core_dumps import forbid_core_dumps
 
 from . import completion as completing
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
@@ -438,7 +439,8 @@ OWN = 0o077
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """The command ``sfumato``. What it writes is its user's alone."""
+    """The command ``sfumato``. What it writes is its user's alone, and it leaves no core dump."""
+    forbid_core_dumps()
     before = os.umask(OWN)
     try:
         guarded(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))

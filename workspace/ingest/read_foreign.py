@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from sfumato.engine.errors import BadInput
 
+from ..core_dumps import forbid_core_dumps
 from .foreign_files import DAMAGED, MADE, REFUSED, packed
 from .limits import bytes_for
 from .raw_tables import RawTable
@@ -44,11 +45,11 @@ def read_foreign(content: bytes, program: str, sheet: str = "") -> RawTable:
 
 
 def _limit(size: int) -> None:
-    """Within what the reading may take; nothing is written, and no image of the memory is left behind."""
+    """Set limits on memory and files, and forbid core dumps."""
+    forbid_core_dumps()
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_DATA, (bytes_for(size), resource.RLIM_INFINITY))
 

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from ..core_dumps import forbid_core_dumps
 from ..errors import NoCluster
 
 IN_PROCESS = 0
@@ -122,7 +123,8 @@ class _Process:
 
 
 def follow_parent(parent: int) -> None:
-    """In a process that computes: leave signals of the terminal to the worker, and do not outlive it."""
+    """In a process that computes: leave signals of the terminal to the worker, do not outlive it, and leave no core dump."""
+    forbid_core_dumps()
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()

@@ -29,6 +29,7 @@ from sfumato.engine.results import Fit
 from sfumato.engine.rows import Row
 from sfumato.engine.run import Progress, silent
 
+from ..core_dumps import clear_refs, forbid_core_dumps
 from ..errors import WorkspaceError
 from ..store.artefacts import (
     CONTROLS,
@@ -58,14 +59,14 @@ from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
 from .run_log import note_of_task
 from .tables_kept import TablesKept
 
-RESET_PEAK = "5"
+RESET_PEAK = b"5"
 """Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""
 
 
 def forget_peak() -> None:
     """Let ``peak_bytes`` count from now on, where the system can: Linux, with /proc."""
     with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text(RESET_PEAK)
+        clear_refs(RESET_PEAK)
 
 
 def peak_bytes() -> int:
@@ -375,6 +376,7 @@ def run_task(directory: Path, given: TaskInput, *, database: bool = True) -> Tas
     The engine's and the workspace's own errors are written for people and hold no values of the data. Those of other
     libraries may (``could not convert string to float``), so of them only the type and the lines of code are kept.
     """
+    forbid_core_dumps()  # a worker of Dask is no process of ours until it gets here
     held, tables = given.held, Tables(directory / "tables")
     try:
         key = key_of_run(directory, given.key_fingerprint)

@@ -13,6 +13,7 @@ import sqlite3
 from pathlib import Path
 from types import FrameType
 
+from ..core_dumps import forbid_core_dumps
 from ..errors import NoCluster
 from .pool import IDLE_SECONDS, THREAD_LIMITS, Pool, pool
 from .settings import dask_address
@@ -28,6 +29,7 @@ def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: b
 
     ``hang_up`` says whether the loss of its terminal ends it too.
     """
+    forbid_core_dumps()
     for name in ENDING:
         signal.signal(name, _terminated)
     signal.signal(signal.SIGHUP, _terminated if hang_up else signal.SIG_IGN)

@@ -13,6 +13,7 @@ import os
 import stat
 from pathlib import Path
 
+from ..core_dumps import forbid_core_dumps
 from ..errors import WorkspaceError
 from ..plain_files import synchronise
 
@@ -33,6 +34,7 @@ class NoKey(WorkspaceError):
 
 def new_key() -> bytes:
     """A key that nobody else has."""
+    forbid_core_dumps()
     return os.urandom(KEY_BYTES)
 
 
@@ -78,6 +80,7 @@ def write_key(path: Path, key: bytes) -> None:
 
 def read_key(path: Path) -> bytes:
     """The key in a file; empty for a public one. Raises NoKey: no link is followed, and only a regular file is read."""
+    forbid_core_dumps()
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
