@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
 import gc
+import itertools
 import json
 import os
 import re
 import shutil
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,7 +35,9 @@ from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.database import transaction
+from sfumato.workspace.places import state_directory
+from sfumato.workspace.store.database import MIGRATIONS, transaction
+from sfumato.workspace.store.heads import StateDirectory, keep_outside
 from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import list_runs
@@ -44,6 +49,12 @@ settings.register_profile("study", deadline=None, derandomize=True, max_examples
 settings.register_profile("sfumato", settings.get_profile("study"), max_examples=50)
 settings.register_profile("quick", settings.get_profile("sfumato"), max_examples=30)
 settings.load_profile("sfumato")
+
+# Nothing of a test goes into the home of whoever runs it: what the account remembers lies in a directory of the tests.
+STATE = Path(tempfile.mkdtemp(prefix="sfumato-state-"))
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+os.environ["XDG_STATE_HOME"] = str(STATE / "session")
+os.environ["XDG_DATA_HOME"] = str(STATE / "data")
 
 LONGER = {"slow", "study", "sizes", "offline"}
 WHOLLY_LONGER = re.compile(rf"^pytestmark = pytest\.mark\.({'|'.join(LONGER)})\b", re.MULTILINE)
@@ -94,6 +105,7 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+NUMBERS = itertools.count()
 SMALL: dict[str, Any] = {
     "title": "Small study",
     "variables": {
@@ -113,6 +125,12 @@ SMALL: dict[str, Any] = {
     ],
     "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.5}],
 }
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test is a machine of its own: it knows no head of a workspace that another test has copied."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(STATE / str(next(NUMBERS))))
 
 
 @pytest.fixture
@@ -218,8 +236,43 @@ def reseal() -> Callable[[Workspace], None]:
             for _, sql in guards:
                 connection.execute(sql)
         keep_head(workspace.directory, head_of(connection))
+        keep_outside(workspace.directory, connection, head_of(connection), [StateDirectory()], replace=True)
 
     return seal
+
+
+@pytest.fixture(scope="session")
+def before_seals() -> Callable[[Workspace], None]:
+    """Make a workspace one of the version before seals, as that version wrote it and as no other place knows it."""
+
+    def set_back(workspace: Workspace) -> None:
+        connection, previous = workspace.connection, ""
+        at = [step.__name__ for step in MIGRATIONS].index("seals")
+        guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
+        with transaction(connection):
+            for name, _ in guards:
+                connection.execute(f"DROP TRIGGER {name}")
+            for row in audit_rows(connection):
+                details = json.dumps(
+                    {key: value for key, value in row.found.items() if key not in ("seal", "under_policy")}
+                )
+                bare = replace(row, details=details, previous=previous, hash="")
+                connection.execute(
+                    "UPDATE audit SET details = ?, previous = ?, hash = ? WHERE number = ?",
+                    (details, previous, bare.computed_hash(), row.number),
+                )
+                previous = bare.computed_hash()
+            connection.execute("UPDATE audit_head SET hash = ?", (previous,))
+            for _, sql in guards:
+                connection.execute(sql)
+            for table in ("seal", "audit_seal", "releasing", "run_name"):
+                connection.execute(f"DROP TABLE {table}")
+            connection.execute("DELETE FROM migration WHERE number > ?", (at,))
+            connection.execute(f"PRAGMA user_version = {at}")
+        keep_head(workspace.directory, head_of(connection))
+        shutil.rmtree(state_directory(), ignore_errors=True)
+
+    return set_back
 
 
 @pytest.fixture(scope="session")

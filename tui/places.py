@@ -10,12 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
-NAME = "sfumato"
-
-
-def _state() -> Path:
-    return Path(platformdirs.user_state_path(NAME))
-
+from sfumato.workspace.places import NAME, state_directory
 
 SESSIONS = "last-workspace"
 FORGOTTEN_SECONDS = 30 * 86_400.0
@@ -29,7 +24,7 @@ def _session() -> Path:
         started = Path(f"/proc/{leader}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         started = ""
-    return _state() / SESSIONS / f"{platform.node()}-{leader}-{started}".replace("/", "_")
+    return state_directory() / SESSIONS / f"{platform.node()}-{leader}-{started}".replace("/", "_")
 
 
 def default_workspace() -> Path:
@@ -58,7 +53,7 @@ def remember_workspace(directory: Path) -> None:
 
 def error_log() -> Path:
     """The file that takes the details of an error that is ours."""
-    return _state() / "error.log"
+    return state_directory() / "error.log"
 
 
 def keys_file() -> Path:

@@ -7,7 +7,7 @@ places, ``audit_head`` and the file ``audit.head``, so that rows missing at the 
 A hash anybody can compute. So each row has a seal beside it, an HMAC of its hash by the workspace's sealing key: a chain that
 was made anew without that key does not pass. Rows of versions that had no seals are held by the first seal after them. Whoever
 may write the database and its head can still take back the last rows with all that they speak of, as a copy of yesterday
-does: note the head that ``sfumato audit verify`` prints somewhere else, and give it to ``--head``.
+does. So the head is kept outside the workspace too (``store/heads.py``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from .errors import StrangeFile
+from .errors import BrokenHistory, DamagedRecord, StrangeFile
 from .plain_files import read_plain
 
 HEAD_FILE = "audit.head"
@@ -63,6 +63,7 @@ class Act(StrEnum):
     KEY_RESTORED = "key restored"
     KEY_EXPORTED = "key exported"
     SEALS_BEGUN = "seals begun"
+    ROLLBACK_ACCEPTED = "rollback accepted"
 
 
 STOPS = frozenset({Act.RUN_FAILED.value, Act.RUN_INTERRUPTED.value, Act.RUN_CANCELLED.value})
@@ -139,7 +140,11 @@ def account(uid: int) -> str:
 def head_of(connection: sqlite3.Connection) -> Head:
     """What the database says the last row is."""
     row = connection.execute("SELECT number, hash FROM audit_head").fetchone()
-    return Head(0, "") if row is None else Head(row[0], row[1])
+    if row is None:
+        return Head(0, "")
+    if not isinstance(row[0], int) or not isinstance(row[1], str):
+        raise DamagedRecord("the head of the audit log")
+    return Head(row[0], row[1])
 
 
 def audit_rows(connection: sqlite3.Connection) -> list[AuditRow]:
@@ -152,6 +157,32 @@ def seal_rows(connection: sqlite3.Connection, after: int, key: bytes, name: str)
     """Seal the rows after this number, in the transaction that adds them; ``name`` tells which key it was."""
     rows = connection.execute("SELECT number, hash FROM audit WHERE number > ?", (after,)).fetchall()
     connection.executemany("INSERT INTO audit_seal VALUES (?, ?, ?)", [(n, name, _seal(key, h)) for n, h in rows])
+
+
+def check_extends(connection: sqlite3.Connection, before: Head, keys: Mapping[str, bytes]) -> None:
+    """Raises BrokenHistory unless the rows after ``before`` are those that this transaction added, and ``before`` has its seal.
+
+    Only a stop may lack one. Seals are given to nothing else, so nobody gets a seal for a row of their own.
+    """
+    rows = connection.execute(
+        "SELECT number, hash, act FROM audit WHERE number >= ? ORDER BY number", (before.number,)
+    ).fetchall()
+    added = head_of(connection).number - before.number
+    if (
+        not rows
+        or [row[0] for row in rows] != list(range(before.number, before.number + added + 1))
+        or rows[0][1] != before.hash
+    ):
+        raise BrokenHistory(f"the audit log does not end at row {before.number}, its head: {REPAIR}")
+    sealed = connection.execute("SELECT key, seal FROM audit_seal WHERE number = ?", (before.number,)).fetchone()
+    if sealed is None and rows[0][2] in STOPS:
+        return
+    key = None if sealed is None else keys.get(sealed[0])
+    if key is None or not hmac.compare_digest(_seal(key, before.hash).encode(), str(sealed[1]).encode()):
+        raise BrokenHistory(f"row {before.number}, the last of the audit log, has no valid seal: {REPAIR}")
+
+
+REPAIR = "rows were added or seals removed by other means. Nothing is written; see sfumato audit verify"
 
 
 def only_stops(connection: sqlite3.Connection, after: int) -> bool:
@@ -170,6 +201,25 @@ def seals_of(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
 
 BEFORE = "runs_before"
 """What the first row with a seal says: the highest number of a run that was there already, and has none."""
+SEALED = "seal"
+"""The detail by which a row shows that its workspace sealed what it did."""
+
+
+def sealed_before(rows: Sequence[AuditRow]) -> bool:
+    """Whether one of these rows was written by a version that seals."""
+    return any(row.act == Act.SEALS_BEGUN or SEALED in row.found for row in rows)
+
+
+def _may_begin(rows: Sequence[AuditRow], first: int) -> bool:
+    """Whether seals may begin at row ``first``: where the workspace was made, migrated from a version without, or adopted."""
+    if not 0 < first <= len(rows) or BEFORE not in rows[first - 1].found:
+        return False
+    row = rows[first - 1]
+    if first == 1:
+        return row.act == Act.WORKSPACE_MADE
+    if rows[first - 2].act == Act.WORKSPACE_ADOPTED:
+        return row.act == Act.KEY_MADE
+    return row.act in (Act.KEY_MADE, Act.SEALS_BEGUN) and not sealed_before(rows[: first - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +233,7 @@ class SealsOfRows:
 def held(rows: Sequence[AuditRow], seals: Mapping[int, tuple[str, str]], keys: Mapping[str, bytes]) -> SealsOfRows:
     """Hold the rows of a whole chain against their seals. ``keys`` by their names; the first is the one that seals now."""
     first = min(seals, default=0)
-    if not 0 < first <= len(rows) or BEFORE not in rows[first - 1].found:
+    if not _may_begin(rows, first):
         return SealsOfRows(("the audit log has lost its seals",))
     wrong: list[str] = []
     lack: list[str] = []
@@ -196,7 +246,7 @@ def held(rows: Sequence[AuditRow], seals: Mapping[int, tuple[str, str]], keys: M
             )
         elif name not in keys:
             wrong.append(f"row {row.number} is sealed by a key that is not at hand (fingerprint {name})")
-        elif not hmac.compare_digest(_seal(keys[name], row.hash).encode(), str(seal).encode()):
+        elif not hmac.compare_digest(_seal(keys[name], row.hash).encode(), str(seal).encode("utf-8", "replace")):
             wrong.append(f"row {row.number} ({row.act}) was not written by this workspace: its seal does not agree")
         elif name == now:
             since = since or row.number

@@ -2,6 +2,7 @@
 
 WorkspaceError
 ├── NotAWorkspace     the directory holds none, or one that this version cannot read
+├── BrokenHistory     the audit log has lost its seals, or is not the one that is recorded outside the workspace
 ├── DamagedTable      a stored table is not what was stored
 ├── DamagedRecord     a record of the database is not one that we write
 ├── DifferentData     runs that were to be compared are on different data
@@ -25,6 +26,10 @@ class WorkspaceError(Exception):
 
 class NotAWorkspace(WorkspaceError):
     """The directory is not a workspace that this version can open."""
+
+
+class BrokenHistory(WorkspaceError):
+    """The audit log of the workspace cannot be relied on: it has lost its seals, or another history was put in its place."""
 
 
 class DamagedTable(WorkspaceError):

@@ -85,20 +85,29 @@ _STATES = {
 """The states that a run may have after the last of these acts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Heads of the audit log that were noted elsewhere, and why it is not the log that is recorded outside the workspace."""
+
+    heads: Sequence[Head]
+    problem: str = ""
+
+
 class Chain:
     """The audit log of a workspace, verified. Raises NoKey and BadInput where its seals cannot be looked at.
 
-    ``heads`` were read before the moment that it is read of.
+    ``noted`` was read before the moment that it is read of.
     """
 
-    def __init__(self, workspace: Workspace, heads: Sequence[Head]) -> None:
+    def __init__(self, workspace: Workspace, noted: Noted) -> None:
         self.workspace = workspace
         self.keys = {sealer.name: sealer for sealer in workspace.sealers()}
         self.rows = audit_rows(workspace.connection)
-        off = broken(self.rows, head_of(workspace.connection), heads)
+        off = broken(self.rows, head_of(workspace.connection), noted.heads)
         self.seals = seals_of(workspace.connection)
         seals = held(self.rows, self.seals, {name: sealer.key for name, sealer in self.keys.items()})
         self.wrong = [f"the audit log is broken: {off}"] if off else list(seals.wrong)
+        self.wrong[:0] = [noted.problem] if noted.problem else []
         self.lack = [] if off else list(seals.lack)
         self.first = min(self.seals, default=0)
 
@@ -152,14 +161,16 @@ def hold(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> Ru
 
     ``strict`` raises NoKey too where the seals cannot be looked at; else that is what there is to say of the run.
     """
-    run, heads = find_run(workspace, run_id), _heads(workspace)
+    run, noted = find_run(workspace, run_id), _noted(workspace)
     try:
         with as_of_now(workspace.connection):
-            chain = Chain(workspace, heads)
+            chain = Chain(workspace, noted)
             found = check_run(workspace, find_run(workspace, run.id), chain)
     except NoKey as error:
         if strict:
             raise
+        if noted.problem:
+            raise NotAsSealed(run.id, [noted.problem]) from None
         return RunSeal(run.id, f"that could not be looked at: {error}")
     if wrong := (*chain.wrong, *found.wrong):
         raise NotAsSealed(run.id, wrong)
@@ -178,9 +189,10 @@ def said_of_seal(directory: Path, run_id: int) -> str:
     return ""
 
 
-def _heads(workspace: Workspace, noted: Sequence[Head] = ()) -> list[Head]:
+def _noted(workspace: Workspace, noted: Sequence[Head] = ()) -> Noted:
     beside_it = kept_head(workspace.directory)
-    return [*noted, *([] if beside_it is None else [beside_it])]
+    problem = "" if workspace.owner else workspace.history_problem()
+    return Noted([*noted, *([] if beside_it is None else [beside_it])], problem)
 
 
 def quick_look(workspace: Workspace) -> tuple[str, str]:
@@ -188,13 +200,13 @@ def quick_look(workspace: Workspace) -> tuple[str, str]:
 
     Then why the seals cannot be looked at, where they cannot.
     """
-    heads = _heads(workspace)
+    noted = _noted(workspace)
     try:
         with as_of_now(workspace.connection):
-            chain = Chain(workspace, heads)
+            chain = Chain(workspace, noted)
             found = [check_run(workspace, run, chain, quick=True) for run in list_runs(workspace)]
     except NoKey as error:
-        return "", f"the seals cannot be looked at: {error}"
+        return noted.problem, f"the seals cannot be looked at: {error}"
     return "; ".join([*chain.wrong, *(str(NotAsSealed(one.run_id, one.wrong)) for one in found if one.wrong)]), ""
 
 
@@ -317,23 +329,26 @@ class Verified:
 
 def verify_workspace(workspace: Workspace, noted: Sequence[Head] = ()) -> Verified:
     """Hold the whole workspace against its seals. ``noted`` are heads of the audit log that were kept elsewhere."""
-    heads = _heads(workspace, noted)
+    known = _noted(workspace, noted)
     with as_of_now(workspace.connection):
-        return _verified(workspace, heads)
+        return _verified(workspace, known)
 
 
-def _verified(workspace: Workspace, heads: Sequence[Head]) -> Verified:
+def _verified(workspace: Workspace, noted: Noted) -> Verified:
+    heads, problem = noted.heads, noted.problem
     if damaged := tuple(_database(workspace)):
         with contextlib.suppress(sqlite3.Error):  # a log that can be read says where it was changed
             off = broken(rows := audit_rows(workspace.connection), head_of(workspace.connection), heads)
-            return Verified(rows, (*([f"the audit log is broken: {off}"] if off else []), *damaged), ())
+            log = tuple(filter(None, (problem, f"the audit log is broken: {off}" if off else "")))
+            return Verified(rows, (*log, *damaged), ())
         return Verified((), damaged, ())
     try:
-        chain = Chain(workspace, heads)
+        chain = Chain(workspace, noted)
     except NoKey as error:
         rows = audit_rows(workspace.connection)
         said = f"the seals cannot be looked at: {error}"
-        return Verified(rows, tuple(filter(None, (broken(rows, head_of(workspace.connection), heads), said))), ())
+        off = broken(rows, head_of(workspace.connection), heads)
+        return Verified(rows, tuple(filter(None, (problem, off, said))), ())
     wrong = [*chain.wrong, *chain.lack, *_stored(workspace, chain)]
     notes = []
     ended = {row.found.get("begun") for row in chain.rows if row.act in (Act.RUN_RELEASED, Act.RELEASE_UNDONE)}

@@ -329,8 +329,10 @@ def findings(workspace: Workspace) -> dict[str, str]:
     return {one.check: one.status for one in examine(workspace, plan, policy_of(workspace.directory)).findings}
 
 
-def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
-    older(sealed)
+def test_runs_of_an_earlier_version_say_so_and_are_no_error(
+    sealed: Workspace, before_seals: Callable[[Workspace], None]
+) -> None:
+    before_seals(sealed)
     with Workspace.open(sealed.directory) as opened:
         assert [row.act for row in audit_rows(opened.connection)][-1] == "seals begun"
         found = verify_workspace(opened)
@@ -347,18 +349,6 @@ def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace, s
         forged(opened, "UPDATE audit SET details = '{}' WHERE number = 2")
         rebuild(opened)
         assert "its seal does not agree" in wrong(opened), "the first seal holds what was before it"
-
-
-def older(workspace: Workspace) -> None:
-    """Make it one of the version before seals."""
-    from sfumato.workspace.store import database
-
-    at = [step.__name__ for step in database.MIGRATIONS].index("seals")
-    forged(
-        workspace, "DROP TABLE seal", "DROP TABLE audit_seal", "DROP TABLE releasing", "DROP TABLE run_name",
-        f"DELETE FROM migration WHERE number > {at}",
-        f"PRAGMA user_version = {at}",
-    )  # fmt: skip
 
 
 def test_the_seals_of_a_workspace_cannot_be_taken_away(sealed: Workspace) -> None:

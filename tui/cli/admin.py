@@ -144,7 +144,7 @@ def list_acts(directory: Path | None) -> None:
     """List every act, oldest first."""
     from .admin_tables import act_table
 
-    echo(act_table(open_workspace(directory)))
+    echo(act_table(open_workspace(directory, unchecked=True)))
 
 
 @audit.command()
@@ -156,9 +156,26 @@ def verify(directory: Path | None, noted: str | None) -> None:
     """Check every row of the audit log; exit status 1 and the first broken row when it was changed."""
     from .admin_tables import verified
 
-    whole, text = verified(open_workspace(directory), noted)
+    whole, text = verified(open_workspace(directory, unchecked=True), noted)
     echo(text, err=not whole)
     sys.exit(0 if whole else 1)
+
+
+@audit.command("accept-rollback")
+@click.option(
+    "--reason", required=True, metavar="TEXT", help="Why, such as which backup was restored; kept in the audit log."
+)
+@WORKSPACE
+def accept(directory: Path | None, reason: str) -> None:
+    """Accept a restored backup in place of the history recorded outside.
+
+    The head of each audit log is also kept outside its workspace, and a workspace that is behind it is refused. This command
+    adds a row to the audit log that gives the reason, and records the new head.
+    """
+    from sfumato.workspace.store.maintenance import accept_rollback
+
+    head = accept_rollback(open_workspace(directory, unchecked=True), reason)
+    echo(f"accepted; the audit log goes on from row {head.number}, head {head}")
 
 
 @click.command()

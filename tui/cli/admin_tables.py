@@ -25,6 +25,7 @@ from sfumato.workspace.reporting.words import (
     printable,
     tally_text,
 )
+from sfumato.workspace.store.heads import words_for
 from sfumato.workspace.store.maintenance import Check, workspace_checks
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
@@ -125,7 +126,13 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
         if kept_head(workspace.directory)
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
-    return True, f"{counted(len(rows), 'row')}, none changed; head {last}{missing}{notes}"
+    outside = "" if workspace.owner else "".join(f"\n{line}" for line in _kept_outside(workspace))
+    return True, f"{counted(len(rows), 'row')}, none changed; head {last}{missing}{outside}{notes}"
+
+
+def _kept_outside(workspace: Workspace) -> list[str]:
+    """Where the head is kept outside the workspace, and whether it agrees, a line a place."""
+    return [words_for(place, workspace.directory, workspace.connection)[1] for place in workspace.places()]
 
 
 def _head(noted: str | None) -> Head | None:

@@ -222,11 +222,11 @@ def weighing(
     return (f"weights.run={run.id}", *by, *strong)
 
 
-def open_workspace(directory: Path | None) -> Workspace:
-    """The workspace, the one used last when none is named. Raises NotAWorkspace."""
+def open_workspace(directory: Path | None, *, unchecked: bool = False) -> Workspace:
+    """The workspace, the one used last when none is named. Raises NotAWorkspace, and BrokenHistory unless ``unchecked``."""
     from sfumato.workspace.store.workspace import Workspace
 
-    workspace = Workspace.open(chosen_workspace(directory))
+    workspace = Workspace.open(chosen_workspace(directory), unchecked=unchecked)
     say_workspace(workspace.directory)
     return workspace
 

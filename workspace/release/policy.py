@@ -15,6 +15,9 @@ directory = "/srv/requests" # where requests and answers lie, for both accounts
 [seal]
 key = "/etc/sfumato/seal" # a file of 32 bytes outside the workspace
 
+[audit]
+heads = "/srv/sfumato/heads.log" # keeps the heads of the audit log too; may be append-only
+
 [findings.equal_records]  # the limits of one check of the gate
 block = 0.01
 source = "release rules 2026, section 4"
@@ -66,6 +69,7 @@ class Policy:
     waivers: tuple[str, ...] = ()
     approvals: str = ""
     seal_key: str = ""
+    heads: str = ""
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
 
     @property
@@ -79,7 +83,7 @@ class Policy:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-TABLES = {"approval": ("second_person", "approvers", "waivers", "directory"), "seal": ("key",)}
+TABLES = {"approval": ("second_person", "approvers", "waivers", "directory"), "seal": ("key",), "audit": ("heads",)}
 PLAIN = ("name", "smallest_cell", "rounding", "digits")
 
 

@@ -29,6 +29,7 @@ def policy_toml(policy: Policy) -> str:
         f"waivers = {_list(policy.waivers)}  # accounts that may waive a finding; none: any",
         f"directory = {_text(policy.approvals)}  # where requests lie and another account answers them",
         *(["", "[seal]", f"key = {_text(policy.seal_key)}"] if policy.seal_key else []),
+        *(["", "[audit]", f"heads = {_text(policy.heads)}"] if policy.heads else []),
         *(line for check in CHECKS for line in _check(check, policy)),
     ]
     return "\n".join(lines) + "\n"

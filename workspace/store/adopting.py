@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..audit import Act, append, head_of, keep_head, verify
-from ..errors import DamagedTable, NotAWorkspace
+from ..errors import BrokenHistory, DamagedTable, NotAWorkspace
 from ..plain_files import is_hash, read_plain, room
 from .database import DATABASE, connect, set_wal, transaction
+from .heads import StateDirectory, keep_outside
 from .maintenance import known_tables
-from .workspace import Workspace
+from .workspace import Workspace, begin_seals
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,14 @@ def adopt(directory: Path, target: Path) -> Adopted:
 
     The database must be intact and its audit log whole; every table that it names must be there, and what it was when it was
     stored. Logs, the key and what the app remembers stay behind, and nothing goes on: runs that had not ended are interrupted.
-    Raises NotAWorkspace, StrangeFile and DamagedTable; then nothing is left in ``target``.
+    Raises NotAWorkspace, StrangeFile, DamagedTable, and BrokenHistory where another history was put in the place of the one that
+    is recorded outside; then nothing is left in ``target``. A workspace that has lost its seals is copied: the runs of a copy have none.
     """
     if target.exists() or target.is_symlink():
         raise NotAWorkspace(f'"{target}" exists already; name a directory that is not there yet')
-    with Workspace.open(directory, read_only=True) as workspace:
+    with Workspace.open(directory, read_only=True, unchecked=True) as workspace:
+        if not workspace.owner and (wrong := workspace.history_problem()):
+            raise BrokenHistory(wrong)
         _check(workspace)
         try:
             target.mkdir(mode=0o700)
@@ -51,6 +55,7 @@ def adopt(directory: Path, target: Path) -> Adopted:
                 workspace.connection.backup(copy)
                 set_wal(copy)
                 runs, stopped = _take_over(copy, target, workspace.owner)
+                keep_outside(target, copy, head_of(copy), [StateDirectory()], replace=True)
             aside.replace(target / DATABASE)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
@@ -96,14 +101,12 @@ def _take_over(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int,
         stopped = copy.execute(
             "UPDATE run SET state = 'interrupted', finished = ? WHERE state IN ('queued', 'running')", (now,)
         ).rowcount
-        copy.execute(
-            "UPDATE workspace_key SET fingerprint = ''"
-        )  # the other's key stays where it is: this one gets its own
         for table in ("seal", "audit_seal"):
             copy.execute(f"DELETE FROM {table}")  # by the other's key, which proves nothing here
         copy.execute("DELETE FROM worker_process")
         copy.execute("DELETE FROM worker")
         runs = int(copy.execute("SELECT count(*) FROM run").fetchone()[0])
         append(copy, Act.WORKSPACE_ADOPTED, "workspace", owner=owner, runs=runs, runs_interrupted=stopped)
+        begin_seals(copy, target)  # with a key of its own: the other's stays where it is
     keep_head(target, head_of(copy))
     return runs, stopped

@@ -136,10 +136,15 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection, *, look: bool = False) -> None:
+def is_older(connection: sqlite3.Connection) -> bool:
+    """Whether a database is of an earlier version than this one."""
+    return version_of(connection) < len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, *, look: bool = False, begin_seals: Migration | None = None) -> None:
     """Bring a database up to this version, an older one after a copy was put beside it.
 
-    Raises NotAWorkspace when it comes from a newer one, or from an older one that we may only ``look`` at.
+    ``begin_seals`` is called in the transaction that makes the tables of seals, and nowhere else: seals begin once. Raises NotAWorkspace when it comes from a newer one, or from an older one that we may only ``look`` at.
     """
     version = version_of(connection)
     if version > len(MIGRATIONS):
@@ -158,6 +163,8 @@ def migrate(connection: sqlite3.Connection, *, look: bool = False) -> None:
             with transaction(connection):
                 if number > version_of(connection):
                     step(connection)
+                    if step is seals and begin_seals is not None:
+                        begin_seals(connection)
                     connection.execute(
                         "INSERT INTO migration (number, name, applied) VALUES (?, ?, ?)",
                         (number, step.__name__, datetime.now(UTC).isoformat(timespec="seconds")),

@@ -12,14 +12,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 
-from ..audit import Act, append
+from ..audit import Act, Head, append, head_of
 from ..errors import DamagedTable, NotFound, NotReady, WorkspaceError
 from ..integrity import verify_workspace
 from ..jobs.run_log import run_log
+from ..justification import checked_justification
 from ..plain_files import check_layout, is_hash
 from ..views.runs import find_run
+from .heads import words_for
 from .keys import KEY_FILE, NoKey, fingerprint
 from .workspace import Workspace
 
@@ -152,6 +155,24 @@ def _remove(workspace: Workspace, run_ids: Collection[int], hashes: Collection[s
     return left
 
 
+def accept_rollback(workspace: Workspace, reason: str) -> Head:
+    """Accept the history that a workspace has now in place of the one recorded outside it, with a row in its audit log that says why.
+
+    Returns the new head. Raises BadInput for a reason without letters and where there is nothing to accept, BrokenHistory where
+    the last row has no seal, and NoKey.
+    """
+    text = checked_justification(reason, "--reason")
+    if not workspace.history_problem():
+        raise BadInput(
+            "accept-rollback", "the audit log is the one recorded outside the workspace; there is nothing to accept"
+        )
+    known = (place.find(None, workspace.directory).head for place in workspace.places())
+    recorded = next((str(head) for head in known if head is not None), "")
+    with workspace.writing(accept_rollback=True) as connection:
+        append(connection, Act.ROLLBACK_ACCEPTED, "workspace", reason=text, recorded=recorded)
+    return head_of(workspace.connection)
+
+
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "fuse.sshfs", "9p", "afs"}
 LITTLE_SPACE = 1 << 30
 
@@ -174,7 +195,7 @@ def workspace_checks(directory: Path) -> list[Check]:
     if not (directory / "workspace.db").is_file():
         return [Check("workspace", "note", f"none yet in {directory}; make one with: sfumato init {directory}")]
     try:
-        workspace = Workspace.open(directory)
+        workspace = Workspace.open(directory, unchecked=True)
     except WorkspaceError as error:
         return [Check("workspace", "problem", str(error))]
     with workspace:
@@ -197,6 +218,10 @@ def _findings(workspace: Workspace) -> Iterator[Check]:
     yield _integrity(workspace)
     yield from _tables(workspace)
     yield _audit(workspace)
+    if not workspace.owner:
+        for place in workspace.places():
+            kept, text = words_for(place, workspace.directory, workspace.connection)
+            yield Check("audit head", "ok" if kept else "note", text)
     yield _log_out()
 
 

@@ -11,17 +11,41 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.engine.errors import EngineError
 from sfumato.engine.schema import Origin, Schema, Variable
 
-from ..audit import BEFORE, HEAD_FILE, Act, append, head_of, keep_head, only_stops, seal_rows
-from ..errors import NotAWorkspace, NotFound, NotYours, WorkspaceError
+from ..audit import (
+    BEFORE,
+    HEAD_FILE,
+    Act,
+    Head,
+    append,
+    audit_rows,
+    check_extends,
+    head_of,
+    keep_head,
+    only_stops,
+    seal_rows,
+    sealed_before,
+)
+from ..errors import BrokenHistory, NotAWorkspace, NotFound, NotYours, StrangeFile, WorkspaceError
 from ..plain_files import check_layout, owner_if_other, synchronise
 from ..release.policy import policy_of
-from .database import DATABASE, check_stored, connect, migrate, open_to_look, set_wal, transaction
+from .database import (
+    DATABASE,
+    check_stored,
+    connect,
+    is_older,
+    migrate,
+    open_to_look,
+    set_wal,
+    transaction,
+)
+from .heads import Place, StateDirectory, disagreement, first_seen, keep_outside, places_of
 from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, sealing_key, sealing_key_outside, write_key
 from .records import check_texts, check_whole, record
 from .seals import Sealer
@@ -87,7 +111,7 @@ class Workspace:
 
     @classmethod
     def _with_key(cls, directory: Path, key: bytes | None) -> Workspace:
-        workspace = cls.open(directory)
+        workspace = cls.open(directory, key=key)
         try:
             if key is not None:
                 workspace._agree(key)
@@ -97,8 +121,14 @@ class Workspace:
         return workspace
 
     @classmethod
-    def open(cls, directory: Path, *, read_only: bool = False) -> Workspace:
-        """Open a workspace, brought up to this version, to write or only to look at it. Raises NotAWorkspace and StrangeFile.
+    def open(
+        cls, directory: Path, *, read_only: bool = False, unchecked: bool = False, key: bytes | None = None
+    ) -> Workspace:
+        """Open a workspace, brought up to this version, to write or only to look at it.
+
+        ``unchecked`` opens one whose history is broken too, for what shows or mends that. ``key`` is that of a workspace
+        of a version without seals, where its file is missing. Raises NotAWorkspace, StrangeFile, and BrokenHistory where the
+        audit log has no seals, or is not the one that is recorded outside the workspace.
 
         Another user's can only be looked at: all that writes raises NotYours.
         """
@@ -109,9 +139,7 @@ class Workspace:
             check_layout(directory)
             workspace.owner = owner_if_other(directory, DATABASE)
             check_stored(workspace.connection)
-            migrate(workspace.connection, look=bool(workspace.owner))
-            if not workspace.owner:
-                workspace._settle_key()
+            workspace._bring_up(key, unchecked=unchecked)
             if read_only or workspace.owner:
                 workspace.connection.execute("PRAGMA query_only = ON")
         except sqlite3.DatabaseError as error:
@@ -127,6 +155,50 @@ class Workspace:
             workspace.close()
             raise
         return workspace
+
+    def _bring_up(self, key: bytes | None, *, unchecked: bool) -> None:
+        """Migrate the database once its history is known to be the one recorded outside, and check that it has seals."""
+        if self.owner:
+            migrate(self.connection, look=True)
+            return
+        older = is_older(self.connection)
+        wrong = self.history_problem()
+        if wrong and (older or not unchecked):
+            raise BrokenHistory(wrong)
+        migrate(self.connection, begin_seals=partial(self._begin_seals, key))
+        wrong = wrong or self._lost_seals()
+        if wrong and not unchecked:
+            raise BrokenHistory(wrong)
+        if older:
+            keep_head(self.directory, head_of(self.connection))
+        if not wrong:
+            first_seen(self.directory, self.connection, head_of(self.connection), self.places())
+
+    def history_problem(self) -> str:
+        """Why the audit log is not the one that is recorded outside the workspace, in words; empty where it is.
+
+        Raises BrokenHistory where a place that the policy names cannot be read.
+        """
+        return disagreement(self.directory, self.connection, self.places())
+
+    def _lost_seals(self) -> str:
+        row = self.connection.execute(
+            "SELECT fingerprint, EXISTS (SELECT 1 FROM audit_seal) FROM workspace_key"
+        ).fetchone()
+        if row is not None and row[0] and row[1]:
+            return ""
+        return (
+            f"the audit log of {self.directory} has lost its {'seals' if row is not None and row[0] else 'key'}: it was changed by other "
+            "means. Restore a backup, or take a checked copy, whose runs are then not sealed: "
+            f"sfumato adopt {self.directory} NEW-DIRECTORY"
+        )
+
+    def places(self) -> list[Place]:
+        """Where the head of the audit log is kept outside. A policy that cannot be read names none; whoever writes hears of it."""
+        try:
+            return places_of(self.directory)
+        except (EngineError, StrangeFile):
+            return [StateDirectory()]
 
     @property
     def key_fingerprint(self) -> str:
@@ -153,22 +225,17 @@ class Workspace:
                 raise
         return [Sealer(key, fingerprint(key)) for key in keys]
 
-    def _settle_key(self) -> None:
-        """Make the key of a workspace that has just been migrated from a version without keys, or was adopted; begin its seals."""
-        if self.key_fingerprint and self._has_seals():
-            return
-        looked_at = [NoKey] if self.key_fingerprint else []  # as it can be without its key
-        with contextlib.suppress(*looked_at), _alone_in(self.directory), self.writing() as connection:
-            runs = int(connection.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0])
-            if not self.key_fingerprint:
-                made = _key_in(self.directory, None)
-                connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
-                append(connection, Act.KEY_MADE, "workspace", fingerprint=made, **{BEFORE: runs})
-            elif not self._has_seals():
-                append(connection, Act.SEALS_BEGUN, "workspace", **{BEFORE: runs})
-
-    def _has_seals(self) -> bool:
-        return bool(self.connection.execute("SELECT EXISTS (SELECT 1 FROM audit_seal)").fetchone()[0])
+    def _begin_seals(self, given: bytes | None, connection: sqlite3.Connection) -> None:
+        """Seal from here on, in the migration of a version without seals. Raises BrokenHistory where there were seals, and NoKey."""
+        if sealed_before(audit_rows(connection)):
+            raise BrokenHistory(
+                f"the audit log of {self.directory} was sealed already, and its seals are gone: it was changed by other means. "
+                "Restore a backup"
+            )
+        path, found = self.directory / KEY_FILE, self.key_fingerprint
+        if found and given is not None and fingerprint(given) == found and not os.path.lexists(path):
+            write_key(path, given)
+        begin_seals(connection, self.directory, found)
 
     def _agree(self, key: bytes) -> None:
         """Raises NoKey where the workspace has another key than this; where its file is missing, puts it back."""
@@ -203,10 +270,12 @@ class Workspace:
             del self.__dict__["connection"]
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, *, accept_rollback: bool = False) -> Iterator[sqlite3.Connection]:
         """A write transaction: NotYours in another user's workspace; NoKey where the audit log cannot be sealed that it adds to.
 
-        The head of that log is written beside the database. That a run was stopped is entered without a key, too.
+        The head of that log is written beside the database, and kept outside the workspace. Raises BrokenHistory where the log
+        is not the one recorded there; ``accept_rollback`` records it in place of that one. That a run was stopped is entered
+        without a key, too.
         """
         self.check_own()
         with transaction(self.connection) as connection:
@@ -214,18 +283,26 @@ class Workspace:
             yield connection
             head = head_of(connection)
             if head != before:
-                self._seal(connection, before.number)
+                self._seal(connection, before)
+                places = places_of(self.directory)
+                if not accept_rollback and (wrong := disagreement(self.directory, connection, places)):
+                    raise BrokenHistory(wrong)
+                for place in places:
+                    with contextlib.suppress(OSError):
+                        place.check()
         if head != before:
             keep_head(self.directory, head)
+            keep_outside(self.directory, connection, head, places, replace=accept_rollback)
 
-    def _seal(self, connection: sqlite3.Connection, after: int) -> None:
+    def _seal(self, connection: sqlite3.Connection, before: Head) -> None:
         try:
-            sealer = self.sealer
+            sealers = self.sealers()
         except NoKey:
-            if only_stops(connection, after):
+            if only_stops(connection, before.number):
                 return
             raise
-        seal_rows(connection, after, sealer.key, sealer.name)
+        check_extends(connection, before, {sealer.name: sealer.key for sealer in sealers})
+        seal_rows(connection, before.number, sealers[0].key, sealers[0].name)
 
     def check_own(self) -> None:
         """Raises NotYours where the workspace is another user's."""
@@ -302,6 +379,22 @@ class Workspace:
         """The records of a dataset, or some of its variables or ``rows``, from 0."""
         schema = dataset.schema if names is None else dataset.schema.only(names)
         return self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
+
+
+def begin_seals(connection: sqlite3.Connection, directory: Path, found: str = "") -> None:
+    """Begin the seals of a workspace that has runs without them, and make its key where none was ``found``. Raises NoKey."""
+    runs = int(connection.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0])
+    before = head_of(connection)
+    if found:
+        append(connection, Act.SEALS_BEGUN, "workspace", **{BEFORE: runs})
+    else:
+        made = _key_in(directory, None)
+        connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
+        append(connection, Act.KEY_MADE, "workspace", fingerprint=made, **{BEFORE: runs})
+    key = sealing_key(key_of(directory, found or made))
+    if named := policy_of(directory).seal_key:
+        key = sealing_key_outside(directory, named)
+    seal_rows(connection, before.number, key, fingerprint(key))
 
 
 def key_beforehand(directory: Path, given: bytes | None = None) -> bytes:
@@ -389,7 +482,9 @@ def _make_database(directory: Path, key: bytes | None) -> None:
         with transaction(connection):
             connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
             seal_rows(connection, 0, own, fingerprint(own))
-        keep_head(directory, head_of(connection))
+        head = head_of(connection)
+        keep_head(directory, head)
+        keep_outside(directory, connection, head, [StateDirectory()], replace=True)
     synchronise(aside)
     aside.replace(directory / DATABASE)
     synchronise(directory)

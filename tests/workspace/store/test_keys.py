@@ -143,16 +143,19 @@ def test_a_leftover_key_of_a_workspace_that_was_never_made_is_its_key(tmp_path: 
 
 @pytest.fixture
 def older(
-    tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    small_recipe: Callable[..., Recipe],
+    small_data: Microdata,
+    before_seals: Callable[[Workspace], None],
 ) -> Path:
     """A workspace of the version before keys, with a run half done."""
     directory = tmp_path / "older"
     with Workspace.create(directory, PUBLIC) as made:
         enter_run(made, small_recipe(), SOURCE, small_data)
         made.connection.execute("UPDATE run SET state = 'interrupted'")
+        before_seals(made)
         at = [step.__name__ for step in database.MIGRATIONS].index("keys")
-        for table in ("workspace_key", "seal", "audit_seal", "releasing", "run_name"):
-            made.connection.execute(f"DROP TABLE {table}")
+        made.connection.execute("DROP TABLE workspace_key")
         for column in ("key_public", "key_fingerprint"):
             made.connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
         made.connection.execute("DELETE FROM migration WHERE number > ?", (at,))

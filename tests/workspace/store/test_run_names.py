@@ -148,10 +148,8 @@ def test_a_workspace_of_the_version_before_gets_names(tmp_path: Path, monkeypatc
     at = [step.__name__ for step in database.MIGRATIONS].index("run_names")
     with monkeypatch.context() as older:
         older.setattr(database, "MIGRATIONS", database.MIGRATIONS[:at])
-        (tmp_path / "old").mkdir()
-        with closing(database.connect(tmp_path / "old" / database.DATABASE)) as connection:
-            database.migrate(connection)
-            assert "run_name" not in {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+        with Workspace.create(tmp_path / "old") as made:
+            assert "run_name" not in {row[0] for row in made.connection.execute("SELECT name FROM sqlite_schema")}
     with Workspace.open(tmp_path / "old") as opened:
         assert list_runs(opened) == []
         assert opened.connection.execute("SELECT count(*) FROM run_name").fetchone()[0] == 0

@@ -1,0 +1,340 @@
+"""The last head of each workspace's audit log, kept outside the workspace: a copy of yesterday is behind it.
+
+Whoever may write a workspace can put an older copy in its place, with all its seals. The head that is kept elsewhere is not on that
+copy. Heads lie in the user's state directory, one file for each audit log (key fingerprint and hash of the first row) and one for
+each directory, which names the log that lies there. The policy may name a file besides, ``[audit] heads``: each head is a line at its
+end, and the last line counts. That file may be append-only and belong to another account.
+
+Heads are written after the commit, never before. After a crash in between the head outside is behind, which is no error: it is still
+a row of the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from sfumato.engine.errors import BadInput
+
+from ..audit import Head
+from ..errors import BrokenHistory, StrangeFile
+from ..places import state_directory
+from ..plain_files import is_hash, kind_of, read_plain
+from ..release.policy import POLICY_FILE, policy_of
+from .keys import FINGERPRINT_DIGITS, PUBLIC_NAME
+
+FOLDER = "heads"
+MOST_BYTES = 1 << 10
+BLOCK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """An audit log: the fingerprint of its workspace's key, and the hash of its first row."""
+
+    fingerprint: str
+    first: str
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint} {self.first}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a place outside knows: the log that lies in a directory, and the last head of a log. None where it knows nothing."""
+
+    log: Log | None = None
+    head: Head | None = None
+
+
+class Place(Protocol):
+    """Where heads are kept. All its functions raise OSError where the place cannot be used, and BrokenHistory where it must be."""
+
+    def find(self, log: Log | None, directory: Path) -> Recorded:
+        """The log that lies in ``directory``, and the last head of ``log``, or of that one where None is given."""
+        ...
+
+    def check(self) -> None:
+        """Raise where no head can be written."""
+        ...
+
+    def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
+        """Keep a head, and that ``log`` lies in ``directory``. A head moves back only where it is to ``replace`` another."""
+        ...
+
+
+def places_of(directory: Path) -> list[Place]:
+    """The places that keep the heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its policy."""
+    named = policy_of(directory).heads
+    return [StateDirectory(), *([HeadsFile.named(named, directory)] if named else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirectory:
+    """Heads in the user's state directory, in a folder that only the user enters."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the files lie."""
+        return state_directory() / FOLDER
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+    def find(self, log: Log | None, directory: Path) -> Recorded:
+        """See ``Place``. Raises BrokenHistory where a file holds no head."""
+        there = _log_in(_read(self._of_directory(directory)))
+        wanted = log or there
+        text = "" if wanted is None else _read(self._of_log(wanted))
+        head = _head_in(text)
+        if text and head is None:
+            raise BrokenHistory(f'"{self._of_log(wanted or Log("", ""))}" holds no head of an audit log; remove it')
+        return Recorded(there, head)
+
+    def check(self) -> None:
+        """See ``Place``."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"{self.folder} cannot be written")
+
+    def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
+        """See ``Place``."""
+        self.check()
+        with _locked(self.folder, os.O_RDONLY):
+            known = self.find(log, directory)
+            if replace or known.head is None or known.head.number < head.number:
+                self._write(self._of_log(log), str(head))
+            if replace or known.log is None:
+                self._write(self._of_directory(directory), str(log))
+
+    def _of_log(self, log: Log) -> Path:
+        return self.folder / f"{log.fingerprint}-{log.first[:32]}"
+
+    def _of_directory(self, directory: Path) -> Path:
+        return self.folder / f"at-{_name_of(directory)}"
+
+    def _write(self, path: Path, text: str) -> None:
+        handle, aside = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+            Path(aside).replace(path)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class HeadsFile:
+    """Heads in the file that the policy names: a line each, added at the end."""
+
+    path: Path
+
+    @classmethod
+    def named(cls, path: str, directory: Path) -> HeadsFile:
+        """The file that the policy of the workspace in ``directory`` names. Raises BadInput for one that lies in there."""
+        file = Path(path).expanduser()
+        if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
+            raise BadInput(f"{POLICY_FILE}: audit.heads", "must be an absolute path outside the workspace")
+        return cls(file)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def find(self, log: Log | None, directory: Path) -> Recorded:
+        """See ``Place``."""
+        name, there, heads = _name_of(directory), None, dict[Log, Head]()
+        with self._usable(), contextlib.suppress(FileNotFoundError):
+            for line in _lines_from_the_end(self.path):
+                words = line.split(" ")
+                if len(words) != 5 or (found := _log_in(f"{words[1]} {words[2]}")) is None:
+                    continue  # half a line, of a disk that was full
+                head = _head_in(words[3])
+                if head is not None:
+                    heads.setdefault(found, head)
+                if there is None and words[4] == name:
+                    there = found
+                wanted = log or there
+                if there is not None and wanted in heads:
+                    break
+        wanted = log or there
+        return Recorded(there, None if wanted is None else heads.get(wanted))
+
+    def check(self) -> None:
+        """See ``Place``."""
+        with self._usable():
+            os.close(_opened(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
+
+    def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
+        """See ``Place``."""
+        with self._usable(), _locked(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
+            known = self.find(log, directory)
+            if replace or known.log is None or known.head is None or known.head.number < head.number:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                os.write(handle, f"{now} {log} {head} {_name_of(directory)}\n".encode())
+                os.fsync(handle)
+
+    @contextlib.contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, StrangeFile) as error:
+            why = error.strerror if isinstance(error, OSError) else f"it is {error.kind}"
+            raise BrokenHistory(
+                f'policy.toml names "{self.path}" for the heads of the audit log, and it cannot be used: {why}. '
+                "Without it nothing is written"
+            ) from None
+
+
+def log_of(connection: sqlite3.Connection) -> Log | None:
+    """The audit log of a database; None where it has none yet, or no key yet. Raises sqlite3.Error."""
+    tables = {
+        row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE name IN ('audit', 'workspace_key')")
+    }
+    if len(tables) < 2:
+        return None
+    fingerprint = connection.execute("SELECT fingerprint FROM workspace_key").fetchone()
+    first = connection.execute("SELECT hash FROM audit WHERE number = 1").fetchone()
+    return None if fingerprint is None or first is None else _log_in(f"{fingerprint[0]} {first[0]}")
+
+
+def disagreement(directory: Path, connection: sqlite3.Connection, places: Sequence[Place]) -> str:
+    """Why the log of a workspace is not the one whose head is kept outside, in words; empty where it is, or none is known.
+
+    Raises BrokenHistory where a place that the policy demands cannot be read.
+    """
+    for place in places:
+        try:
+            log = log_of(connection)
+            known = place.find(log, directory)
+        except OSError:
+            continue
+        if known.log is not None and log is not None and known.log != log:
+            return f"{directory} holds another workspace than the one recorded in {place}. {ADVICE}"
+        if known.head is not None and (why := _off(connection, known.head)):
+            return f"the audit log of {directory} {why}, as recorded in {place}. {ADVICE}"
+    return ""
+
+
+ADVICE = (
+    "An older copy or another history was put in its place. If you restored a backup on purpose: sfumato audit accept-rollback "
+    "--reason TEXT. To work on a copy: sfumato adopt"
+)
+
+
+def _off(connection: sqlite3.Connection, head: Head) -> str:
+    """Why a head is not on the log of a database, in words; empty where it is."""
+    try:
+        row = connection.execute("SELECT hash FROM audit WHERE number = ?", (head.number,)).fetchone()
+    except sqlite3.OperationalError:
+        row = None
+    if row is None:
+        return f"lacks row {head.number}"
+    return "" if row[0] == head.hash else f"has another row {head.number}"
+
+
+def keep_outside(
+    directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place], *, replace: bool = False
+) -> None:
+    """Keep the head of a log in all places. A state directory that cannot be written is no reason to fail. Raises BrokenHistory."""
+    log = log_of(connection)
+    for place in places if log is not None else ():
+        with contextlib.suppress(OSError):
+            place.keep(log, directory, head, replace=replace)
+
+
+def first_seen(directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place]) -> None:
+    """Keep the head of a log that a place does not know yet, such as that of a workspace from another machine."""
+    log = log_of(connection)
+    for place in places if log is not None else ():
+        with contextlib.suppress(OSError, BrokenHistory):  # whoever writes hears of it; looking needs no head
+            known = place.find(log, directory)
+            if known.log is None or known.head is None:
+                place.keep(log, directory, head, replace=False)
+
+
+def words_for(place: Place, directory: Path, connection: sqlite3.Connection) -> tuple[bool, str]:
+    """Whether a head is kept in a place, and a line about it: where, and which row it is."""
+    try:
+        place.check()
+        log = log_of(connection)
+        known = place.find(log, directory)
+    except OSError as error:
+        return False, f"the head is not kept outside the workspace: {place} cannot be used ({error.strerror or error})"
+    except BrokenHistory as error:
+        return False, str(error)
+    if known.head is None:
+        return False, f"the head is not kept outside the workspace yet: {place} has none of it"
+    agrees = "does not agree" if disagreement(directory, connection, [place]) else "agrees"
+    return agrees == "agrees", f"head kept outside in {place}: row {known.head.number}, {agrees}"
+
+
+def _name_of(directory: Path) -> str:
+    """A directory of this machine, as a name of a file that does not show its path."""
+    return hashlib.sha256(f"{platform.node()} {directory.resolve()}".encode()).hexdigest()[:32]
+
+
+def _log_in(text: str) -> Log | None:
+    fingerprint, _, first = text.strip().partition(" ")
+    plain = len(fingerprint) == FINGERPRINT_DIGITS and set(fingerprint) <= set("0123456789abcdef")
+    return Log(fingerprint, first) if (plain or fingerprint == PUBLIC_NAME) and is_hash(first) else None
+
+
+def _head_in(text: str) -> Head | None:
+    number, _, hashed = text.strip().partition(":")
+    return Head(int(number), hashed) if number.isascii() and number.isdigit() and is_hash(hashed) else None
+
+
+def _read(path: Path) -> str:
+    """The text of a small file; empty where there is none. Raises OSError."""
+    try:
+        return read_plain(path, MOST_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    except StrangeFile as error:
+        raise OSError(str(error)) from None
+
+
+def _opened(path: Path, flags: int) -> int:
+    """A handle to a plain file or directory. Raises OSError, and StrangeFile; no link is followed."""
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    mode = os.fstat(handle).st_mode
+    if (kind := kind_of(mode)) and not stat.S_ISDIR(mode):
+        os.close(handle)
+        raise StrangeFile(path, kind)
+    return handle
+
+
+@contextlib.contextmanager
+def _locked(path: Path, flags: int) -> Iterator[int]:
+    """A handle to a file or directory that no other process holds like this."""
+    handle = _opened(path, flags)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _lines_from_the_end(path: Path) -> Iterator[str]:
+    """The lines of a text file, the last one first."""
+    with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
+        at, rest = file.seek(0, os.SEEK_END), b""
+        while at > 0:
+            size = min(BLOCK_BYTES, at)
+            at = file.seek(at - size)
+            first, *lines = (file.read(size) + rest).split(b"\n")
+            rest = first[:MOST_BYTES]
+            yield from (line[:MOST_BYTES].decode("utf-8", "replace") for line in reversed(lines))
+        yield rest.decode("utf-8", "replace")
