@@ -19,7 +19,7 @@ from sfumato.engine.thresholds import judge
 from sfumato.engine.wording import counted
 
 from .audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
-from .errors import WorkspaceError
+from .errors import DamagedRecord, WorkspaceError
 from .release.policy import policy_of
 from .store import run_names
 from .store.database import migrate
@@ -341,10 +341,10 @@ def _verified(workspace: Workspace, noted: Noted) -> Verified:
             off = broken(rows := audit_rows(workspace.connection), head_of(workspace.connection), heads)
             log = tuple(filter(None, (problem, f"the audit log is broken: {off}" if off else "")))
             return Verified(rows, (*log, *damaged), ())
-        return Verified((), damaged, ())
+        return Verified((), tuple(filter(None, (problem, *damaged))), ())
     try:
         chain = Chain(workspace, noted)
-    except NoKey as error:
+    except (NoKey, DamagedRecord) as error:
         rows = audit_rows(workspace.connection)
         said = f"the seals cannot be looked at: {error}"
         off = broken(rows, head_of(workspace.connection), heads)

@@ -248,16 +248,18 @@ def keep_outside(
     directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place], *, replace: bool = False
 ) -> None:
     """Keep the head of a log in all places. A state directory that cannot be written is no reason to fail. Raises BrokenHistory."""
-    log = log_of(connection)
-    for place in places if log is not None else ():
+    if (log := log_of(connection)) is None:
+        return
+    for place in places:
         with contextlib.suppress(OSError):
             place.keep(log, directory, head, replace=replace)
 
 
 def first_seen(directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place]) -> None:
     """Keep the head of a log that a place does not know yet, such as that of a workspace from another machine."""
-    log = log_of(connection)
-    for place in places if log is not None else ():
+    if (log := log_of(connection)) is None:
+        return
+    for place in places:
         with contextlib.suppress(OSError, BrokenHistory):  # whoever writes hears of it; looking needs no head
             known = place.find(log, directory)
             if known.log is None or known.head is None:

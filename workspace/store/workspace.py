@@ -32,7 +32,7 @@ from ..audit import (
     seal_rows,
     sealed_before,
 )
-from ..errors import BrokenHistory, NotAWorkspace, NotFound, NotYours, StrangeFile, WorkspaceError
+from ..errors import BrokenHistory, DamagedRecord, NotAWorkspace, NotFound, NotYours, StrangeFile, WorkspaceError
 from ..plain_files import check_layout, owner_if_other, synchronise
 from ..release.policy import policy_of
 from .database import (
@@ -202,8 +202,11 @@ class Workspace:
 
     @property
     def key_fingerprint(self) -> str:
-        """The fingerprint of the workspace's key, as the database has it."""
-        return str(self.connection.execute("SELECT fingerprint FROM workspace_key").fetchone()[0])
+        """The fingerprint of the workspace's key, as the database has it. Raises DamagedRecord."""
+        row = self.connection.execute("SELECT fingerprint FROM workspace_key").fetchone()
+        if row is None or not isinstance(row[0], str):
+            raise DamagedRecord("the fingerprint of the key")
+        return row[0]
 
     def key(self) -> bytes:
         """The workspace's key; empty for a public one. Raises NoKey, since without it nothing may be computed."""
