@@ -22,7 +22,7 @@ from .audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, h
 from .errors import DamagedRecord, WorkspaceError
 from .release.policy import policy_of
 from .store import run_names
-from .store.database import migrate
+from .store.database import migrate, wrong_values
 from .store.keys import NoKey
 from .store.seals import (
     ENDED,
@@ -386,6 +386,8 @@ def _database(workspace: Workspace) -> Iterator[str]:
     answer = str(workspace.connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
     if answer != "ok":
         yield f"the database is damaged: {answer.splitlines()[0]}"
+    if place := wrong_values(workspace.connection):
+        yield f"the database is damaged, or another program wrote in it: {place} holds what cannot be there"
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         migrate(made)
         own, theirs = _schema(made), _schema(workspace.connection)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from pathlib import Path
 
 NAME = "sfumato"
@@ -9,6 +11,11 @@ NAME = "sfumato"
 
 def state_directory() -> Path:
     """The account's directory for what Sfumato remembers (XDG_STATE_HOME)."""
+    return _state_directory(os.environ.get("XDG_STATE_HOME"), os.environ.get("HOME"))
+
+
+@lru_cache(maxsize=8)
+def _state_directory(*_: str | None) -> Path:
     import platformdirs
 
     return Path(platformdirs.user_state_path(NAME))

@@ -205,7 +205,6 @@ def test_an_untouched_workspace_is_refused_nowhere(directory: Path, tmp_path: Pa
     assert (tmp_path / "out").is_dir()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 @pytest.mark.parametrize("known", [True, False], ids=["known here", "from elsewhere"])
 def test_no_change_of_the_seals_is_sealed_again(directory: Path, tmp_path: Path, name: str, known: bool) -> None:
@@ -219,7 +218,6 @@ def test_no_change_of_the_seals_is_sealed_again(directory: Path, tmp_path: Path,
     assert all(decisions(directory, tmp_path / "out").values()), "it is not mended by looking"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_HEAD_OUTSIDE)
 def test_what_nothing_in_the_workspace_shows_the_head_outside_shows(directory: Path, tmp_path: Path, name: str) -> None:
     before = (directory / "key").read_bytes()

@@ -76,11 +76,14 @@ class Waiting:
         return cls(claim.task_id, claim.run_id, claim.key, claim.kind, claim.item)
 
 
+CLOCK_SECONDS = 2 * 86_400.0
+"""A lease that ends later than this from now was never given: clocks are set back by less. It counts as run out."""
+_RUN_OUT = "(lease_until < :now OR lease_until > :never)"
 LOOKED_AT = 64
 """Ready tasks among which one that fits is looked for."""
 _READY = f"""SELECT task.id, task.run_id, task.key, task.kind, task.item FROM task JOIN run ON run.id = task.run_id
             WHERE run.state IN ('queued', 'running') AND task.blockers = 0
-              AND (task.state = 'waiting' OR (task.state = 'running' AND task.lease_until < :now))
+              AND (task.state = 'waiting' OR (task.state = 'running' AND {_RUN_OUT}))
             ORDER BY task.run_id, task.id LIMIT {LOOKED_AT}"""
 _STUCK = """SELECT id FROM run WHERE state IN ('queued', 'running') AND NOT EXISTS (
               SELECT 1 FROM task WHERE run_id = run.id AND (state = 'running' OR (state = 'waiting' AND blockers = 0)))"""
@@ -128,14 +131,18 @@ def claim(workspace: Workspace, worker: str, fits: Callable[[Waiting], bool] = l
 
 
 def _ready(workspace: Workspace, now: float) -> list[Waiting]:
-    return [Waiting(*row) for row in workspace.connection.execute(_READY, {"now": now})]
+    return [Waiting(*row) for row in workspace.connection.execute(_READY, _moment(now))]
+
+
+def _moment(now: float) -> dict[str, float]:
+    return {"now": now, "never": now + CLOCK_SECONDS}
 
 
 def _give_up(workspace: Workspace, now: float) -> None:
     lost = workspace.connection.execute(
-        """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
-           WHERE state = 'running' AND lease_until < ? AND attempt >= ? RETURNING run_id""",
-        (LOST, now, LOST_AT_MOST),
+        f"""UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = :lost
+           WHERE state = 'running' AND {_RUN_OUT} AND attempt >= :most RETURNING run_id""",
+        {"lost": LOST, "most": LOST_AT_MOST, **_moment(now)},
     ).fetchall()
     for row in lost:
         _end_run(workspace, row["run_id"], RunState.FAILED, LOST)
@@ -300,15 +307,19 @@ def release(workspace: Workspace, held: Claim) -> None:
 def shorten_leases(workspace: Workspace) -> int:
     """Let leases that end later than any given now end with it: the clock was set back since, and they would be waited for.
 
-    A holder that lives extends its own by its heartbeat. Returns how many they were.
+    A holder that lives extends its own by its heartbeat. One that ends after ``CLOCK_SECONDS``, or never, has run out. Returns
+    how many they were.
     """
-    latest = time.time() + LEASE_SECONDS
+    now = time.time()
+    latest = now + LEASE_SECONDS
     beyond = "FROM task WHERE state = 'running' AND (lease_until > :latest OR lease_until IS NULL)"
     if not workspace.connection.execute(f"SELECT 1 {beyond} LIMIT 1", {"latest": latest}).fetchall():
         return 0
     with workspace.writing() as connection:
         return connection.execute(
-            f"UPDATE task SET lease_until = :latest WHERE id IN (SELECT id {beyond})", {"latest": latest}
+            f"""UPDATE task SET lease_until = CASE WHEN lease_until <= :never THEN :latest ELSE 0 END
+                WHERE id IN (SELECT id {beyond})""",
+            {"latest": latest, "never": now + CLOCK_SECONDS},
         ).rowcount
 
 

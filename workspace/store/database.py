@@ -10,9 +10,10 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from .. import audit
@@ -59,6 +60,55 @@ def check_stored(connection: sqlite3.Connection) -> None:
         raise NotAWorkspace(
             f'"{row[0]}" in its database is computed and not stored, so it is none of ours; it is left alone'
         )
+
+
+_TYPES: Mapping[str, str] = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
+UNCHECKED = "result"
+"""The table whose rows are checked where they are read: it is the only one that may be large."""
+LARGEST, LATEST = 1 << 53, 253_402_300_799
+"""The largest number of anything, and the last second of the year 9999."""
+_ANY_NUMBER = frozenset({("run", "seed"), ("task", "lease_until"), ("worker", "heartbeat")})
+"""Columns without a range: a seed may be any number, and whoever reads a lease or a heartbeat bounds it."""
+_ANY_REAL = frozenset({"point", "value"})
+
+
+@lru_cache(maxsize=1)
+def _rules() -> Mapping[str, Mapping[str, str]]:
+    """Of each table and column the condition, in SQL, that a value breaks which no version of ours writes."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        migrate(made)
+        tables = [row[0] for row in made.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {
+            table: {row[1]: _rule(table, *row[1:6]) for row in made.execute(f"PRAGMA table_info({table})")}
+            for table in tables
+            if table != UNCHECKED
+        }
+
+
+def _rule(table: str, column: str, kind: str, not_null: int, _: object, key: int) -> str:
+    name = f'"{column}"'
+    wrong = f"typeof({name}) <> '{_TYPES[kind]}'"
+    if (table, column) not in _ANY_NUMBER and column not in _ANY_REAL and kind in ("INTEGER", "REAL"):
+        wrong += f" OR {name} NOT BETWEEN 0 AND {LARGEST if kind == 'INTEGER' else LATEST}"
+    return f"({wrong})" if not_null or key else f"({name} IS NOT NULL AND ({wrong}))"
+
+
+def wrong_values(connection: sqlite3.Connection) -> str:
+    """Where a value stands that no version of ours writes, such as text in a column of numbers, in words; empty where there is none.
+
+    SQLite keeps whatever a column was given. Raises sqlite3.Error where a table or column is missing.
+    """
+    for table, rules in _rules().items():
+        if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(rules.values())})").fetchone()[
+            0
+        ]:
+            columns = (
+                column
+                for column, rule in rules.items()
+                if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {rule})").fetchone()[0]
+            )
+            return f"{next(columns, '')} of the table {table}"
+    return ""
 
 
 def set_wal(connection: sqlite3.Connection) -> None:

@@ -44,6 +44,7 @@ from .database import (
     open_to_look,
     set_wal,
     transaction,
+    wrong_values,
 )
 from .heads import Place, StateDirectory, disagreement, first_seen, keep_outside, places_of
 from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, sealing_key, sealing_key_outside, write_key
@@ -70,6 +71,10 @@ class Dataset:
     records: int
     dropped: int
     created: str
+
+
+_CHECKED: dict[Path, tuple[tuple[int, ...], ...]] = {}
+"""By workspace: its database files as they were when this process last looked at all values."""
 
 
 class Workspace:
@@ -160,12 +165,15 @@ class Workspace:
         """Migrate the database once its history is known to be the one recorded outside, and check that it has seals."""
         if self.owner:
             migrate(self.connection, look=True)
+            self._check_values()
             return
         older = is_older(self.connection)
         wrong = self.history_problem()
         if wrong and (older or not unchecked):
             raise BrokenHistory(wrong)
         migrate(self.connection, begin_seals=partial(self._begin_seals, key))
+        if not unchecked:
+            self._check_values()
         wrong = wrong or self._lost_seals()
         if wrong and not unchecked:
             raise BrokenHistory(wrong)
@@ -180,6 +188,17 @@ class Workspace:
         Raises BrokenHistory where a place that the policy names cannot be read.
         """
         return disagreement(self.directory, self.connection, self.places())
+
+    def _check_values(self) -> None:
+        """Look at the types of all stored values, once for each state of the database. Raises DamagedRecord."""
+        files = (self.directory / DATABASE, self.directory / f"{DATABASE}-wal")
+        found = [path.stat() for path in files if path.exists()]
+        stamp = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found if one.st_size)
+        if _CHECKED.get(self.directory) == stamp:
+            return
+        if place := wrong_values(self.connection):
+            raise DamagedRecord(place)
+        _CHECKED[self.directory] = stamp
 
     def _lost_seals(self) -> str:
         row = self.connection.execute(

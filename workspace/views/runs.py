@@ -331,11 +331,11 @@ def _lines(workspace: Workspace, runs: Sequence[Run]) -> list[RunLine]:
 
 def attended(workspace: Workspace) -> bool:
     """Whether some worker has given a sign of life lately, and its process is not known to be gone."""
-    since = time.time() - HEARTBEAT_LOST_SECONDS
+    now = time.time()
     rows = workspace.connection.execute(
         """SELECT pid, host, birth FROM worker LEFT JOIN worker_process ON worker_id = worker.id
-           WHERE stopped IS NULL AND heartbeat > ?""",
-        (since,),
+           WHERE stopped IS NULL AND heartbeat BETWEEN ? AND ?""",
+        (now - HEARTBEAT_LOST_SECONDS, now + HEARTBEAT_LOST_SECONDS),
     )
     return any(row["host"] is None or not gone(row["pid"], row["host"], row["birth"]) for row in rows)
 

@@ -394,7 +394,7 @@ def test_the_heart_beats_while_the_database_allows_and_survives_when_it_does_not
 def test_a_worker_whose_workspace_was_removed_ends(workspace: Workspace, enter: Callable[..., int]) -> None:
     enter()
     with closing(connect(workspace.directory / DATABASE)) as held:
-        held.execute("UPDATE task SET state = 'running', worker = 'another', lease_until = 9e12")
+        held.execute("UPDATE task SET state = 'running', worker = 'another', lease_until = ?", (time.time() + 86_400,))
     workspace.close()
     thread = threading.Thread(target=work, args=(workspace.directory,), kwargs={"idle": 0}, daemon=True)
     thread.start()

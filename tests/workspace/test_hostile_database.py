@@ -1,0 +1,174 @@
+"""A database in which another program wrote: every command ends soon, with one message and no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.recipe import Recipe
+from sfumato.tui.cli.main import main
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim, request_stop
+from sfumato.workspace.jobs.runs import Entry, enter_run, enter_runs
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.database import DATABASE, connect, migrate
+from sfumato.workspace.store.maintenance import delete_run
+from sfumato.workspace.store.run_names import name_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import RunState, find_run
+
+SOURCE = Source("simulated.csv", b"simulated")
+SECONDS = 20.0
+"""No command may take longer, whatever stands in the database."""
+VALUES = {
+    "text": "'731954x'",
+    "number as text": "'1e18'",
+    "no text": "CAST(x'ff731954' AS TEXT)",
+    "bytes": "x'00ff'",
+    "huge whole number": str(1 << 62),
+    "negative": "-1",
+    "huge number": "1e308",
+    "1e18": "1e18",
+    "infinite": "9e999",
+    "nothing": "NULL",
+    "empty": "''",
+}
+COMMANDS = (
+    ("runs",),
+    ("runs", "1"),
+    ("results", "1"),
+    ("report", "1", "--output", "{out}.html"),
+    ("examine", "1"),
+    ("audit", "list"),
+    ("audit", "verify"),
+    ("doctor",),
+    ("resume", "1"),
+    ("records", "1"),
+)
+
+
+def _columns() -> list[tuple[str, str]]:
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        migrate(made)
+        tables = [row[0] for row in made.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+        return [(table, row[1]) for table in tables for row in made.execute(f"PRAGMA table_info({table})")]
+
+
+TABLES = sorted({table for table, _ in _columns()})
+
+
+RELEASING = "INSERT INTO releasing VALUES (4, 1, '/tmp/a', '/tmp/b', '{}', '', 1, 'h', '1', 'x')"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
+    """A workspace with a row in every table but one: a finished run with a name, one beside it, one deleted, and a plan."""
+    directory = tmp_path_factory.mktemp("hostile") / "workspace"
+    with Workspace.create(directory) as workspace:
+        enter_runs(workspace, [Entry(small[0], SOURCE, small[1])] * 2)
+        work(directory, idle=0)
+        request_stop(workspace, enter_run(workspace, small[0], SOURCE, small[1]), RunState.CANCELLED)
+        delete_run(workspace, 3)
+        name_run(workspace, 1, "first", None)
+        connection = workspace.connection
+        connection.execute("INSERT INTO draft VALUES (1, 1, '', '', 0)")
+        connection.execute("INSERT INTO missing VALUES (1, 'age', 0, 80)")
+        for table in set(TABLES) - {"releasing"}:
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table
+    return directory
+
+
+def written(directory: Path, statement: str) -> bool:
+    """Whether the statement, of a program that minds no guard, changed the database."""
+    with contextlib.closing(connect(directory / DATABASE)) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        try:
+            changed = connection.execute(statement).rowcount > 0
+        except sqlite3.IntegrityError:
+            changed = False
+        for _, sql in guards:
+            connection.execute(sql)
+        return changed
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """A command: its exit status and what it wrote on standard error; it ends in time and without a traceback."""
+
+    def call(directory: Path, *words: str) -> tuple[int, str]:
+        out = str(tmp_path / "out")
+        began = time.monotonic()
+        with pytest.raises(SystemExit) as ended:
+            main(["--workspace", str(directory), *(word.format(out=out) for word in words)])
+        assert time.monotonic() - began < SECONDS, (words, "took too long")
+        written, said = capfd.readouterr()
+        for text in (written, said):
+            assert "internal error" not in text, (words, text)
+            assert "Traceback" not in text, (words, text)
+        status = ended.value.code if isinstance(ended.value.code, int) else 0
+        if words[0] != "doctor":
+            assert status == 0 or said.strip() or written.strip(), words
+        return status, said
+
+    return call
+
+
+@pytest.mark.slow
+def test_the_workspace_itself_is_read_by_every_command(
+    made: Path, command: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    """The control."""
+    shutil.copytree(made, tmp_path / "w")
+    for words in COMMANDS:
+        status, said = command(tmp_path / "w", *words)
+        assert status in (0, 1), (words, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES)
+def test_no_value_of_any_column_ends_a_command_in_a_traceback(
+    made: Path, command: Callable[..., tuple[int, str]], tmp_path: Path, table: str
+) -> None:
+    tried = 0
+    for number, (column, value) in enumerate((c, v) for t, c in _columns() if t == table for v in VALUES.values()):
+        directory = tmp_path / str(number)
+        shutil.copytree(made, directory)
+        if table == "releasing":
+            written(directory, RELEASING)
+        if written(directory, f'UPDATE OR IGNORE {table} SET "{column}" = {value}'):
+            tried += 1
+            for words in COMMANDS:
+                try:
+                    _, said = command(directory, *words)
+                except AssertionError as error:
+                    raise AssertionError(f"{table}.{column} = {value}: {error}") from None
+                assert "731954" not in said, "no message quotes what stands there"
+        shutil.rmtree(directory)
+    assert tried
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lease", ["1e18", "9e999", str(1 << 62), "NULL", "-1"])
+def test_a_task_is_carried_out_whatever_its_lease_says(
+    tmp_path: Path, small: tuple[Recipe, Microdata], lease: str
+) -> None:
+    """The last is the control: a lease that has run out."""
+    directory = tmp_path / "w"
+    with Workspace.create(directory) as workspace:
+        run_id = enter_run(workspace, small[0], SOURCE, small[1])
+        assert claim(workspace, "gone") is not None
+        assert written(directory, f"UPDATE task SET lease_until = {lease} WHERE state = 'running'")
+        began = time.monotonic()
+        work(directory, idle=0)
+        assert time.monotonic() - began < LEASE_SECONDS / 2
+        assert find_run(workspace, run_id).state is RunState.DONE
