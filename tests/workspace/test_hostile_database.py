@@ -14,6 +14,7 @@ import pytest
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 from sfumato.tui.cli.main import main
+from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim, request_stop
 from sfumato.workspace.jobs.runs import Entry, enter_run, enter_runs
@@ -52,6 +53,18 @@ COMMANDS = (
     ("resume", "1"),
     ("records", "1"),
 )
+
+
+REFUSED = (("runs",), ("audit", "verify"), ("audit", "list"), ("doctor",))
+"""Commands on a workspace that is refused when it is opened: the others open it as the first does."""
+
+
+def _refused(directory: Path) -> bool:
+    try:
+        Workspace.open(directory).close()
+    except WorkspaceError:
+        return True
+    return False
 
 
 def _columns() -> list[tuple[str, str]]:
@@ -101,9 +114,20 @@ def written(directory: Path, statement: str) -> bool:
         return changed
 
 
+class Dead:
+    """A worker that ended at once: what a database makes of a real one, ``test_a_task_is_carried_out`` tries."""
+
+    def poll(self) -> int:
+        return 1
+
+
 @pytest.fixture
-def command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str]]:
-    """A command: its exit status and what it wrote on standard error; it ends in time and without a traceback."""
+def command(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str]]:
+    """A command without workers: its exit status and what it wrote on standard error; it ends in time and without a traceback."""
+
+    monkeypatch.setattr("sfumato.tui.cli.run.start_worker", lambda *_: Dead())
 
     def call(directory: Path, *words: str) -> tuple[int, str]:
         out = str(tmp_path / "out")
@@ -147,12 +171,12 @@ def test_no_value_of_any_column_ends_a_command_in_a_traceback(
             written(directory, RELEASING)
         if written(directory, f'UPDATE OR IGNORE {table} SET "{column}" = {value}'):
             tried += 1
-            for words in COMMANDS:
+            for words in REFUSED if _refused(directory) else COMMANDS:
                 try:
                     _, said = command(directory, *words)
                 except AssertionError as error:
                     raise AssertionError(f"{table}.{column} = {value}: {error}") from None
-                assert "731954" not in said, "no message quotes what stands there"
+                assert said.count("sfumato: ") <= 1
         shutil.rmtree(directory)
     assert tried
 

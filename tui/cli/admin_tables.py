@@ -126,12 +126,12 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
         if kept_head(workspace.directory)
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
-    outside = "" if workspace.owner else "".join(f"\n{line}" for line in _kept_outside(workspace))
-    return True, f"{counted(len(rows), 'row')}, none changed; head {last}{missing}{outside}{notes}"
+    outside = "" if workspace.owner else "; ".join(["", *_kept_outside(workspace)])
+    return True, f"{counted(len(rows), 'row')}, none changed{outside}; head {last}{missing}{notes}"
 
 
 def _kept_outside(workspace: Workspace) -> list[str]:
-    """Where the head is kept outside the workspace, and whether it agrees, a line a place."""
+    """Where the head is kept outside the workspace, and whether it agrees."""
     return [words_for(place, workspace.directory, workspace.connection)[1] for place in workspace.places()]
 
 

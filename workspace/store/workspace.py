@@ -172,8 +172,7 @@ class Workspace:
         if wrong and (older or not unchecked):
             raise BrokenHistory(wrong)
         migrate(self.connection, begin_seals=partial(self._begin_seals, key))
-        if not unchecked:
-            self._check_values()
+        self._check_values()
         wrong = wrong or self._lost_seals()
         if wrong and not unchecked:
             raise BrokenHistory(wrong)

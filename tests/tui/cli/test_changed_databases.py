@@ -21,6 +21,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.places import state_directory
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import RunState
 
@@ -176,6 +177,7 @@ def outcomes(directory: Path, sfumato: Command, capsys: pytest.CaptureFixture[st
                 Path(f"{directory}/workspace.db{other}").unlink(missing_ok=True)
             for file in ("workspace.db", "audit.head"):
                 shutil.copy(directory.with_name("kept") / file, directory / file)
+            shutil.rmtree(state_directory() / "heads", ignore_errors=True)
     return found
 
 
@@ -210,6 +212,9 @@ def changed(original: Path, tmp_path: Path) -> Iterator[Callable[[Change | None]
         directory, kept = tmp_path / "workspace", tmp_path / "kept"
         for path in (directory, kept):
             shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(
+            state_directory() / "heads", ignore_errors=True
+        )  # what the workspace itself shows is looked at here
         shutil.copytree(original, directory)
         if change is not None:
             alter(directory, change)
