@@ -28,6 +28,9 @@ def policy_toml(policy: Policy) -> str:
         f"approvers = {_list(policy.approvers)}  # accounts that may approve; none: any",
         f"waivers = {_list(policy.waivers)}  # accounts that may waive a finding; none: any",
         f"directory = {_text(policy.approvals)}  # where requests lie and another account answers them",
+        "",
+        "[privacy]",
+        f"{'# ' * (policy.epsilon is None)}epsilon = {policy.epsilon or 5.0:.12g}  # the most that all releases of the same people may cost",
         *(["", "[seal]", f"key = {_text(policy.seal_key)}"] if policy.seal_key else []),
         *(line for check in CHECKS for line in _check(check, policy)),
     ]
