@@ -298,8 +298,8 @@ def pooled(
 ) -> Sighting:
     """The worst that a check sees of this release alone, of it with earlier ones of the same model, and with all that fit.
 
-    ``together`` says that datasets of different models show more together than each: an average over them shows less. Where this
-    release adds nothing to what the earlier ones show, they only warn.
+    ``together`` says that datasets of different models show more together than each: an average over them shows less. They count
+    where this release adds to what the earlier ones show.
     """
     earlier = case.earlier(fits)
     alike = [one for one in earlier if one.model == case.release.model]
@@ -309,8 +309,8 @@ def pooled(
     if together and len(earlier) > len(alike):
         whole = look(case.pool(case.release, *earlier))
         if _order(whole) > max(map(_order, seen)):
-            before = look(case.pool(*earlier))
-            seen.append(replace(whole, at_most="warn") if before.held >= whole.held else whole)
+            if look(case.pool(*earlier)).held < whole.held:
+                seen.append(whole)
     return max(seen, key=_order)
 
 
