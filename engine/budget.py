@@ -43,8 +43,11 @@ def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAcc
     return tuple(found)
 
 
-def cost_words(recipe: Recipe, data: Microdata) -> str:
-    """What a run would cost, in a sentence for who makes the release; empty where no step keeps an account."""
+def cost_words(recipe: Recipe, data: Microdata, limit: float | None = None) -> str:
+    """What a run would cost, in a sentence for who makes the release; empty where no step keeps an account.
+
+    ``limit`` is the policy's budget; the smaller of it and the recipe's own holds.
+    """
     accounts = [account for _, account in accounts_of(recipe, data)]
     if not accounts:
         return ""
@@ -54,8 +57,16 @@ def cost_words(recipe: Recipe, data: Microdata) -> str:
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"No epsilon can be told: {reasons[0]}{more}."
-    budget = "" if recipe.form.epsilon is None else f", of a budget of {recipe.form.epsilon:g}"
-    return f"It costs an epsilon of {whole.noise:g}{budget}."
+    return f"It costs an epsilon of {whole.noise:g}{budget_words(recipe, limit)}."
+
+
+def budget_words(recipe: Recipe, limit: float | None) -> str:
+    """``, of a budget of 5``: the one that holds, and that the recipe's is larger than the policy's ``limit`` where it is; empty without one."""
+    own = recipe.form.epsilon
+    if limit is None or (own is not None and own <= limit):
+        return "" if own is None else f", of a budget of {own:g}"
+    larger = "" if own is None else f"; the recipe names {own:g}, and the smaller budget holds"
+    return f", of a budget of {limit:g} (policy.toml{larger})"
 
 
 def check_budget(recipe: Recipe, data: Microdata) -> None:

@@ -21,7 +21,7 @@ from sfumato.engine.wording import counted
 from .audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
 from .errors import DamagedRecord, WorkspaceError
 from .release.policy import policy_of
-from .store import run_names
+from .store import run_names, tombstones
 from .store.database import migrate, wrong_values
 from .store.keys import NoKey
 from .store.seals import (
@@ -175,6 +175,17 @@ def hold(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> Ru
     if wrong := (*chain.wrong, *found.wrong):
         raise NotAsSealed(run.id, wrong)
     return found
+
+
+def faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[int, str]:
+    """What does not agree with the seals of some runs, in words by run; empty text where all does. Raises NoKey."""
+    if not run_ids:
+        return {}
+    noted = _noted(workspace)
+    with as_of_now(workspace.connection):
+        chain = Chain(workspace, noted)
+        found = {number: check_run(workspace, find_run(workspace, number), chain).wrong for number in run_ids}
+    return {number: str(NotAsSealed(number, wrong)) if wrong else "" for number, wrong in found.items()}
 
 
 def said_of_seal(directory: Path, run_id: int) -> str:
@@ -365,6 +376,12 @@ def _verified(workspace: Workspace, noted: Noted) -> Verified:
     wrong += [f"run {number} is gone, and the audit log does not say that it was deleted"
               for number in entered if number not in there and number not in deleted]  # fmt: skip
     wrong += _names(workspace, chain, there)
+    wrong += tombstones.faults(workspace)
+    if lost := tombstones.without_tombstone(workspace.connection):
+        notes.append(
+            f"{'runs' if len(lost) > 1 else 'run'} {', '.join(map(str, lost))}: released, and deleted by an earlier version, which left no "
+            "tombstone; what the release spent is unknown"
+        )
     old = []
     for number in there:
         try:

@@ -69,34 +69,41 @@ def agreed_values(
     name: str,
     pairs: Pairs,
     near: tuple[Floats, Floats],
+    rows: Sequence[Integers] | None = None,
 ) -> Likeness:
-    """The share of the paired records whose value follows from the m released ones, and that of the nearest others' values.
+    """The share of the paired records whose value follows from the released ones, and that of the nearest others' values.
 
-    A number follows where the mean lies in its window, from ``near[0]`` to ``near[1]`` (n,), a level where it is the most frequent of the m, the first of equals.
-    Record i of a dataset is record i of the confidential data.
+    A number follows where the mean lies in its window, from ``near[0]`` to ``near[1]`` (n,), a level where it is the most frequent, the first of equals.
+    Record i of a dataset is record i of the confidential data, or what ``rows`` (n,) of the dataset says, -1 where its row cannot be
+    told. From fewer than two rows nothing follows.
     """
     if not pairs.cases or len(releases) < 2:
         return Likeness(0.0, 0.0, 0.0)
     own, other = confidential.numbers(name)[pairs.own], confidential.numbers(name)[pairs.other]
-    drawn = np.stack([one.numbers(name)[pairs.own] for one in releases])
+    at = [pairs.own] * len(releases) if rows is None else [one[pairs.own] for one in rows]
+    known = np.stack(at) >= 0
+    drawn = np.stack([one.numbers(name)[np.maximum(places, 0)] for one, places in zip(releases, at, strict=True)])
+    enough = known.sum(axis=0) >= 2
     if confidential.schema[name].kind.has_levels:
-        told = _most_frequent(drawn)
-        right, alike = _same(told, own), _same(told, other)
+        told = _most_frequent(drawn, known)
+        right, alike = (_same(told, values) & enough for values in (own, other))
     else:
-        told = drawn.mean(axis=0)
+        told = np.where(known, drawn, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         with np.errstate(invalid="ignore"):
-            right, alike = ((near[0][at] <= told) & (told <= near[1][at]) for at in (pairs.own, pairs.other))
+            right, alike = (
+                (near[0][some] <= told) & (told <= near[1][some]) & enough for some in (pairs.own, pairs.other)
+            )
     value, baseline = pairs.share(right.astype(np.float64)), pairs.share(alike.astype(np.float64))
     noise = score_margin(value, baseline, pairs.cases)
     return Likeness(value, baseline, 1.0, noise, np.unique(pairs.own[right]))
 
 
-def _most_frequent(codes: Floats) -> Floats:
-    """The most frequent of each column's codes (m, p), NaN a code of its own: (p,)."""
+def _most_frequent(codes: Floats, known: NDArray[np.bool_]) -> Floats:
+    """The most frequent of each column's ``known`` codes (m, p), NaN a code of its own: (p,)."""
     filled = np.where(np.isnan(codes), -1, codes).astype(np.int64) + 1
     counts = np.zeros((int(filled.max()) + 1, filled.shape[1]), dtype=np.int32)
-    for line in filled:
-        counts[line, np.arange(filled.shape[1])] += 1
+    for line, those in zip(filled, known, strict=True):
+        counts[line[those], np.flatnonzero(those)] += 1
     most = counts.argmax(axis=0).astype(np.float64) - 1
     return np.where(most < 0, np.nan, most)
 

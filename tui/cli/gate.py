@@ -70,7 +70,7 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
     for one in said["examination"].get("findings", []):
         if one["status"] != "pass":
             echo(f"{one['status']}: {one['check']}: {one['said']}")
-    echo(f'asked for because: "{said["reason"]}"')
+    echo(f'asked for as {said.get("form", "")} because: "{said["reason"]}"')
     echo(f"{'refused' if refuse else 'approved'}: {answer}")
 
 

@@ -143,14 +143,14 @@ def release(
         raise click.UsageError("name a directory with -o DIR, or ask for the release with --request")
     check_run_named(run_id, directory)
     workspace = open_workspace(directory)
+    plan = plan_release(workspace, run_id)
+    form = form or form_of(workspace.dataset(plan.run.dataset_id).name)
     if output is None:
         from sfumato.workspace.release.approval import request_release
 
-        asked = request_release(workspace, run_id, reason, waivers_given(waivers))
-        echo(f"asked for; another account answers with: sfumato approve {asked} --reason TEXT")
+        asked = request_release(workspace, plan.run.id, reason, waivers_given(waivers), form)
+        echo(f"asked for as {form}; another account answers with: sfumato approve {asked} --reason TEXT")
         return
-    plan = plan_release(workspace, run_id)
-    form = form or form_of(workspace.dataset(plan.run.dataset_id).name)
     echo(released_text(write(workspace, plan.run.id, output, form, reason, waivers_given(waivers))))
     echo(contents_text(plan))
 

@@ -148,7 +148,7 @@ class ReleaseScreen(Dialog[None]):
             self._form = answer[2]
         self._plan, self._past = answer[:2]
         self._show()
-        plan = self._plan
+        plan, form = self._plan, self._form
         given = {} if self._looked is None else self._looked.waive
 
         def query(workspace: Workspace) -> Looked:
@@ -159,7 +159,7 @@ class ReleaseScreen(Dialog[None]):
             examination = examine(workspace, plan, policy)
             blocking = {one.check for one in examination.blocking}
             kept = {check: reason for check, reason in given.items() if check in blocking}
-            return _with_answer(plan, Looked(policy, examination, waive=kept))
+            return _with_answer(workspace, plan, form, Looked(policy, examination, waive=kept))
 
         self.compute(query, self._examined)
 
@@ -191,12 +191,12 @@ class ReleaseScreen(Dialog[None]):
             await self.sfumato.open(question, lambda yes: self._request(looked, reason) if yes else None)
 
     def _request(self, looked: Looked, reason: str) -> None:
-        run_id, waive = self._run_id, dict(looked.waive)
+        run_id, waive, form = self._run_id, dict(looked.waive), self._form
 
         def query(workspace: Workspace) -> Path:
             from sfumato.workspace.release.approval import request_release
 
-            return request_release(workspace, run_id, reason, waive)
+            return request_release(workspace, run_id, reason, waive, form)
 
         self._writing = True
         self._say(f"Asking for the release of run {run_id} …")
@@ -209,9 +209,12 @@ class ReleaseScreen(Dialog[None]):
 
     def action_answer(self) -> None:
         """Look for the answer of the other account."""
-        looked, plan = self._looked, self._plan
+        self._look_for_answer(self._answered)
+
+    def _look_for_answer(self, show: Callable[[Looked], None]) -> None:
+        looked, plan, form = self._looked, self._plan, self._form
         if looked is not None and plan is not None and not self._writing:
-            self.compute(lambda _: _with_answer(plan, looked), self._answered)
+            self.compute(lambda workspace: _with_answer(workspace, plan, form, looked), show)
 
     def _answered(self, looked: Looked) -> None:
         self.sfumato.say(printable(answer_text(looked)))
@@ -246,6 +249,8 @@ class ReleaseScreen(Dialog[None]):
         """Write the datasets in the next of the forms."""
         self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
         self._show()
+        if self._looked is not None and self._looked.policy.second_person:  # an approval is for one form
+            self._look_for_answer(self._examined)
 
     def action_close(self) -> None:
         """Leave, but not while the release is being written."""
@@ -321,14 +326,14 @@ class ReleaseScreen(Dialog[None]):
         self.dismiss(None)
 
 
-def _with_answer(plan: ReleasePlan, looked: Looked) -> Looked:
+def _with_answer(workspace: Workspace, plan: ReleasePlan, form: Form, looked: Looked) -> Looked:
     """With what the second person has answered by now, where the policy asks for one."""
     from sfumato.workspace.release.approval import answered
 
     if not looked.policy.second_person:
         return looked
     bare = replace(looked.examination, waivers=(), approval=None)
-    examination, open_for = answered(plan, looked.policy, bare)
+    examination, open_for = answered(workspace, plan, looked.policy, bare, form)
     return replace(looked, examination=examination, open=open_for)
 
 

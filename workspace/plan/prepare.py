@@ -21,6 +21,7 @@ from ..jobs.runs import Entry, enter_runs
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
 from ..release.own_files import order_written
+from ..release.policy import policy_of
 from ..store.artefacts import controls_hash
 from ..store.chains import chains_words
 from ..store.workspace import Dataset, Workspace
@@ -209,7 +210,9 @@ def told_before(workspace: Workspace, draft: Draft) -> str:
     if data is None:
         return chains_words(recipe, None)
     check_steps(recipe, data)
-    return " ".join(filter(None, (cost_words(recipe, data), chains_words(recipe, data))))
+    return " ".join(
+        filter(None, (cost_words(recipe, data, policy_of(workspace.directory).epsilon), chains_words(recipe, data)))
+    )
 
 
 def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:

@@ -4,8 +4,12 @@ A workspace belongs to one account, and whatever is written under one account on
 file that belongs to another: so the policy names a directory that both can reach (``[approval] directory``), the request lies
 there with what the gate found, and the approval beside it counts by the account that owns it. Whoever is root can be anybody.
 
-What was examined is what is released: the request names the run, its tables, the policy and the findings, the approval
-the very bytes of the request. Whatever has changed since is to be asked for anew.
+What was examined is what is released: the request names the run, its tables, the form of the files, the policy and the findings,
+the approval the very bytes of the request. An approval serves one release: whatever has changed since, and every further
+release, needs a request of its own.
+
+A second person has an account of their own. One account can own many numbers: those that /etc/subuid gives it, and all of a user
+namespace. Such numbers approve nothing, unless the policy names them.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,16 +33,22 @@ from ..errors import NotReleased
 from ..plain_files import open_plain
 from ..store.workspace import Workspace
 from .contents import ReleasePlan, plan_release
+from .forms import Form
 from .gate import Approval, Examination, Waiver, examine, may_waive, waived, waivers_of
 from .policy import POLICY_FILE, Policy, policy_of
 
 MOST_BYTES = 64 << 20
+OVERFLOW_UID = 65_534
+"""The number that Linux shows for every account that it cannot name here; ``nobody``."""
+UID_MAP, SUBUIDS = Path("/proc/self/uid_map"), Path("/etc/subuid")
 Decided = Literal["approved", "refused"]
 
 
-def subject_of(plan: ReleasePlan, examination: Examination) -> str:
-    """The hash of what is asked for: run, recipe, tables, policy, and what each check found."""
+def subject_of(plan: ReleasePlan, examination: Examination, form: Form, earlier: int) -> str:
+    """The hash of what is asked for: run, recipe, tables, form, policy, what each check found, and how many releases the run had."""
     said = {
+        "form": form,
+        "releases": earlier,
         "run": plan.run.id,
         "recipe": plan.run.recipe_sha256,
         "tables": plan.tables,
@@ -48,9 +59,9 @@ def subject_of(plan: ReleasePlan, examination: Examination) -> str:
 
 
 def request_release(
-    workspace: Workspace, run_id: int | str, reason: str, waive: Mapping[str, str] | None = None
+    workspace: Workspace, run_id: int | str, reason: str, waive: Mapping[str, str] | None = None, form: Form = "csv"
 ) -> Path:
-    """Ask for the release of a run: writes the request where the policy says, for another account to approve, and a row of the audit log.
+    """Ask for one release of a run in a form: writes the request where the policy says, for another account to approve, and a row of the audit log.
 
     Raises BadInput without a reason, for a waiver that cannot be, and where the policy names no directory for it; NotReleased
     where the policy does not let this account waive what it waives.
@@ -62,11 +73,12 @@ def request_release(
     directory = _directory(policy)
     examination = examine(workspace, plan, policy)
     waived(examination, policy, "", waive)
-    subject = subject_of(plan, examination)
+    subject = subject_of(plan, examination, form, len(_releases(workspace, plan.run.id)))
     said = {
         "disclosure": INTERNAL_MARK,
         "subject_sha256": subject,
         "title": plan.run.title,
+        "form": form,
         "reason": reason.strip(),
         "waive": dict(waive or {}),
         "examination": examination.to_table(),
@@ -76,7 +88,7 @@ def request_release(
     with workspace.writing() as connection:
         append(
             connection, Act.RELEASE_REQUESTED, f"run {plan.run.id}", reason=reason.strip(), gate=examination.status,
-            subject_sha256=subject, policy_sha256=policy.sha256,
+            subject_sha256=subject, policy_sha256=policy.sha256, form=form,
         )  # fmt: skip
     return path
 
@@ -104,13 +116,18 @@ def request_text(request: Path) -> dict[str, Any]:
     return _table(request, _read(request)[0])
 
 
-def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Examination:
+def approved(
+    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form
+) -> Examination:
     """The examination with who asked and who approved, and the waivers of both. Raises NotReleased and BadInput."""
-    request = _request(_directory(policy), plan, subject_of(plan, examination))
+    past = _releases(workspace, plan.run.id)
+    request = _request(_directory(policy), plan, subject_of(plan, examination, form, len(past)))
     if not os.path.lexists(request):
+        served = [one for one in past if one.get("request_sha256")]
+        used = f"; the last approval served one release, as {served[-1].get('form', '')}" if served else ""
         raise NotReleased(
-            f"the policy asks for a second person, and the release of run {plan.run.id} as it is now was not asked for: "
-            f"sfumato release {plan.run.id} --request --reason TEXT"
+            f"the policy asks for a second person, and the release of run {plan.run.id} as {form}, as it is now, was not asked for{used}: "
+            f"sfumato release {plan.run.id} --request --format {form} --reason TEXT"
         )
     content, asked_by, _, asked = _read(request)
     if asked_by != os.geteuid():
@@ -125,9 +142,9 @@ def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Exa
         raise NotReleased(
             f"{_answer(request)} can be changed by others than its owner; whoever approved must write it again"
         )
-    if policy.approvers and account(decided_by) not in policy.approvers:
-        raise NotReleased(f"{account(decided_by)} may not approve; the policy lets {', '.join(policy.approvers)}")
+    _check_approver(policy, decided_by)
     digest = hashlib.sha256(content).hexdigest()
+    check_unused(workspace.connection, plan.run.id, digest)
     if found.get("request_sha256") != digest:
         raise NotReleased("the request was changed after it was approved; ask for the release anew")
     if found.get("decision") != "approved":
@@ -143,13 +160,80 @@ def approved(plan: ReleasePlan, policy: Policy, examination: Examination) -> Exa
     return replace(examination, waivers=tuple(waivers), approval=approval)
 
 
-def answered(plan: ReleasePlan, policy: Policy, examination: Examination) -> tuple[Examination, str]:
+def answered(
+    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form
+) -> tuple[Examination, str]:
     """``approved``, or the examination as it is and in words why it is not approved."""
     try:
-        found = approved(plan, policy, examination)
+        found = approved(workspace, plan, policy, examination, form)
     except (NotReleased, BadInput) as error:
         return examination, str(error)
     return found, ""
+
+
+def _releases(workspace: Workspace, run_id: int) -> list[dict[str, Any]]:
+    """The details of the releases of a run, oldest first."""
+    rows = workspace.connection.execute(
+        "SELECT details FROM audit WHERE act = ? AND subject = ? ORDER BY number",
+        (Act.RUN_RELEASED.value, f"run {run_id}"),
+    )
+    return [json.loads(row[0]) for row in rows]
+
+
+def check_unused(connection: sqlite3.Connection, run_id: int, request_sha256: str) -> None:
+    """Raises NotReleased where a release that was not undone has used the approval of this request."""
+    used = connection.execute(
+        """SELECT time FROM audit AS begun
+           WHERE act = ? AND json_extract(details, '$.request_sha256') = ? AND NOT EXISTS (
+               SELECT 1 FROM audit WHERE act = ? AND json_extract(details, '$.begun') = begun.number)""",
+        (Act.RELEASE_BEGUN.value, request_sha256, Act.RELEASE_UNDONE.value),
+    ).fetchone()
+    if used is not None:
+        raise NotReleased(
+            f"this approval served the release that began on {used[0][:10]}, and serves no other; ask again: "
+            f"sfumato release {run_id} --request --reason TEXT"
+        )
+
+
+def _check_approver(policy: Policy, uid: int) -> None:
+    """Raises NotReleased where the owner of an answer may not approve, or is no account of a person here."""
+    name = account(uid)
+    if policy.approvers and name not in policy.approvers:
+        raise NotReleased(f"{name} may not approve; the policy lets {', '.join(policy.approvers)}")
+    if _in_user_namespace():
+        raise NotReleased(
+            "this process runs in a user namespace, where one account has many numbers, so that nothing shows who approved; "
+            "run sfumato release outside of it"
+        )
+    if policy.approvers:
+        return
+    if name == str(uid) or uid == OVERFLOW_UID or _is_subordinate(uid):
+        raise NotReleased(
+            f"the answer belongs to uid {uid}, which is no account of a person on this machine; have another account approve, or name "
+            f'"{name}" under approvers in {POLICY_FILE}'
+        )
+
+
+def _in_user_namespace() -> bool:
+    """Whether the numbers of accounts are not those of the machine."""
+    try:
+        return UID_MAP.read_text("ascii").split() != ["0", "0", str(2**32 - 1)]
+    except (OSError, UnicodeDecodeError):
+        return False  # no Linux
+
+
+def _is_subordinate(uid: int) -> bool:
+    """Whether /etc/subuid gives this number to an account, for its user namespaces."""
+    try:
+        lines = SUBUIDS.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        _, _, given = line.strip().partition(":")
+        first, _, count = given.partition(":")
+        if first.isdecimal() and count.isdecimal() and int(first) <= uid < int(first) + int(count):
+            return True
+    return False
 
 
 def _directory(policy: Policy) -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from sfumato.engine.arrays import Integers
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
@@ -15,14 +16,16 @@ from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
 
-from ..errors import NotReady
-from ..store.artefacts import released_dataset
+from ..errors import DamagedTable, StrangeFile
 from ..store.workspace import Dataset, Workspace
 from .contents import ReleasePlan
+from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
 from .policy import Policy
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
 
 Status = Literal["pass", "warn", "block"]
+SAME_PEOPLE = 0.5
+"""The share of common records from which two tables of different files are taken for the same people's."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,14 @@ class Check:
         return limit is not None and (held < limit if self.least else held > limit)
 
 
+@dataclass(frozen=True, eq=False)
+class Related:
+    """An earlier release of the same people, and the records by which they differ: None where these cannot be compared."""
+
+    earlier: Earlier
+    overlap: Overlap | None
+
+
 class Case:
     """All that checks look at; tables are read when the first asks for them, and again where there is no room for all of them."""
 
@@ -91,6 +102,7 @@ class Case:
         self.workspace, self.plan, self.policy, self.most_cells = workspace, plan, policy, most_cells
         self._cells = Held(most_cells)
         self._pairs = Held(most_cells)
+        self._tables = Held(most_cells)
 
     @property
     def recipe(self) -> Recipe:
@@ -113,22 +125,72 @@ class Case:
         return self.workspace.read(self.original)
 
     @cached_property
+    def release(self) -> ReleasedData:
+        """The release that is examined."""
+        return released_data(self.workspace, self.plan.run, self.plan.tables)
+
+    @cached_property
+    def history(self) -> History:
+        """What was released from this workspace before."""
+        return history_of(self.workspace, self.plan.run.id, {self.original.table_sha256: self.confidential})
+
+    @cached_property
+    def _compared(self) -> tuple[tuple[Related, ...], tuple[int, ...], tuple[str, ...]]:
+        related, unknown, wrong = list[Related](), list[int](), list[str]()
+        own, schema, n = self.own, self.confidential.schema, len(self.confidential)
+        for one in self.history.earlier:
+            try:
+                if one.table_sha256 == self.original.table_sha256:
+                    related.append(Related(one, Overlap(np.zeros(0, dtype=np.int64), 0, 1.0)))
+                    continue
+                overlap = one.people.overlap(own, schema, n)
+            except (DamagedTable, StrangeFile) as error:
+                wrong.append(f"run {one.run_id}, released before, cannot be read: {error}")
+                continue
+            if one.people.unknown(own, schema):
+                unknown.append(one.run_id)
+            if one.source_sha256 == self.original.source_sha256 or (overlap and overlap.share >= SAME_PEOPLE):
+                related.append(Related(one, overlap))
+        return tuple(related), tuple(unknown), tuple(wrong)
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The earlier releases of the same people."""
+        return self._compared[0]
+
+    @property
+    def incomparable(self) -> tuple[int, ...]:
+        """The deleted runs of which nothing shows whether their people are the same."""
+        return self._compared[1]
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The earlier releases that cannot be relied on, in words."""
+        return (*self.history.wrong, *self._compared[2])
+
+    def pool(self, *releases: ReleasedData) -> Pool:
+        """Some releases together."""
+        return Pool(self, releases)
+
+    def earlier(self, fits: Callable[[ReleasedData], bool]) -> list[ReleasedData]:
+        """The earlier releases of the same people that a check can take together with this one."""
+        return [one.earlier.release for one in self.related if fits(one.earlier.release)]
+
+    @property
     def releases(self) -> Sequence[Microdata]:
         """Every released dataset as the workspace has it, read when it is asked for. Asking raises NotReady."""
-        count, all_together = self.plan.datasets, self.plan.datasets * self.plan.records * len(self.recipe.schema.names)
-        held = Held(count if all_together <= self.most_cells else 0)
-        return OnDemand(count, lambda place: held.get(place, 1, partial(self._read, place)))
+        return self.pool(self.release).tables
 
     def variable(self, name: str) -> Sequence[Microdata]:
         """Every released dataset with this variable alone, read when it is asked for. Asking raises NotReady."""
-        together = self.plan.datasets * self.plan.records * len(self.recipe.schema.names) <= self.most_cells
-        return self.releases if together else OnDemand(self.plan.datasets, lambda place: self._read(place, (name,)))
+        return self.pool(self.release).variable(name)
 
-    def _read(self, place: int, names: Sequence[str] | None = None) -> Microdata:
-        dataset = released_dataset(self.workspace, self.plan.run.id, self.recipe, place + 1, names)
-        if dataset is None:
-            raise NotReady(f"run {self.plan.run.id} has no dataset {place + 1}")
-        return dataset
+    def table(self, release: ReleasedData, place: int, name: str | None = None) -> Microdata:
+        """A dataset of a release, from 0, or where there is no room for all of it at least this variable."""
+        sha256, cells = release.tables[place], release.sizes[place] * len(release.schema.names)
+        if name is not None and not self._tables.fits(sha256, cells):
+            return release.read(place, (name,))
+        return self._tables.get(sha256, cells, partial(release.read, place, None))
 
     @cached_property
     def own(self) -> Cells:
@@ -140,17 +202,13 @@ class Case:
 
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
-    @cached_property
-    def cells(self) -> tuple[Cells, ...]:
-        """The cells of every released dataset."""
-        names = (*self.plan.kept, *self.plan.replaced)
-        return tuple(CellsOnDemand(names, partial(self._released_cells, place)) for place in range(self.plan.datasets))
+    def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:
+        """The cells of a variable in a dataset of a release."""
 
-    def _released_cells(self, place: int, name: str) -> Keys:
         def compute() -> Keys:
-            return cells_of(self.variable(name)[place], (name,), self.confidential)[name]
+            return cells_of(self.table(release, place, name), (name,), self.confidential)[name]
 
-        return self._cells.get((place, name), self.plan.records, compute)
+        return self._cells.get((release.tables[place], name), release.sizes[place], compute)
 
     def nearest(self, kept: tuple[str, ...], drawn: tuple[str, ...], among: Integers | None = None) -> Pairs:
         """The records that are nearest to each other in what is ``kept``, chosen by the rows of ``kept`` and ``drawn``."""
@@ -166,10 +224,97 @@ class Case:
         generalised, schema = self.recipe.generalised, self.confidential.schema
         return tuple(n for n in self.plan.replaced if n not in generalised and not schema[n].kind.has_levels)
 
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The datasets of some releases of the same people, which an intruder has together; one that left twice counts once."""
+
+    case: Case
+    releases: tuple[ReleasedData, ...]
+
+    @cached_property
+    def datasets(self) -> tuple[tuple[ReleasedData, int], ...]:
+        """Each dataset by its release and its place there, from 0."""
+        found, seen = list[tuple[ReleasedData, int]](), set[str]()
+        for release in self.releases:
+            found += [(release, place) for place, sha256 in enumerate(release.tables) if sha256 not in seen]
+            seen.update(release.tables)
+        return tuple(found)
+
+    @property
+    def cells(self) -> tuple[Cells, ...]:
+        """The cells of every dataset."""
+
+        def of(release: ReleasedData, place: int) -> Cells:
+            names = (*release.kept, *release.replaced)
+            return CellsOnDemand(names, partial(self.case.released_cells, release, place))
+
+        return tuple(of(release, place) for release, place in self.datasets)
+
+    @property
+    def tables(self) -> Sequence[Microdata]:
+        """Every dataset, read when it is asked for. Asking raises NotReady."""
+        return OnDemand(len(self.datasets), lambda at: self.case.table(*self.datasets[at]))
+
+    def variable(self, name: str) -> Sequence[Microdata]:
+        """Every dataset with at least this variable, its levels coded as in the confidential data where they are levels there."""
+        levels = _levels(self.case.confidential, name)
+
+        def find(at: int) -> Microdata:
+            release, place = self.datasets[at]
+            data = self.case.table(release, place, name)
+            return data if release is self.case.release or levels is None else _coded(data, name, levels)
+
+        return OnDemand(len(self.datasets), find)
+
     @cached_property
     def size(self) -> str:
         """How much was looked at, in words."""
-        return f"{self.plan.datasets} of {self.plan.records:,} records against {len(self.confidential):,}"
+        n, datasets = len(self.case.confidential), len(self.datasets)
+        runs = list(dict.fromkeys(release.run_id for release, _ in self.datasets))
+        if len(runs) == 1:
+            alone = "; this release alone" if self.case.related else ""
+            return f"{datasets} of {self.releases[0].sizes[0]:,} records against {n:,}{alone}"
+        before = [str(run_id) for run_id in runs if run_id != self.case.plan.run.id]
+        named = f"{'runs' if len(before) > 1 else 'run'} {', '.join(before)}"
+        return f"{datasets} datasets against {n:,} records; {len(runs)} releases together, this one and {named} before"
+
+
+def _levels(data: Microdata, name: str) -> pd.Index | None:
+    column = data.frame[name]
+    return column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else None
+
+
+def _coded(data: Microdata, name: str, levels: pd.Index) -> Microdata:
+    """A dataset whose codes of a variable are those of these levels; levels that are none of them come after."""
+    column = data.frame[name]
+    others = [level for level in column.cat.categories if level not in levels]
+    coded = column.cat.set_categories([*levels, *others])
+    return replace(data, frame=data.frame.assign(**{name: coded}))
+
+
+def pooled(
+    case: Case, fits: Callable[[ReleasedData], bool], look: Callable[[Pool], Sighting], *, together: bool
+) -> Sighting:
+    """The worst that a check sees of this release alone, of it with earlier ones of the same model, and with all that fit.
+
+    ``together`` says that datasets of different models show more together than each: an average over them shows less. They count
+    where this release adds to what the earlier ones show.
+    """
+    earlier = case.earlier(fits)
+    alike = [one for one in earlier if one.model == case.release.model]
+    seen = [look(case.pool(case.release))]
+    if alike:
+        seen.append(look(case.pool(case.release, *alike)))
+    if together and len(earlier) > len(alike):
+        whole = look(case.pool(case.release, *earlier))
+        if _order(whole) > max(map(_order, seen)) and look(case.pool(*earlier)).held < whole.held:
+            seen.append(whole)
+    return max(seen, key=_order)
+
+
+def _order(one: Sighting) -> tuple[bool, float]:
+    return one.at_most == "block", one.held
 
 
 def numbered(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:

@@ -76,13 +76,11 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     """What a release of a run would hold. Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no datasets."""
     run = done_together(workspace, run_id)[0]
     seal = hold(workspace, run.id, strict=True)
-    tables = _tables(workspace, run.id)
+    tables = released_tables(workspace, run.id)
     if not tables:
         raise NotReady(f"run {run.id} has no datasets to release")
     recipe = run.recipe
-    out = _left_out(recipe)
-    kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
-    replaced = tuple(name for name in recipe.released if name not in out)
+    kept, replaced, out = treatment_of(recipe)
     workspace.tables.verify(tables[0])
     records = workspace.tables.records(tables[0])
     verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
@@ -90,11 +88,14 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     return ReleasePlan(run, records, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)
 
 
-def _left_out(recipe: Recipe) -> tuple[str, ...]:
-    return tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
+def treatment_of(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The variables that a release keeps, those that it replaces, and the identifiers, which it leaves out."""
+    out = tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
+    kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
+    return kept, tuple(name for name in recipe.released if name not in out), out
 
 
-def _tables(workspace: Workspace, run_id: int) -> list[str]:
+def released_tables(workspace: Workspace, run_id: int) -> list[str]:
     """The hashes of the released datasets, in the order of their draws."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats
-from sfumato.engine.disclosure.cells import comparable, how_often, rows_of
+from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.disclosure.cells import comparable, how_often, places_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
+from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
-from sfumato.engine.disclosure.tails import tails
+from sfumato.engine.disclosure.tails import Tails, tails
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
 from sfumato.engine.release_form import AnonymisationSpec
 from sfumato.engine.schema import Kind, Role
 from sfumato.engine.wording import agree, counted
 
-from .checks import Case, Check, Sighting, numbered
+from .checks import Case, Check, Pool, Sighting, numbered, pooled
+from .earlier import ReleasedData
 
 NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
 NEAR = "1%"
@@ -43,17 +46,32 @@ def _facts(case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return kept, drawn
 
 
+def _alike(case: Case, kept: tuple[str, ...], drawn: tuple[str, ...]) -> Callable[[ReleasedData], bool]:
+    """Whether an earlier release has these variables, keeps the same of them, and draws the same: then one baseline is that of both."""
+
+    def fits(one: ReleasedData) -> bool:
+        names = (*kept, *drawn)
+        same = one.has(names, case.confidential.schema) and {n for n in names if n in one.replaced} == set(drawn)
+        return one.synthetic and same
+
+    return fits
+
+
 def _equal_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
         return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     pairs = case.nearest(kept, drawn) if kept else None
-    found = equal_records(case.confidential, case.own, case.cells, kept, drawn, pairs)
-    said = (
-        f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
-        f"independent sample it would be {_percent(found.baseline)} ({case.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
-    )
-    return _beyond(found, said)
+
+    def look(pool: Pool) -> Sighting:
+        found = equal_records(case.confidential, case.own, pool.cells, kept, drawn, pairs)
+        said = (
+            f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
+            f"independent sample it would be {_percent(found.baseline)} ({pool.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
+        )
+        return _beyond(found, said)
+
+    return pooled(case, _alike(case, kept, drawn), look, together=False)
 
 
 def _near_records(case: Case) -> Sighting:
@@ -61,12 +79,16 @@ def _near_records(case: Case) -> Sighting:
     if not case.synthetic or not drawn:
         return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     pairs = case.nearest(kept, drawn) if kept else None
-    found = near_records(case.confidential, case.releases, case.own, case.cells, kept, drawn, pairs)
-    said = (
-        f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
-        f"independent sample it would be {_percent(found.baseline)} ({case.size}, of which at most 500 rows of each dataset were looked at)"
-    )
-    return _beyond(found, said)
+
+    def look(pool: Pool) -> Sighting:
+        found = near_records(case.confidential, pool.tables, case.own, pool.cells, kept, drawn, pairs)
+        said = (
+            f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
+            f"independent sample it would be {_percent(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
+        )
+        return _beyond(found, said)
+
+    return pooled(case, _alike(case, kept, drawn), look, together=False)
 
 
 def _equal_sensitive(case: Case) -> Sighting:
@@ -75,12 +97,16 @@ def _equal_sensitive(case: Case) -> Sighting:
         return Sighting(NOT_DRAWN)
     if len(sensitive) < 2:
         return Sighting("fewer than two sensitive variables are drawn: lone_values looks at one")
-    found = equal_records(case.confidential, case.own, case.cells, (), sensitive)
-    said = (
-        f"{_percent(found.value)} of the released rows have all {len(sensitive)} sensitive values of one confidential record; of an "
-        f"independent sample it would be {_percent(found.baseline)} ({case.size})"
-    )
-    return _beyond(found, said)
+
+    def look(pool: Pool) -> Sighting:
+        found = equal_records(case.confidential, case.own, pool.cells, (), sensitive)
+        said = (
+            f"{_percent(found.value)} of the released rows have all {len(sensitive)} sensitive values of one confidential record; of an "
+            f"independent sample it would be {_percent(found.baseline)} ({pool.size})"
+        )
+        return _beyond(found, said)
+
+    return pooled(case, _alike(case, (), sensitive), look, together=False)
 
 
 def _worst(sightings: Iterable[Sighting], otherwise: str) -> Sighting:
@@ -94,12 +120,15 @@ def _lone_values(case: Case) -> Sighting:
         return Sighting(NOT_DRAWN)
 
     def of(name: str) -> Sighting:
-        found = lone_values(case.own[name], (cells[name] for cells in case.cells))
-        said = (
-            f"{name}: {_percent(found.value)} of the released values are one that a single confidential record has; of an independent "
-            f"sample it would be {_percent(found.baseline)}, of the confidential data {_percent(found.copy)} ({case.size})"
-        )
-        return _beyond(found, said)
+        def look(pool: Pool) -> Sighting:
+            found = lone_values(case.own[name], (cells[name] for cells in pool.cells))
+            said = (
+                f"{name}: {_percent(found.value)} of the released values are one that a single confidential record has; of an independent "
+                f"sample it would be {_percent(found.baseline)}, of the confidential data {_percent(found.copy)} ({pool.size})"
+            )
+            return _beyond(found, said)
+
+        return pooled(case, _alike(case, (), (name,)), look, together=False)
 
     return _worst(map(of, case.numbers), "no numbers or dates are replaced")
 
@@ -110,75 +139,110 @@ def _rare_levels(case: Case) -> Sighting:
     for name in case.own:
         if not schema[name].kind.has_levels or name in case.recipe.generalised:
             continue
-        count, those = rare_levels(case.own[name], (cells[name] for cells in case.cells), case.policy.smallest_cell)
+        having = [one for one in case.earlier(partial(ReleasedData.has, names=(name,), schema=schema)) if one.synthetic]
+        cells = case.pool(case.release, *having).cells
+        count, those = rare_levels(case.own[name], (one[name] for one in cells), case.policy.smallest_cell)
         counted += count
         records.append(those)
         said += [f"{name} {count}"] * bool(count)
     words = f"levels that fewer than {case.policy.smallest_cell} confidential records have are released: {', '.join(said) or 'none'}"
+    if case.related:
+        words += f" ({len(case.related) + 1} releases together)"
     return Sighting(words, counted, records=numbered(np.unique(np.concatenate(records))))
 
 
-def _tails(case: Case) -> Iterable[tuple[str, Likeness, tuple[str, ...], tuple[int, ...]]]:
-    for name in case.numbers:
-        variable = case.confidential.schema[name]
-        own = comparable(case.confidential, name)
-        released = (comparable(one, name, case.confidential) for one in case.variable(name))
-        found = tails(own, released, case.policy.smallest_cell, (variable.lower, variable.upper))
-        yield name, found.likeness, found.ends, numbered(found.records)
+def _tails(case: Case, name: str, pool: Pool) -> Tails:
+    variable = case.confidential.schema[name]
+    own = comparable(case.confidential, name)
+    released = (comparable(one, name, case.confidential) for one in pool.variable(name))
+    return tails(own, released, case.policy.smallest_cell, (variable.lower, variable.upper))
 
 
 def _tail_values(case: Case) -> Sighting:
     if not case.synthetic:
         return Sighting(NOT_DRAWN)
     cell = case.policy.smallest_cell
-    return _worst(
-        (
-            _beyond(
+
+    def of(name: str) -> Sighting:
+        def look(pool: Pool) -> Sighting:
+            found = _tails(case, name, pool).likeness
+            return _beyond(
                 found,
                 f"{name}: {_percent(found.value)} of the values of its {cell} smallest and {cell} largest records are released as "
-                f"they are, {_percent(found.baseline)} would be by chance ({case.size})",
+                f"they are, {_percent(found.baseline)} would be by chance ({pool.size})",
             )
-            for name, found, _, _ in _tails(case)
-        ),
-        "no numbers or dates are replaced",
-    )
+
+        return pooled(case, _alike(case, (), (name,)), look, together=True)
+
+    return _worst(map(of, case.numbers), "no numbers or dates are replaced")
 
 
 def _extremes(case: Case) -> Sighting:
     if not case.synthetic:
         return Sighting(NOT_DRAWN)
-    seen = [(name, ends, records) for name, _, ends, records in _tails(case) if ends]
-    named = "; ".join(f"{name}: the {' and the '.join(ends)} value" for name, ends, _ in seen)
-    records = sorted({record for _, _, those in seen for record in those})
-    said = (
-        f"released as they are: {named}"
-        if named
-        else "no smallest or largest value of a few records is released as it is"
-    )
-    return Sighting(said, sum(len(ends) for _, ends, _ in seen), records=records)
+
+    def of(name: str) -> Sighting:
+        def look(pool: Pool) -> Sighting:
+            found = _tails(case, name, pool)
+            said = f"{name}: the {' and the '.join(found.ends)} value ({pool.size})" if found.ends else ""
+            return Sighting(said, len(found.ends), records=numbered(found.records))
+
+        return pooled(case, _alike(case, (), (name,)), look, together=True)
+
+    seen = [one for one in map(of, case.numbers) if one.value]
+    if not seen:
+        return Sighting("no smallest or largest value of a few records is released as it is", 0)
+    records = sorted({record for one in seen for record in one.records})
+    worst = "block" if any(one.at_most == "block" for one in seen) else "warn"
+    said = f"released as they are: {'; '.join(one.said for one in seen)}"
+    return Sighting(said, sum(one.value or 0 for one in seen), records=records, at_most=worst)
 
 
 def _recurring(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
         return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
-    if case.plan.datasets < 2:
-        return Sighting("there is one dataset")
-    found = recurring_records(case.confidential, case.own, case.cells, kept, drawn)
-    said = (
-        f"{_percent(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
-        f"{counted(case.plan.datasets, 'dataset')}; {_percent(found.baseline)} would by chance ({case.size})"
-    )
-    return _beyond(found, said)
+
+    def look(pool: Pool) -> Sighting:
+        if len(pool.datasets) < 2:
+            return Sighting("there is one dataset")
+        found = recurring_records(case.confidential, case.own, pool.cells, kept, drawn)
+        said = (
+            f"{_percent(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
+            f"{counted(len(pool.datasets), 'dataset')}; {_percent(found.baseline)} would by chance ({pool.size})"
+        )
+        return _beyond(found, said)
+
+    return pooled(case, _alike(case, kept, drawn), look, together=True)
 
 
-def _linkable(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """The records whose rows in the m datasets can be told to be theirs: all in the original order, else those alone in what is kept."""
+def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
+    """The row of a release's datasets that can be told to be each confidential record's, (n,); -1 where none can.
+
+    By its place, where neither release is shuffled; else by what both keep, where it is alone with that in both.
+    """
     n = len(case.confidential)
-    if not case.plan.shuffled:
+    if release is case.release:
+        if not release.shuffled:
+            return np.arange(n)
+        rows = rows_of(case.own, case.plan.kept, n)
+        return np.where(how_often(rows, rows) == 1, np.arange(n), -1)
+    if not release.shuffled and not case.plan.shuffled and _same_people(case, release):
         return np.arange(n)
-    rows = rows_of(case.own, case.plan.kept, n)
-    return np.flatnonzero(how_often(rows, rows) == 1)
+    names = tuple(name for name in case.plan.kept if name in release.kept and release.has((name,), case.recipe.schema))
+    if not names:
+        return np.full(n, -1)
+    theirs = rows_of(case.pool(release).cells[0], names)
+    own = rows_of(case.own, names, n)
+    order = np.argsort(theirs, kind="stable")
+    place = places_in(theirs[order], own)
+    alone = (place >= 0) & (how_often(own, own) == 1) & (how_often(own, theirs) == 1)
+    return np.where(alone, order[np.maximum(place, 0)], -1)
+
+
+def _same_people(case: Case, release: ReleasedData) -> bool:
+    found = next(one.earlier for one in case.related if one.earlier.release is release)
+    return found.table_sha256 == case.original.table_sha256
 
 
 def _radii(case: Case) -> dict[str, Radius]:
@@ -191,26 +255,47 @@ def _radii(case: Case) -> dict[str, Radius]:
 
 
 def _agreed_values(case: Case) -> Sighting:
-    n = len(case.confidential)
-    alike = case.recipe.linked and all(case.workspace.tables.records(table) == n for table in case.plan.tables)
-    if not case.synthetic or case.plan.datasets < 2 or not alike:
-        return Sighting("rows of the datasets are not known to be of the same record" if case.synthetic else NOT_DRAWN)
-    alone = _linkable(case)
-    if not len(alone):
-        return Sighting("rows of different datasets cannot be told to be of the same record")
-    pairs = case.nearest(case.plan.kept, case.plan.replaced, alone if case.plan.shuffled else None)
-    radii = _radii(case)
+    if not case.synthetic:
+        return Sighting(NOT_DRAWN)
+    if not case.release.in_order:
+        return Sighting("rows of the datasets are not known to be of the same record")
+    radii, schema = _radii(case), case.confidential.schema
+    held: dict[int, Integers] = {}
+    paired: dict[tuple[int, ...], Pairs] = {}
+
+    def nearest(pool: Pool, linked: Integers) -> Pairs:
+        if len(linked) == len(case.confidential):
+            return case.nearest(case.plan.kept, case.plan.replaced)
+        key = tuple(release.run_id for release, _ in pool.datasets)
+        if key not in paired:
+            paired[key] = case.nearest(case.plan.kept, case.plan.replaced, linked)
+        return paired[key]
+
+    def rows(release: ReleasedData) -> Integers:
+        if release.run_id not in held:
+            held[release.run_id] = _rows_of_records(case, release)
+        return held[release.run_id]
 
     def of(name: str) -> Sighting:
-        window = _window(case, name, radii.get(name))
-        found = agreed_values(case.confidential, case.variable(name), name, pairs, window)
-        said = (
-            f"{name}: the {counted(case.plan.datasets, 'value')} together give away {_percent(found.value)} of the {counted(len(alone), 'record')} whose rows can be "
-            f"linked, and {_percent(found.baseline)} of the records most like them"
-        )
-        if found.noise >= found.copy - found.baseline:
-            said += "; so few records cannot be told from chance"
-        return _beyond(found, said)
+        def look(pool: Pool) -> Sighting:
+            told = [rows(release) for release, _ in pool.datasets]
+            linked = np.flatnonzero(np.sum([one >= 0 for one in told], axis=0) >= 2)
+            if not len(linked):
+                return Sighting("rows of different datasets cannot be told to be of the same record")
+            window = _window(case, name, radii.get(name))
+            found = agreed_values(case.confidential, pool.variable(name), name, nearest(pool, linked), window, told)
+            said = (
+                f"{name}: the {counted(len(told), 'value')} together give away {_percent(found.value)} of the {counted(len(linked), 'record')} whose rows can be "
+                f"linked, and {_percent(found.baseline)} of the records most like them ({pool.size})"
+            )
+            if found.noise >= found.copy - found.baseline:
+                said += "; so few records cannot be told from chance"
+            return _beyond(found, said)
+
+        def fits(one: ReleasedData) -> bool:
+            return one.synthetic and one.in_order and one.has((name,), schema) and name in one.replaced
+
+        return pooled(case, fits, look, together=True)
 
     return _worst(map(of, case.plan.replaced), "nothing is replaced")
 

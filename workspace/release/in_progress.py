@@ -22,6 +22,7 @@ from ..errors import NotReleased, StrangeFile
 from ..jobs.processes import birth_of, gone, host
 from ..plain_files import read_plain, synchronise
 from ..store.workspace import Workspace
+from .approval import check_unused
 from .contents import INTERNAL, MANIFEST
 
 Details = Mapping[str, str | int | None]
@@ -43,9 +44,14 @@ class ReleaseInProgress:
 
 @contextlib.contextmanager
 def begun(workspace: Workspace, run_id: int, target: Path, details: Details) -> Iterator[ReleaseInProgress]:
-    """Enter that a release begins; in here its files are written aside, and then ``appear``. What fails removes them again."""
+    """Enter that a release begins; in here its files are written aside, and then ``appear``. What fails removes them again.
+
+    Raises NotReleased where another release has used its approval meanwhile.
+    """
     aside = target.with_name(f".{target.name}.writing-{secrets.token_hex(4)}")
     with workspace.writing() as connection:
+        if request := details.get("request_sha256"):
+            check_unused(connection, run_id, str(request))
         append(connection, Act.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
         one = ReleaseInProgress(head_of(connection).number, run_id, aside, target, details)
         pid = os.getpid()

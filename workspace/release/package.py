@@ -81,7 +81,7 @@ def release(
     _check_target(target)
     examination = examine(workspace, plan, policy)
     if policy.second_person:
-        examination = approved(plan, policy, examination)
+        examination = approved(workspace, plan, policy, examination, form)
     else:
         examination = waived(examination, policy, reason, waive)
     check_passed(examination)

@@ -12,6 +12,9 @@ approvers = ["maria"]     # who may approve; left out: anybody
 waivers = ["maria"]       # who may waive a finding; left out: anybody
 directory = "/srv/requests" # where requests and answers lie, for both accounts
 
+[privacy]
+epsilon = 5.0             # the most that all releases of the same people may cost together
+
 [seal]
 key = "/etc/sfumato/seal" # a file of 32 bytes outside the workspace
 
@@ -70,6 +73,7 @@ class Policy:
     approvals: str = ""
     seal_key: str = ""
     heads: str = ""
+    epsilon: float | None = None
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
 
     @property
@@ -77,13 +81,26 @@ class Policy:
         """Its rules for numbers."""
         return DisclosureRules(self.smallest_cell, self.rounding, self.digits)
 
+    def budget(self, of_recipe: float | None) -> float | None:
+        """The epsilon that holds where a recipe names one too: the smaller; None where neither names any."""
+        return min((one for one in (self.epsilon, of_recipe) if one is not None), default=None)
+
     @property
     def sha256(self) -> str:
-        """The hash of what it says, however it is written."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """The hash of what it says, however it is written; a key of a later version that is left out does not count."""
+        settings = asdict(self)
+        for later, default in (("epsilon", None), ("heads", "")):
+            if settings[later] == default:
+                del settings[later]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-TABLES = {"approval": ("second_person", "approvers", "waivers", "directory"), "seal": ("key",), "audit": ("heads",)}
+TABLES = {
+    "approval": ("second_person", "approvers", "waivers", "directory"),
+    "privacy": ("epsilon",),
+    "seal": ("key",),
+    "audit": ("heads",),
+}
 PLAIN = ("name", "smallest_cell", "rounding", "digits")
 
 
@@ -143,6 +160,10 @@ def _checked(name: str, value: Any, place: str) -> Any:
     if name in LEAST:
         if isinstance(value, bool) or not isinstance(value, int) or value < LEAST[name]:
             raise BadInput(place, f"must be a whole number of at least {LEAST[name]}")
+    elif name == "epsilon":
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise BadInput(place, "must be a number above 0")
+        return float(value)
     elif name == "second_person":
         if not isinstance(value, bool):
             raise BadInput(place, "must be true or false")

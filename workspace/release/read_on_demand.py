@@ -20,6 +20,10 @@ class Held:
         self._room = room
         self._values: dict[Hashable, Any] = {}
 
+    def fits(self, name: Hashable, cells: int) -> bool:
+        """Whether the value of this name is held, or there is room for its so many ``cells``."""
+        return name in self._values or cells <= self._room
+
     def get(self, name: Hashable, cells: int, compute: Callable[[], T]) -> T:
         """The value of this name, which has so many ``cells``."""
         if name in self._values:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.engine.arrays import Floats
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods import registry
 from sfumato.engine.record_risk import RecordRisk
@@ -15,7 +17,7 @@ from sfumato.engine.wording import counted
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
 from ..views.beliefs import belief_measures, beliefs_of
-from ..views.records import own_risk, record_measures, risk_of_records
+from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of, result_rows
 from .checks import Case, Check, Sighting, numbered
 
@@ -115,23 +117,68 @@ def _worst_records(case: Case) -> Sighting:
             one = _inferred(measure.key, risk)
             inferred = one if inferred is None or one.held > inferred.held else inferred
             continue
-        record, probability = int(risk.ranking(1)[0]), risk.probability
-        highest, likely = float(probability[record]), np.flatnonzero(probability > LIKELY)
         scored = own_risk(case.workspace, measure)
         own = None if scored is None else float(np.nanmax(scored.probability))
-        few = case.synthetic and case.plan.datasets < 2
-        said = (
-            f"{measure.key}: record {record + 1} is given away with probability {highest:.3g} over {counted(len(measure.draws), 'dataset')}, and "
-            f"{len(likely):,} of {asked:,} with more than {LIKELY:g}"
-        ) + ("; of one dataset it may be chance" if few else "")
-        one = Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
-        worst = one if worst is None or one.held > worst.held else worst
+        for together in _with_earlier(case, measure, risk.probability):
+            one = _most_at_risk(case, measure.key, together, own)
+            worst = one if worst is None or _order(one) > _order(worst) else worst
     if worst is None or (inferred is not None and inferred.held > max(LIKELY, worst.held)):
         worst = _beside(worst, inferred)
     if worst is not None and not everybody:
         said = f"{worst.said}; no measure asked about all records, and the others are not known to be safer"
         return replace(worst, said=said, judged=max(worst.held, UNKNOWN))
     return worst or Sighting("no measure of the run says anything of single records")
+
+
+@dataclass(frozen=True, eq=False)
+class _Together:
+    """The probability, (n,), with which each record is given away, on average over the datasets of some releases."""
+
+    probability: Floats
+    datasets: int
+    runs: tuple[int, ...] = ()
+
+
+def _with_earlier(case: Case, measure: RecordMeasure, probability: Floats) -> list[_Together]:
+    """What a measure says of this release alone, and with the earlier ones of the same records that it was asked of too."""
+    params = json.dumps(dict(measure.params), sort_keys=True, default=str)
+    alone = _Together(probability, len(measure.draws))
+    total, datasets, runs = probability * alone.datasets, alone.datasets, list[int]()
+    seen = set(case.plan.tables)
+    for one in (related.earlier for related in case.related):
+        if one.table_sha256 != case.original.table_sha256 or seen.issuperset(one.release.tables):
+            continue
+        for risk in one.risks():
+            if (risk.key, risk.params) == (measure.key, params) and len(risk.probability) == len(total):
+                total, datasets, runs = (
+                    total + risk.probability * risk.datasets,
+                    datasets + risk.datasets,
+                    [*runs, one.run_id],
+                )
+                seen.update(one.release.tables)
+                break
+    return [alone, _Together(total / datasets, datasets, tuple(runs))] if runs else [alone]
+
+
+def _most_at_risk(case: Case, key: str, found: _Together, own: float | None) -> Sighting:
+    asked = ~np.isnan(found.probability)
+    if not asked.any():
+        return Sighting(f"{key}: no record was asked about in all releases")
+    record = int(np.nanargmax(found.probability))
+    highest, likely = float(found.probability[record]), np.flatnonzero(found.probability > LIKELY)
+    few = case.synthetic and found.datasets < 2
+    said = (
+        f"{key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
+        f"{len(likely):,} of {int(asked.sum()):,} with more than {LIKELY:g}"
+    ) + ("; of one dataset it may be chance" if few else "")
+    if found.runs:
+        said += f" ({len(found.runs) + 1} releases together, this one and {', '.join(map(str, found.runs))} before)"
+    return Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
+
+
+def _order(one: Sighting) -> tuple[bool, float]:
+    """What may block before what only warns, where it is above the limit from which on it warns."""
+    return one.at_most == "block" and one.held > LIKELY, one.held
 
 
 def _inferred(key: str, risk: RecordRisk) -> Sighting:

@@ -392,3 +392,16 @@ def run_names(connection: sqlite3.Connection) -> None:
             note TEXT NOT NULL)
         """,
     )
+
+
+@migration
+def tombstones(connection: sqlite3.Connection) -> None:
+    """What stays of each released run that was deleted, as JSON, and the tables that it names."""
+    _script(
+        connection,
+        """
+        CREATE TABLE tombstone (run_id INTEGER PRIMARY KEY, content TEXT NOT NULL);
+        CREATE TABLE tombstone_table (
+            run_id INTEGER NOT NULL REFERENCES tombstone, sha256 TEXT NOT NULL, PRIMARY KEY (run_id, sha256)) WITHOUT ROWID
+        """,
+    )

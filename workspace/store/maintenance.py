@@ -21,9 +21,10 @@ from ..integrity import verify_workspace
 from ..jobs.run_log import run_log
 from ..justification import checked_justification
 from ..plain_files import check_layout, is_hash
-from ..views.runs import find_run
+from ..views.runs import Run, find_run
 from .heads import words_for
 from .keys import KEY_FILE, NoKey, fingerprint
+from .tombstones import IN_AUDIT, Tombstone, keep, released_runs
 from .workspace import Workspace
 
 AGE_SECONDS = 3_600.0
@@ -32,7 +33,9 @@ AGE_SECONDS = 3_600.0
 
 def known_tables(workspace: Workspace) -> set[str]:
     """Hashes of all tables that the database speaks of."""
-    rows = workspace.connection.execute("SELECT table_sha256 FROM dataset UNION SELECT sha256 FROM artefact")
+    rows = workspace.connection.execute(
+        "SELECT table_sha256 FROM dataset UNION SELECT sha256 FROM artefact UNION SELECT sha256 FROM tombstone_table"
+    )
     return {row[0] for row in rows}
 
 
@@ -78,24 +81,28 @@ def delete_run(workspace: Workspace, run_id: int) -> int:
     """Delete a run with its released datasets, results and log; returns how many of its tables are left on the disk.
 
     The audit log says that there was such a run, and its number is never given again. The confidential data stay in the
-    project. Raises NotFound, NotReady while the run goes on, and StrangeFile; then nothing is deleted.
+    project. Of a run that was released a tombstone stays, with the datasets that left the building. Raises NotFound, NotReady while
+    the run or a release of it goes on, DamagedTable where a released run cannot be read, and StrangeFile; then nothing is deleted.
     """
     check_layout(workspace.directory)
+    left = _tombstones(workspace, [run_id])
     with workspace.writing() as connection:
         run = find_run(workspace, run_id)
         if not run.state.ended:
             raise NotReady(f"run {run.id} is {run.state}; interrupt it first")
         hashes = _artefacts(connection, run.id)
-        _forget(connection, run.id, run.recipe_sha256)
+        _forget(connection, run, left.get(run.id))
     return _remove(workspace, [run.id], hashes)
 
 
 def delete_project(workspace: Workspace, project_id: int) -> int:
     """Delete a project with its runs, its plan and its confidential data; returns how many tables are left on the disk.
 
-    Raises NotFound, NotReady while one of its runs goes on, and StrangeFile; then nothing is deleted.
+    Each run that was released leaves a tombstone, as ``delete_run`` does. Raises NotFound, NotReady while one of its runs or a release
+    of one goes on, DamagedTable, and StrangeFile; then nothing is deleted.
     """
     check_layout(workspace.directory)
+    tombs = _tombstones(workspace, [int(one[0]) for one in _ids(workspace.connection, "run", project_id)])
     with workspace.writing() as connection:
         row = connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
         if row is None:
@@ -108,7 +115,7 @@ def delete_project(workspace: Workspace, project_id: int) -> int:
         hashes = {str(one[0]) for one in tables}
         for run in runs:
             hashes |= _artefacts(connection, run.id)
-            _forget(connection, run.id, run.recipe_sha256)
+            _forget(connection, run, tombs.get(run.id))
         for table in ("draft", "dataset"):
             connection.execute(f"DELETE FROM {table} WHERE project_id = ?", (project_id,))
         connection.execute("DELETE FROM project WHERE id = ?", (project_id,))
@@ -124,10 +131,27 @@ def _artefacts(connection: sqlite3.Connection, run_id: int) -> set[str]:
     return {str(row[0]) for row in connection.execute("SELECT sha256 FROM artefact WHERE run_id = ?", (run_id,))}
 
 
-def _forget(connection: sqlite3.Connection, run_id: int, recipe_sha256: str) -> None:
-    connection.execute("INSERT INTO deleted_run (id) VALUES (?)", (run_id,))
-    connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
-    append(connection, Act.RUN_DELETED, f"run {run_id}", recipe_sha256=recipe_sha256)
+def _tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[int, Tombstone]:
+    """What is to stay of those runs that were released; their tables are written before the transaction that needs them."""
+    if released_runs(workspace.connection).keys().isdisjoint(run_ids):
+        return {}
+    workspace.check_own()
+    from ..release.earlier import tombstone_of
+
+    made = ((run_id, tombstone_of(workspace, run_id)) for run_id in run_ids)
+    return {run_id: one for run_id, one in made if one is not None}
+
+
+def _forget(connection: sqlite3.Connection, run: Run, left: Tombstone | None) -> None:
+    """Delete a run in the database. Raises NotReady while it is being released, or where it was since ``left`` was made."""
+    if connection.execute("SELECT EXISTS (SELECT 1 FROM releasing WHERE run_id = ?)", (run.id,)).fetchone()[0]:
+        raise NotReady(f"run {run.id} is being released; if that was cut off: sfumato resume {run.id}")
+    if released_runs(connection).get(run.id) != (None if left is None else left.manifests):
+        raise NotReady(f"run {run.id} was released just now; delete it again")
+    connection.execute("INSERT INTO deleted_run (id) VALUES (?)", (run.id,))
+    connection.execute("DELETE FROM run WHERE id = ?", (run.id,))
+    kept = {} if left is None else {IN_AUDIT: keep(connection, left)}
+    append(connection, Act.RUN_DELETED, f"run {run.id}", recipe_sha256=run.recipe_sha256, **kept)
 
 
 def _remove(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:

@@ -229,7 +229,7 @@ OTHER = 4_000_001
 def second(tables, tmp_path):
     """The workspace with a policy that asks for a second person, and the directory for requests."""
     (tmp_path / "asked").mkdir()
-    given_policy(tables, f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}/asked"\n')
+    given_policy(tables, f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}/asked"\napprovers = ["{OTHER}"]\n')
     return tables
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import sfumato.workspace.release.approval as approving
+import sfumato.workspace.release.package as packaging
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import Act, account, audit_rows, user
 from sfumato.workspace.errors import NotReleased
@@ -35,9 +37,12 @@ def run_id(workspace: Workspace, enter: Callable[..., int], tmp_path: Path) -> i
     return made
 
 
-def write_policy(workspace: Workspace, tmp_path: Path, more: str = "", before: str = "") -> None:
+def write_policy(
+    workspace: Workspace, tmp_path: Path, more: str = "", before: str = "", approvers: str = f'["{OTHER}"]'
+) -> None:
     (workspace.directory / "policy.toml").write_text(
-        f'{before}\n[approval]\nsecond_person = true\ndirectory = "{tmp_path}/requests"\n{more}\n', "utf-8"
+        f'{before}\n[approval]\nsecond_person = true\ndirectory = "{tmp_path}/requests"\napprovers = {approvers}\n{more}\n',
+        "utf-8",
     )
 
 
@@ -53,11 +58,12 @@ def as_other(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
 
     monkeypatch.setattr(approving, "_read", owned)
 
-    def answer(request: Path, *arguments: Any, **named: Any) -> Path:
+    def answer(request: Path, *arguments: Any, uid: int = OTHER, **named: Any) -> Path:
         with monkeypatch.context() as patch:
-            patch.setattr(os, "geteuid", lambda: OTHER)
+            patch.setattr(os, "geteuid", lambda: uid)
+            approving._answer(request).unlink(missing_ok=True)
             made = decide(request, *arguments, **named)
-        owners[made.name] = OTHER
+        owners[made.name] = uid
         return made
 
     return answer
@@ -66,7 +72,7 @@ def as_other(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
 def test_a_release_is_asked_for_approved_and_written(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
-    with pytest.raises(NotReleased, match=r"was not asked for: sfumato release 1 --request"):
+    with pytest.raises(NotReleased, match=r"was not asked for: sfumato release 1 --request --format csv"):
         release(workspace, run_id, tmp_path / "out", reason="in a hurry")
     request = request_release(workspace, run_id, "for teaching")
     with pytest.raises(NotReleased, match=r"waits for another account: sfumato approve"):
@@ -167,7 +173,7 @@ def test_a_refusal_stands(workspace: Workspace, run_id: int, tmp_path: Path, as_
 def test_only_those_whom_the_policy_names_approve(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
-    write_policy(workspace, tmp_path, more='approvers = ["maria"]')
+    write_policy(workspace, tmp_path, approvers='["maria"]')
     as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
     with pytest.raises(NotReleased, match=r"may not approve; the policy lets maria"):
         release(workspace, run_id, tmp_path / "out")
@@ -219,3 +225,77 @@ def test_a_policy_without_a_directory_for_requests_is_refused(
             request_release(workspace, run_id, "for teaching")
         with pytest.raises(BadInput, match=r"approval\.directory"):
             release(workspace, run_id, tmp_path / "out")
+
+
+def person() -> int:
+    """The number of an account of this machine that is not ours."""
+    return next(one.pw_uid for one in pwd.getpwall() if one.pw_uid not in (os.geteuid(), approving.OVERFLOW_UID))
+
+
+def test_a_number_that_is_no_account_approves_nothing_unless_the_policy_names_it(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subuids = tmp_path / "subuid"
+    subuids.write_text("jo:100000:65536\nnonsense\n", "utf-8")
+    monkeypatch.setattr(approving, "SUBUIDS", subuids)
+    write_policy(workspace, tmp_path, approvers="[]")
+    request = request_release(workspace, run_id, "for teaching")
+    for uid in (OTHER, 100_001, approving.OVERFLOW_UID):
+        as_other(request, "approved", "looked at it", uid=uid)
+        with pytest.raises(NotReleased, match=f"uid {uid}, which is no account of a person"):
+            release(workspace, run_id, tmp_path / "out")
+    subuids.write_text(f"jo:{person()}:1\n", "utf-8")
+    as_other(request, "approved", "looked at it", uid=person())
+    with pytest.raises(NotReleased, match="no account of a person"):
+        release(workspace, run_id, tmp_path / "out")
+    subuids.write_text("jo:100000:65536\n", "utf-8")
+    release(workspace, run_id, tmp_path / "out")
+
+
+def test_nothing_is_approved_inside_a_user_namespace(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the account that asks can own files of every other number."""
+    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    inside = tmp_path / "uid_map"
+    inside.write_text("         0       1000          1\n         1     100000      65536\n", "ascii")
+    with monkeypatch.context() as patch:
+        patch.setattr(approving, "UID_MAP", inside)
+        with pytest.raises(NotReleased, match="user namespace"):
+            release(workspace, run_id, tmp_path / "out")
+    release(workspace, run_id, tmp_path / "out")
+
+
+def test_an_approval_is_for_one_form_and_one_release(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
+) -> None:
+    as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "looked at it")
+    with pytest.raises(NotReleased, match=r"as csv, as it is now, was not asked for: .* --format csv"):
+        release(workspace, run_id, tmp_path / "other", "csv")
+    release(workspace, run_id, tmp_path / "out", "parquet")
+    for form in ("parquet", "csv"):
+        with pytest.raises(NotReleased, match=r"served one release, as parquet: sfumato release 1 --request"):
+            release(workspace, run_id, tmp_path / "again", form)  # type: ignore[arg-type]
+    assert not (tmp_path / "again").exists()
+    as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "once more")
+    release(workspace, run_id, tmp_path / "again", "parquet")
+
+
+def test_an_approval_that_is_in_use_serves_no_second_release(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process begins its release after this one has read the answer; one that failed has used nothing."""
+    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    fill = packaging._fill
+
+    def beside(*arguments: Any) -> Any:
+        monkeypatch.setattr(packaging, "_fill", fill)
+        with pytest.raises(NotReleased, match=r"this approval served the release that began on .*; ask again"):
+            release(workspace, run_id, tmp_path / "second")
+        raise OSError("disk gone")
+
+    monkeypatch.setattr(packaging, "_fill", beside)
+    with pytest.raises(OSError, match="disk gone"):
+        release(workspace, run_id, tmp_path / "first")
+    assert not (tmp_path / "second").exists()
+    release(workspace, run_id, tmp_path / "first")

@@ -1,0 +1,420 @@
+"""All releases of the same people count together, those of deleted runs too: the same bytes end alike in one release or in ten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.recipe import Recipe
+from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.errors import NotReady, NotReleased
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.integrity import verify_workspace
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release import earlier
+from sfumato.workspace.release.checks import Sighting, pooled
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.release.package import release
+from sfumato.workspace.release.policy import Policy
+from sfumato.workspace.store import maintenance, tombstones
+from sfumato.workspace.store.adopting import adopt
+from sfumato.workspace.store.maintenance import delete_project, delete_run
+from sfumato.workspace.store.workspace import Workspace
+
+VARIABLES: dict[str, Any] = {
+    "region": {"kind": "categorical", "role": "quasi_identifier"},
+    "age": {"kind": "count", "role": "quasi_identifier", "bounds": [0, 120]},
+    "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
+    "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 10_000]},
+}
+LINEAR = [
+    {"target": "visits", "method": "linear_regression", "predictors": ["region", "age"]},
+    {"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]},
+]
+MEASURES: list[dict[str, Any]] = [
+    {"method": "utility.ecdf"},
+    {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}},
+]
+
+
+def people(count: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(20)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south", "west"], 80),
+            "age": rng.permutation(np.arange(18, 98)),
+            "visits": rng.poisson(4, 80),
+            "income": np.exp(rng.normal(7, 0.4, 80)),
+        }
+    )[:count]
+
+
+def entered(
+    workspace: Workspace,
+    frame: pd.DataFrame | None = None,
+    content: bytes = b"people",
+    project: str = "",
+    **sections: Any,
+) -> int:
+    """Enter a run of the recipe of these tests; sections given replace its own."""
+    table = {"title": "People", "variables": VARIABLES, "synthesis": LINEAR, "release": {"m": 1, "seed": 7}}
+    recipe = Recipe.from_table({**table, "measure": MEASURES, **sections})
+    data = conform(people() if frame is None else frame, recipe.schema)
+    return enter_run(workspace, recipe, Source("people.csv", content), data, project=project)
+
+
+def run_of(workspace: Workspace, *arguments: Any, **sections: Any) -> int:
+    run_id = entered(workspace, *arguments, **sections)
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+def private(epsilon: float, seed: int = 7, budget: float | None = None) -> dict[str, Any]:
+    """Sections of a recipe whose release costs this epsilon."""
+    step = {
+        "method": "perturbed_gibbs", "target": list(VARIABLES), "epsilon": epsilon, "reset": True,
+        "bins": {"age": "width 20", "visits": "at 1, 3, 6", "income": "5 equal width"},
+    }  # fmt: skip
+    levels = {**VARIABLES, "region": {**VARIABLES["region"], "levels": ["north", "south", "west"]}}
+    form = {"m": 1, "seed": seed, "records": 10, **({} if budget is None else {"epsilon": budget})}
+    return {"variables": levels, "synthesis": [step], "release": form, "measure": [{"method": "utility.ecdf"}]}
+
+
+def found(workspace: Workspace, run_id: int, policy: Policy | None = None) -> dict[str, Finding]:
+    examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+    return {one.check: one for one in examination.findings}
+
+
+def let_out(workspace: Workspace, run_id: int, directory: Path) -> None:
+    release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
+
+
+def swapped(
+    workspace: Workspace, run_id: int, tables: Sequence[Microdata], reseal: Callable[[Workspace], None]
+) -> None:
+    """Put other datasets in the place of those that a run made."""
+    hashes = [workspace.tables.write_microdata(one) for one in tables]
+    with workspace.writing() as connection:
+        connection.executemany(
+            "UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = ?",
+            [(sha256, run_id, f"draw/{draw}") for draw, sha256 in enumerate(hashes, start=1)],
+        )
+    reseal(workspace)
+
+
+def noised(count: int) -> list[Microdata]:
+    """Datasets whose values lie around the person's own: the mean of many gives them away, one alone hardly does."""
+    rng, frame = np.random.default_rng(4), people()
+    schema = Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": LINEAR}).schema
+    return [
+        conform(
+            frame.assign(
+                income=frame["income"] * np.exp(rng.normal(0, 0.15, 80)), visits=rng.poisson(4, 80).astype(np.int64)
+            ),
+            schema,
+        )
+        for _ in range(count)
+    ]
+
+
+TIMES = 6
+
+
+@pytest.mark.slow
+def test_many_releases_of_one_dataset_end_as_one_release_of_many(
+    workspace: Workspace, tmp_path: Path, reseal: Callable[[Workspace], None]
+) -> None:
+    """The same datasets, at once or one after the other, deleted in between or not: blocked by the same check with the same numbers."""
+    tables = noised(TIMES)
+    whole = entered(workspace, release={"m": TIMES, "seed": 1})
+    single = [entered(workspace, release={"m": 1, "seed": 10 + i}) for i in range(TIMES)]
+    work(workspace.directory, idle=0)
+    swapped(workspace, whole, tables, reseal)
+    for run_id, one in zip(single, tables, strict=True):
+        swapped(workspace, run_id, [one], reseal)
+    expected = found(workspace, whole)["agreed_values"]
+    assert expected.status == "block"
+    statuses = []
+    for run_id in single[:-1]:
+        statuses.append(found(workspace, run_id)["agreed_values"].status)
+        let_out(workspace, run_id, tmp_path)
+    assert statuses[0] == "pass"
+    last = found(workspace, single[-1])
+    assert (last["agreed_values"].status, last["agreed_values"].value) == ("block", expected.value)
+    assert (last["agreed_values"].baseline, last["agreed_values"].held) == (expected.baseline, expected.held)
+    assert f"{TIMES} releases together, this one and runs 2, 3, 4, 5, 6 before" in last["agreed_values"].said
+    for run_id in single[:-1]:
+        delete_run(workspace, run_id)
+    assert found(workspace, single[-1]) == last
+
+
+@pytest.mark.slow
+def test_bytes_that_left_before_count_once(
+    workspace: Workspace, tmp_path: Path, reseal: Callable[[Workspace], None]
+) -> None:
+    (table,) = noised(1)
+    runs = [entered(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2)]
+    work(workspace.directory, idle=0)
+    for run_id in runs:
+        swapped(workspace, run_id, [table], reseal)
+    let_out(workspace, runs[0], tmp_path)
+    finding = found(workspace, runs[1])["agreed_values"]
+    assert finding.said == "rows of different datasets cannot be told to be of the same record"
+
+
+@pytest.mark.slow
+def test_findings_are_the_same_before_and_after_an_earlier_run_is_deleted(workspace: Workspace, tmp_path: Path) -> None:
+    first = run_of(workspace, release={"m": 2, "seed": 1})
+    fewer = run_of(workspace, people(77), release={"m": 2, "seed": 2})
+    let_out(workspace, first, tmp_path)
+    before = found(workspace, fewer)
+    assert (before["differencing"].status, before["differencing"].value) == ("block", 3)
+    assert before["released_before"].value == 1
+    delete_run(workspace, first)
+    assert found(workspace, fewer) == before
+
+
+@pytest.mark.slow
+def test_findings_are_the_same_after_the_data_are_deleted_too(workspace: Workspace, tmp_path: Path) -> None:
+    """Of the confidential records HMACs are left; here the table was saved again, so that its file is another."""
+    first = run_of(workspace, people(), b"people", "Gone", release={"m": 2, "seed": 1})
+    fewer = run_of(workspace, people(77), b"saved again", "Stays", release={"m": 2, "seed": 2})
+    let_out(workspace, first, tmp_path)
+    before = found(workspace, fewer)
+    assert before["differencing"].value == 3
+    assert "2 releases together" in before["equal_records"].said or "this release alone" in before["equal_records"].said
+    gone = workspace.connection.execute("SELECT id FROM project WHERE name = 'Gone'").fetchone()[0]
+    delete_project(workspace, gone)
+    assert found(workspace, fewer) == before
+
+
+@pytest.mark.slow
+def test_anonymised_tables_intersect_with_those_of_deleted_runs(workspace: Workspace, tmp_path: Path) -> None:
+    making: dict[str, Any] = {"synthesis": [], "release": {"seed": 7}, "measure": [{"method": "risk.anonymity"}]}
+    runs = [
+        run_of(workspace, **making, anonymisation=[{"method": "mondrian", "k": 5, **keys}])
+        for keys in ({}, {"quasi_identifiers": ["age"]}, {"quasi_identifiers": ["region"]})
+    ]
+    for run_id in runs[:2]:
+        let_out(workspace, run_id, tmp_path)
+    before = found(workspace, runs[2])
+    delete_run(workspace, runs[1])
+    assert found(workspace, runs[2]) == before
+    assert before["intersections"].status == "block"
+
+
+@pytest.mark.slow
+def test_a_deleted_run_gives_no_budget_back(workspace: Workspace, tmp_path: Path) -> None:
+    """Budget 5, two runs of 4: the second is blocked, whatever is deleted."""
+    policy = Policy(epsilon=5.0)
+    (workspace.directory / "policy.toml").write_text("[privacy]\nepsilon = 5.0\n", "utf-8")
+    first, second = run_of(workspace, **private(4.0)), run_of(workspace, **private(4.0, seed=8))
+    assert found(workspace, second, policy)["privacy_budget"].status == "pass"
+    let_out(workspace, first, tmp_path)
+    before = found(workspace, second, policy)["privacy_budget"]
+    assert (before.status, before.value, before.baseline) == ("block", pytest.approx(8.0), 5.0)
+    delete_run(workspace, first)
+    assert found(workspace, second, policy)["privacy_budget"] == before
+    with pytest.raises(NotReleased, match="privacy_budget: epsilon of 2 releases of these people: 8, of a budget of 5"):
+        release(workspace, second, tmp_path / "second", waive={"risk_measured": "simulated people"})
+    assert found(workspace, second, Policy(epsilon=20.0))["privacy_budget"].status == "pass"
+
+
+@pytest.mark.slow
+def test_the_smaller_of_two_budgets_holds_and_the_finding_names_it(workspace: Workspace) -> None:
+    larger = run_of(workspace, **private(4.0, budget=8.0))
+    finding = found(workspace, larger, Policy(epsilon=3.0))["privacy_budget"]
+    assert (finding.status, finding.baseline) == ("block", 3.0)
+    assert "of a budget of 3 (policy.toml; the recipe names 8, and the smaller budget holds)" in finding.said
+    stricter = found(workspace, larger, Policy(epsilon=9.0))["privacy_budget"]
+    assert (stricter.status, stricter.baseline) == ("pass", 8.0)
+    assert "of a budget of 8;" in stricter.said
+    unbounded = found(workspace, run_of(workspace), Policy(epsilon=9.0))["privacy_budget"]
+    assert unbounded.status == "block", "a release without an account keeps to no budget"
+
+
+@dataclass
+class Left:
+    """A workspace from which run 1 was released and deleted, and in which run 2 waits."""
+
+    workspace: Workspace
+    directory: Path
+
+    def gate(self) -> dict[str, Finding]:
+        return found(self.workspace, 2)
+
+    def verified(self) -> str:
+        return "; ".join(verify_workspace(self.workspace).wrong)
+
+
+@pytest.fixture
+def left(workspace: Workspace, tmp_path: Path) -> Left:
+    run_of(workspace, release={"m": 1, "seed": 1})
+    run_of(workspace, release={"m": 1, "seed": 2})
+    let_out(workspace, 1, tmp_path)
+    delete_run(workspace, 1)
+    return Left(workspace, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_tombstone_that_is_missing_or_changed_blocks_and_is_named(left: Left) -> None:
+    assert left.gate()["earlier_records"].status == "pass"
+    assert left.verified() == ""
+    connection = left.workspace.connection
+    content = connection.execute("SELECT content FROM tombstone").fetchone()[0]
+    connection.execute("UPDATE tombstone SET content = ?", (content.replace('"steps": 0', '"steps": 1'),))
+    finding = left.gate()["earlier_records"]
+    assert (finding.status, finding.waivable) == ("block", False)
+    assert finding.said == "the tombstone of run 1, which was released and deleted, was changed"
+    assert finding.said in left.verified()
+    with pytest.raises(NotReleased, match="earlier_records cannot be waived"):
+        release(left.workspace, 2, left.directory / "out", reason="please")
+    connection.execute("UPDATE tombstone SET content = ?", (content,))
+    assert left.gate()["earlier_records"].status == "pass"
+    for sha256 in json.loads(content)["datasets"]:
+        left.workspace.tables.path(sha256).unlink()
+    assert "is not whole: the table" in left.gate()["earlier_records"].said
+    connection.execute("DELETE FROM tombstone_table")
+    connection.execute("DELETE FROM tombstone")
+    finding = left.gate()["earlier_records"]
+    assert finding.status == "block"
+    assert finding.said == "the tombstone of run 1, which was released and deleted, is missing"
+    assert finding.said in left.verified()
+
+
+@pytest.mark.slow
+def test_an_earlier_run_that_was_changed_blocks(workspace: Workspace, tmp_path: Path) -> None:
+    """Whoever swaps the datasets of what has left would hide what the releases show together."""
+    first, second = (run_of(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2))
+    let_out(workspace, first, tmp_path)
+    assert found(workspace, second)["earlier_records"].status == "pass"
+    other = plan_release(workspace, second).tables[0]
+    with workspace.writing() as connection:
+        connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'draw/1'", (other, first))
+    finding = found(workspace, second)["earlier_records"]
+    assert finding.status == "block"
+    assert "run 1 is not as it was sealed: table draw/1" in finding.said
+    workspace.connection.execute("DELETE FROM run WHERE id = ?", (first,))
+    said = found(workspace, second)["earlier_records"].said
+    assert said == "run 1, released before, is gone, and the audit log does not say that it was deleted"
+
+
+@pytest.mark.slow
+def test_a_run_that_an_earlier_version_deleted_blocks_until_it_is_waived(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (run_of(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2))
+    let_out(workspace, first, tmp_path)
+    with monkeypatch.context() as older:
+        older.setattr(maintenance, "released_runs", lambda _: {})
+        delete_run(workspace, first)
+    finding = found(workspace, second)["deleted_releases"]
+    assert (finding.status, finding.waivable) == ("block", True)
+    assert "run 1 was released, and deleted by an earlier version that left no tombstone" in finding.said
+    checked = verify_workspace(workspace)
+    assert checked.wrong == ()
+    assert any("run 1: released, and deleted by an earlier version" in note for note in checked.notes)
+    let_out(workspace, second, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_run_that_never_left_leaves_no_tombstone(workspace: Workspace) -> None:
+    run_id = run_of(workspace)
+    delete_run(workspace, run_id)
+    assert workspace.connection.execute("SELECT count(*) FROM tombstone").fetchone()[0] == 0
+    (row,) = [row for row in audit_rows(workspace.connection) if row.act == Act.RUN_DELETED]
+    assert tombstones.IN_AUDIT not in row.found
+
+
+@pytest.mark.slow
+def test_a_tombstone_holds_what_left_and_of_people_hmacs_alone(workspace: Workspace, tmp_path: Path) -> None:
+    """No column and no level that did not leave; without the key nobody knows a person again by the HMACs."""
+    frame = people().assign(name=[f"person {i}" for i in range(80)])
+    frame.loc[3, "region"] = "island"
+    variables = {**VARIABLES, "name": {"kind": "categorical", "role": "identifier"}}
+    steps = [{"target": "region", "method": "cart", "predictors": ["age"], "minbucket": 40}, *LINEAR]
+    run_id = run_of(workspace, frame, variables=variables, synthesis=steps)
+    let_out(workspace, run_id, tmp_path)
+    delete_run(workspace, run_id)
+    (sha256,) = tombstones.deleted_runs(workspace.connection).values()
+    kept = tombstones.read(workspace, run_id, sha256)
+    (table,) = (workspace.tables.read(one) for one in kept.datasets)
+    assert set(table.column_names) == set(VARIABLES)
+    column = table.column("region").combine_chunks()
+    assert set(column.dictionary.to_pylist()) == {one for one in column.to_pylist() if one is not None}
+    assert "person 3" not in kept.content
+    marks = workspace.tables.read_arrays(kept.marks_table)["0"]
+    rows = np.arange(80, dtype=np.uint64)
+    own, other = (earlier.marks_of(rows, ("a",), key) for key in (workspace.sealer.key, b"another key"))
+    assert len(marks) == 80
+    assert not set(own.tolist()) & set(other.tolist())
+    assert (own == earlier.marks_of(rows, ("a",), workspace.sealer.key)).all()
+
+
+@pytest.mark.slow
+def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, tmp_path: Path) -> None:
+    from sfumato.workspace.release.in_progress import begun
+
+    run_id = run_of(workspace)
+    with pytest.raises(NotReady, match="is being released"), begun(workspace, run_id, tmp_path / "out", {}):
+        delete_run(workspace, run_id)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maintenance, "_tombstones", lambda *_: {})
+        let_out(workspace, run_id, tmp_path)
+        with pytest.raises(NotReady, match="was released just now; delete it again"):
+            delete_run(workspace, run_id)
+    delete_run(workspace, run_id)
+
+
+@pytest.mark.slow
+def test_an_adopted_workspace_still_counts_deleted_releases(left: Left) -> None:
+    adopt(left.workspace.directory, left.directory / "mine")
+    with Workspace.open(left.directory / "mine") as mine:
+        assert tombstones.faults(mine) == []
+        assert found(mine, 2)["released_before"].value == 1
+
+
+@dataclass
+class Some:
+    """A release of a model that gives away so much."""
+
+    model: str
+    share: float
+
+
+def test_a_release_of_another_model_is_not_blamed_where_it_adds_nothing() -> None:
+    """The mean over datasets of one model is judged; of several models what they show together, where this release adds to it."""
+
+    @dataclass
+    class Gate:
+        release: Some
+        past: list[Some]
+
+        def earlier(self, fits: Callable[[Some], bool]) -> list[Some]:
+            return [one for one in self.past if fits(one)]
+
+        def pool(self, *releases: Some) -> tuple[Some, ...]:
+            return releases
+
+    def seen(own: Some, *past: Some, together: bool = True) -> tuple[float, str]:
+        def look(pool: Any) -> Sighting:
+            return Sighting("said", sum(one.share for one in pool))
+
+        one = pooled(Gate(own, list(past)), lambda _: True, look, together=together)  # type: ignore[arg-type]
+        return one.held, one.at_most
+
+    assert seen(Some("a", 0.1)) == (0.1, "block")
+    assert seen(Some("a", 0.1), Some("a", 0.3)) == (pytest.approx(0.4), "block")
+    assert seen(Some("a", 0.1), Some("b", 0.3)) == (pytest.approx(0.4), "block")
+    assert seen(Some("a", 0.0), Some("b", 0.3)) == (0.0, "block")
+    assert seen(Some("a", 0.1), Some("b", 0.3), together=False) == (0.1, "block")

@@ -1,0 +1,394 @@
+"""Earlier releases as the gate compares them: of runs that are there, and of deleted ones as far as their tombstones go.
+
+Both are one value, so that a check finds the same before a run is deleted and after.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.budget import accounts_of
+from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, how_often, rows_of
+from sfumato.engine.errors import EngineError
+from sfumato.engine.methods import registry
+from sfumato.engine.microdata import Microdata
+from sfumato.engine.privacy import PrivacyAccount, total
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.schema import Origin, Role, Schema
+
+from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
+from ..integrity import faults_of_runs
+from ..store.artefacts import released_dataset
+from ..store.seals import Sealer
+from ..store.tombstones import Marks, RiskTable, Tombstone, deleted_runs, fault, released_runs
+from ..store.tombstones import read as read_tombstone
+from ..store.workspace import Dataset, Workspace, schema_from_json, schema_to_json
+from ..views.records import record_measures, risk_of_records
+from ..views.runs import Run, find_run
+from .contents import released_tables, treatment_of
+from .read_on_demand import CellsOnDemand
+
+Read = Callable[[int, Sequence[str] | None], Microdata]
+MARK_BYTES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedData:
+    """The datasets of one release. ``schema`` is theirs; ``exact`` says whether they hold anything as the confidential data have it.
+
+    ``tables`` are the hashes of the datasets as the run stored them, ``sizes`` their numbers of records, ``people`` the number of
+    confidential records, in whose order the records of linked datasets are. ``model`` is equal for runs that differ in seed, size and measures alone. ``read``
+    gives a dataset, from 0, or some of its variables.
+    """
+
+    run_id: int
+    synthetic: bool
+    schema: Schema
+    kept: tuple[str, ...]
+    replaced: tuple[str, ...]
+    generalised: frozenset[str]
+    linked: bool
+    shuffled: bool
+    exact: bool
+    people: int
+    tables: tuple[str, ...]
+    sizes: tuple[int, ...]
+    model: str
+    read: Read
+
+    def has(self, names: Collection[str], schema: Schema) -> bool:
+        """Whether these variables are there, with the kinds that they have in a schema, and not as labels."""
+        return all(
+            name in self.schema and self.schema[name].kind is schema[name].kind and name not in self.generalised
+            for name in names
+        )
+
+    @property
+    def in_order(self) -> bool:
+        """Whether record i of every dataset is that of confidential record i."""
+        return self.linked and all(size == self.people for size in self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The epsilon of the noise of ``steps`` that keep an account; ``covered`` where a proof covers the whole release."""
+
+    epsilon: float
+    steps: int
+    covered: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RecordRisks:
+    """The probability, (n,), that a measure of these settings gives of every confidential record, on average over so many datasets."""
+
+    key: str
+    params: str
+    datasets: int
+    probability: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Records of the examined data that an earlier table lacks, from 0; how many it has besides; and the share of common ones."""
+
+    here: Integers
+    there: int
+    share: float
+
+
+class People(Protocol):
+    """The confidential records of an earlier release."""
+
+    def overlap(self, own: Cells, schema: Schema, records: int) -> Overlap | None:
+        """How they overlap with ``records`` others, by what they have in common; None where nothing can be compared."""
+
+    def unknown(self, own: Cells, schema: Schema) -> bool:
+        """Whether they have variables in common with others and can all the same not be compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """A release that was made before the examined one, of a run that is there or was deleted."""
+
+    run_id: int
+    source_sha256: str
+    table_sha256: str
+    people: People
+    release: ReleasedData
+    cost: Callable[[], Cost]
+    classes: Callable[[], Integers | None]
+    risks: Callable[[], Sequence[RecordRisks]]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The earlier releases of a workspace; what is wrong with the records of some, in words; the deleted runs that left no tombstone."""
+
+    earlier: tuple[Earlier, ...]
+    wrong: tuple[str, ...]
+    unknown: tuple[int, ...]
+
+
+def history_of(workspace: Workspace, but: int, known: Mapping[str, Microdata]) -> History:
+    """All that was released from a workspace, but for one run. ``known`` are confidential tables that have been read, by hash."""
+    earlier, wrong, unknown = list[Earlier](), list[str](), list[int]()
+    connection = workspace.connection
+    deleted, runs = deleted_runs(connection), [one for one in released_runs(connection) if one != but]
+    there = {int(row[0]) for row in connection.execute("SELECT id FROM run")}
+    faults = faults_of_runs(workspace, [one for one in runs if one in there])
+    for number in runs:
+        if number in there and faults.get(number):
+            wrong.append(faults[number])
+        elif number in there:
+            try:
+                earlier.append(_of_run(workspace, find_run(workspace, number), known))
+            except (WorkspaceError, EngineError) as error:
+                wrong.append(f"run {number}, released before, cannot be read: {error}")
+        elif number not in deleted:
+            wrong.append(f"run {number}, released before, is gone, and the audit log does not say that it was deleted")
+        elif not deleted[number]:
+            unknown.append(number)
+        elif said := fault(workspace, number, deleted[number]):
+            wrong.append(said)
+        else:
+            earlier.append(_of_tombstone(workspace, read_tombstone(workspace, number, deleted[number]), known))
+    return History(tuple(earlier), tuple(wrong), tuple(unknown))
+
+
+def cost_of(recipe: Recipe, data: Microdata) -> Cost:
+    """What a release costs in differential privacy."""
+    accounts = [account for _, account in accounts_of(recipe, data)]
+    known = [account for account in accounts if isinstance(account, PrivacyAccount)]
+    whole = total(known)
+    covered = bool(accounts) and len(known) == len(accounts) and whole.release is not None
+    return Cost(whole.noise, len(accounts), covered)
+
+
+def released_data(workspace: Workspace, run: Run, tables: Sequence[str]) -> ReleasedData:
+    """The datasets of a run. Raises DamagedTable."""
+    recipe = run.recipe
+    kept, replaced, out = treatment_of(recipe)
+
+    def read(place: int, names: Sequence[str] | None) -> Microdata:
+        found = released_dataset(workspace, run.id, recipe, place + 1, names)
+        if found is None:
+            raise NotReady(f"run {run.id} has no dataset {place + 1}")
+        return found
+
+    return ReleasedData(
+        run.id, recipe.origin == "synthetic", recipe.released_schema.only((*kept, *replaced)), kept, replaced, recipe.generalised,
+        recipe.linked, recipe.form.order == "shuffled", recipe.origin != "synthetic" or bool(kept or out),
+        workspace.dataset(run.dataset_id).records, tuple(tables), tuple(workspace.tables.records(one) for one in tables),
+        _model(workspace.sealer, recipe), read,
+    )  # fmt: skip
+
+
+def _model(sealer: Sealer, recipe: Recipe) -> str:
+    """A keyed hash of what a release is made by."""
+    table = recipe.to_table()
+    said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
+    return sealer.seal("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """Records that can be read."""
+
+    read: Callable[[], Microdata]
+    schema: Schema
+
+    def _common(self, own: Cells, schema: Schema) -> tuple[str, ...]:
+        return tuple(name for name in own if name in self.schema and self.schema[name].kind is schema[name].kind)
+
+    def overlap(self, own: Cells, schema: Schema, records: int) -> Overlap | None:
+        if not (names := self._common(own, schema)):
+            return None
+        data = self.read()
+        theirs = CellsOnDemand(names, lambda name: cells_of(data, (name,))[name])
+        return _overlap(rows_of(own, names, records), rows_of(theirs, names, len(data)))
+
+    def unknown(self, own: Cells, schema: Schema) -> bool:
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class _MarkedPeople:
+    """Records of which HMACs are left, by several sets of variables: the largest one serves that the others have too."""
+
+    marks: Sequence[Marks]
+    read: Callable[[int], Keys]
+    key: bytes | None
+
+    def _chosen(self, own: Cells, schema: Schema) -> int | None:
+        def fits(one: Marks) -> bool:
+            return all(n in own and schema[n].kind.value == kind for n, kind in zip(one.names, one.kinds, strict=True))
+
+        found = [i for i, one in enumerate(self.marks) if self.key is not None and fits(one)]
+        return max(found, key=lambda i: len(self.marks[i].names), default=None)
+
+    def overlap(self, own: Cells, schema: Schema, records: int) -> Overlap | None:
+        if (i := self._chosen(own, schema)) is None:
+            return None
+        assert self.key is not None
+        names = self.marks[i].names
+        return _overlap(marks_of(rows_of(own, names, records), names, self.key), self.read(i))
+
+    def unknown(self, own: Cells, schema: Schema) -> bool:
+        common = any(
+            name in own and schema[name].kind.value == kind
+            for one in self.marks for name, kind in zip(one.names, one.kinds, strict=True)
+        )  # fmt: skip
+        return common and self._chosen(own, schema) is None
+
+
+def _overlap(ours: Keys, theirs: Keys) -> Overlap:
+    """By how often each record of the two tables occurs in the other less how often in its own."""
+    mine = how_often(ours, theirs) - how_often(ours, ours)
+    there = int((how_often(theirs, ours) - how_often(theirs, theirs) < 0).sum())
+    return Overlap(np.flatnonzero(mine < 0), there, float((mine >= 0).mean()))
+
+
+def marks_of(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
+    """HMACs of rows (n,) of these variables, cut to 64 bits: (n,). Equal rows have equal ones."""
+    label = json.dumps(["sfumato tombstone", list(names)]).encode()
+    values, place = np.unique(rows, return_inverse=True)
+    content = values.astype("<u8").tobytes()
+    sealed = b"".join(
+        hmac.digest(key, label + content[at : at + 8], "sha256")[:MARK_BYTES] for at in range(0, len(content), 8)
+    )
+    return np.frombuffer(sealed, dtype="<u8").astype(np.uint64)[place]
+
+
+def _of_run(workspace: Workspace, run: Run, known: Mapping[str, Microdata]) -> Earlier:
+    original = workspace.dataset(run.dataset_id)
+    read = partial(_original, workspace, original, known)
+    release = released_data(workspace, run, released_tables(workspace, run.id))
+    return Earlier(
+        run.id, original.source_sha256, original.table_sha256, _People(read, original.schema), release,
+        lambda: cost_of(run.recipe, read()), lambda: release.read(0, release.schema.names[:1]).classes,
+        lambda: _risks(workspace, run.id),
+    )  # fmt: skip
+
+
+def _original(workspace: Workspace, original: Dataset, known: Mapping[str, Microdata]) -> Microdata:
+    found = known.get(original.table_sha256)
+    return workspace.read(original) if found is None or found.schema != original.schema else found
+
+
+def _risks(workspace: Workspace, run_id: int) -> list[RecordRisks]:
+    """What the measures of a run say of single records, but those that say how probable it was anyway: they are no finding of the release alone."""
+    found = []
+    for measure in record_measures(workspace, run_id):
+        method = registry().get(measure.key)
+        if method is not None and method.record_part("prior") is None:
+            risk = risk_of_records(workspace, measure)
+            params = json.dumps(dict(measure.params), sort_keys=True, default=str)
+            found.append(RecordRisks(measure.key, params, len(measure.draws), risk.probability))
+    return found
+
+
+def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Microdata]) -> Earlier:
+    tables, schema = workspace.tables, schema_from_json(left.schema)
+    generalised, origin = frozenset(left.generalised), _origin(left.origin)
+
+    def read(place: int, names: Sequence[str] | None) -> Microdata:
+        some = schema if names is None else schema.only(names)
+        found = tables.read_microdata(left.datasets[place], some, origin)
+        return replace(found, generalised=generalised, linked=left.linked)
+
+    release = ReleasedData(
+        left.run_id, origin == "synthetic", schema, left.kept, left.replaced, generalised, left.linked, left.shuffled, left.exact,
+        left.records, left.tables, tuple(tables.records(one) for one in left.datasets), left.model, read,
+    )  # fmt: skip
+    return Earlier(
+        left.run_id, left.source_sha256, left.table_sha256, _people_of(workspace, left, known), release,
+        lambda: Cost(left.epsilon, left.steps, left.covered),
+        lambda: tables.read_arrays(left.classes)["classes"] if left.classes else None,
+        lambda: [
+            RecordRisks(one.key, one.params, one.datasets, tables.read_arrays(one.table)["probability"])
+            for one in left.risks
+        ],
+    )  # fmt: skip
+
+
+def _origin(text: str) -> Origin:
+    if text not in ("synthetic", "anonymised"):
+        raise DamagedRecord("a tombstone")
+    return text
+
+
+def _people_of(workspace: Workspace, left: Tombstone, known: Mapping[str, Microdata]) -> People:
+    """The confidential records themselves while the project has them, else the HMACs that are left of them."""
+    try:
+        original = workspace.dataset(left.dataset_id)
+    except NotFound:
+        original = None
+    if original is not None and original.table_sha256 == left.table_sha256:
+        return _People(partial(_original, workspace, original, known), original.schema)
+    key = next((sealer.key for sealer in workspace.sealers() if sealer.name == left.key), None)
+    return _MarkedPeople(left.marks, lambda i: workspace.tables.read_arrays(left.marks_table)[str(i)], key)
+
+
+def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
+    """What is to stay of a run that was released, its tables written; None of one that was not. Raises NotFound and DamagedTable."""
+    manifests = released_runs(workspace.connection).get(run_id)
+    if manifests is None:
+        return None
+    run = find_run(workspace, run_id)
+    recipe, original, tables = run.recipe, workspace.dataset(run.dataset_id), workspace.tables
+    data = workspace.read(original)
+    found = released_data(workspace, run, released_tables(workspace, run.id))
+    datasets, levels = list[str](), dict[str, set[str]]()
+    for place in range(len(found.tables)):
+        datasets.append(tables.write_microdata(_published(found, place, levels)))
+    schema = Schema(
+        tuple(replace(one, bounds=None, levels=tuple(sorted(levels.get(one.name, ()))), labels={}, missing=(), title="") for one in found.schema)
+    )  # fmt: skip
+    classes = found.read(0, found.schema.names[:1]).classes
+    marks = _marks(recipe, data)
+    own = cells_of(data, marks[0].names)
+    key = workspace.sealer
+    columns = {str(i): marks_of(rows_of(own, one.names, len(data)), one.names, key.key) for i, one in enumerate(marks)}
+    risks = [
+        RiskTable(one.key, one.params, one.datasets, tables.write_arrays({"probability": one.probability}))
+        for one in _risks(workspace, run.id)
+    ]
+    cost = cost_of(recipe, data)
+    return Tombstone(
+        run.id, original.id, original.source_sha256, original.table_sha256, original.records, recipe.origin, schema_to_json(schema),
+        found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.exact, found.model,
+        found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
+        tables.write_arrays(columns), marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
+    )  # fmt: skip
+
+
+def _published(release: ReleasedData, place: int, levels: dict[str, set[str]]) -> Microdata:
+    """A dataset without the columns and levels that did not leave; the levels that did are added to ``levels``."""
+    data = release.read(place, release.schema.names)
+    columns: dict[str, pd.Series] = {}
+    for name in release.schema.names:
+        column = data.frame[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            column = column.cat.remove_unused_categories()
+            levels.setdefault(name, set()).update(map(str, column.cat.categories))
+        columns[name] = column
+    return replace(data, frame=pd.DataFrame(columns, copy=False), kinds=None, classes=None)
+
+
+def _marks(recipe: Recipe, data: Microdata) -> tuple[Marks, ...]:
+    """The sets of variables by which people are known again: all that were released or kept, the quasi-identifiers, the sensitive ones."""
+    kept, replaced, _ = treatment_of(recipe)
+    names = tuple(name for name in recipe.schema.names if name in (*kept, *replaced) and name in data.schema)
+    roles = [recipe.schema.of_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)]
+    sets = dict.fromkeys(one for one in (names, *(tuple(n for n in names if n in role) for role in roles)) if one)
+    return tuple(Marks(one, tuple(data.schema[name].kind.value for name in one)) for one in sets)
