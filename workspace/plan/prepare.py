@@ -23,6 +23,7 @@ from ..release.external import read_external
 from ..release.own_files import order_written
 from ..store.artefacts import controls_hash
 from ..store.chains import chains_words
+from ..store.keys import PUBLIC_NAME
 from ..store.workspace import Dataset, Workspace
 from ..views.runs import find_run
 from .drafts import Draft
@@ -209,7 +210,8 @@ def told_before(workspace: Workspace, draft: Draft) -> str:
     if data is None:
         return chains_words(recipe, None)
     check_steps(recipe, data)
-    return " ".join(filter(None, (cost_words(recipe, data), chains_words(recipe, data))))
+    secret = workspace.key_fingerprint != PUBLIC_NAME
+    return " ".join(filter(None, (cost_words(recipe, data, secret=secret), chains_words(recipe, data))))
 
 
 def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:

@@ -138,7 +138,7 @@ def _intersections(case: Case) -> Sighting:
 def _privacy_spent(case: Case) -> Sighting:
     """Epsilon of this release and of those of the same people before it, held against the recipe's budget."""
     budget = case.recipe.form.epsilon
-    own = [account for _, account in accounts_of(case.recipe, case.confidential)]
+    own = [account for _, account in accounts_of(case.recipe, case.confidential, secret=not case.plan.run.key_public)]
     if not own:
         said = "no step keeps a privacy account, and the recipe sets no budget"
         return Sighting(
@@ -147,7 +147,11 @@ def _privacy_spent(case: Case) -> Sighting:
     before = [one for one, _, _ in _related(case)]
     found = [(f"run {case.plan.run.id}", own)]
     found += [
-        (f"run {one.run.id}", [account for _, account in accounts_of(one.run.recipe, one.data)]) for one in before
+        (
+            f"run {one.run.id}",
+            [account for _, account in accounts_of(one.run.recipe, one.data, secret=not one.run.key_public)],
+        )
+        for one in before
     ]
     for named, accounts in found:
         known = [account for account in accounts if isinstance(account, PrivacyAccount)]
