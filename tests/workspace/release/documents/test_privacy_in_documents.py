@@ -62,7 +62,7 @@ def planned(
         }
     )
     table = {
-        "variables": variables, "data": {"missing": "keep", **data}, "synthesis": [step],
+        "variables": variables, "data": {"missing": "keep" if gaps else "refuse", **data}, "synthesis": [step],
         "release": {"m": 1, "seed": 1} | ({} if records is None else {"records": records}), "measure": [{"method": "utility.ecdf"}],
     }  # fmt: skip
     recipe = Recipe.from_table(table)
@@ -164,7 +164,7 @@ def test_where_there_is_no_epsilon_it_says_why_and_nothing_of_the_data(
     step: dict[str, Any], more: dict[str, Any], why: list[str]
 ) -> None:
     recipe, data = planned(step_of(**step), **more)
-    privacy = promised(recipe, data, account_rows(recipe, 0, data))
+    privacy = promised(recipe, data, account_rows(recipe, 0, data, key=KEY), secret=True)
     assert privacy is not None
     text = " ".join(promise(privacy))
     assert text.startswith("No guarantee of differential privacy is given: ")
@@ -196,13 +196,13 @@ def test_a_run_without_an_account_claims_nothing(written: Write) -> None:
 def test_results_without_an_epsilon_promise_none_whatever_is_told_anew() -> None:
     """Rows of a run that were stored without an epsilon are what counts, and a promise is never more than theirs."""
     recipe, data = planned(STEP)
-    rows = account_rows(recipe, 0, data)
-    found = promised(recipe, data, rows)
+    rows = account_rows(recipe, 0, data, key=KEY)
+    found = promised(recipe, data, rows, secret=True)
     assert found is not None
     assert (found.epsilon, found.substitution) == (20.0, 40.0)
     without = [replace(row, value=None) if row.measure == "epsilon_release" else row for row in rows]
     for fewer in (without, []):
-        found = promised(recipe, data, fewer)
+        found = promised(recipe, data, fewer, secret=True)
         assert found is not None
         assert found.epsilon is None
         assert privacy_table(found)["said"][0] == "No guarantee of differential privacy is given."
