@@ -54,9 +54,7 @@ def public_release(
     )
 
 
-def promised(
-    recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool
-) -> PrivacyPromise | None:
+def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool) -> PrivacyPromise | None:
     """What the privacy accounts of a run promise together; None where no step keeps one. ``secret``: the key of the run is.
 
     The totals are those among its results. Why there is none is told anew, in words that name nothing of the data: reasons

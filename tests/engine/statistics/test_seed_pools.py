@@ -162,9 +162,9 @@ def refused(data: Microdata, pool: pd.DataFrame) -> bool:
     try:
         check_seeds(data, data.schema.names, SeedPool("public", lines_of(pool)), "synthesis[0].seeds")
     except BadInput as error:
-        assert error.place == "synthesis[0].seeds"
-        assert "the seed pool is not public" in error.message
-        return True
+        if str(error).startswith("synthesis[0].seeds: the seed pool is not public"):
+            return True
+        raise
     return False
 
 
