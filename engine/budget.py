@@ -1,4 +1,8 @@
-"""What the synthesis steps of a recipe cost in differential privacy, held against the recipe's budget."""
+"""What the synthesis steps of a recipe cost in differential privacy, compared with the recipe's budget.
+
+What is covered follows from the recipe and the key alone, never from the records: an account that differs between two tables
+would itself tell which of them it is. ``sfumato.engine.contract.privacy`` holds every method to that.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,43 @@ from .errors import BadInput
 from .microdata import Microdata
 from .privacy import NoAccount, PrivacyAccount, Uncovered, total
 from .recipe import Recipe, Step
-from .schema import Role
+from .schema import MissingPolicy, Role
 
 LEAVE = "some variables leave as they are, or were made without an account"
 LEARNED = "which rules the records keep to was learned from the confidential data"
+MAY_LACK = "whether a value may be missing was not fixed beforehand"
+WEIGHED = Uncovered(
+    "records have less influence by what an earlier run found of them",
+    "how much influence a record has was learned from the confidential data",
+)
+PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
+"""What becomes of every account where the key is public: the datasets are a function of the confidential table."""
 AS_MANY = Uncovered(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
 )
 
 
-def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAccount | NoAccount], ...]:
-    """The account of each synthesis step that keeps one.
+def accounts_of(
+    recipe: Recipe, data: Microdata, *, secret: bool
+) -> tuple[tuple[Step, PrivacyAccount | NoAccount], ...]:
+    """The account of each synthesis step that keeps one; ``secret`` is whether the key of the run is.
 
     What such steps do not make is not covered, nor that as many records are released as there are.
     """
     kept = [step for step in recipe.synthesis if step.method.account is not None]
+    if not secret:
+        return tuple((step, PUBLIC_KEY) for step in kept)
     made = {name for step in kept for name in step.targets}
     others = [v.name for v in recipe.schema if v.role is not Role.IDENTIFIER and v.name not in made]
     reasons = [Uncovered(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
     if recipe.form.records is None:
         reasons.append(AS_MANY)
+    if undeclared := [name for name in recipe.schema.names if name in made and _undeclared(recipe, data, name)]:
+        said = f"{', '.join(undeclared)} may be missing (declare it: may_be_missing = true under [variables])"
+        reasons.append(Uncovered(said, MAY_LACK))
+    if recipe.weights is not None:
+        reasons.append(WEIGHED)
     learned = [one.name for one in recipe.schema.constraints if one.source == "data"]
     if learned:
         reasons.append(Uncovered(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
@@ -43,12 +63,22 @@ def accounts_of(recipe: Recipe, data: Microdata) -> tuple[tuple[Step, PrivacyAcc
     return tuple(found)
 
 
-def cost_words(recipe: Recipe, data: Microdata, limit: float | None = None) -> str:
+def _undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:
+    """Whether records without a value stay and the recipe does not declare it, whether or not these data have any.
+
+    Data that were read by another policy than the recipe's have missing values of their own.
+    """
+    if recipe.schema[name].may_be_missing:
+        return False
+    return recipe.data.missing is MissingPolicy.KEEP or data.may_lack(name)
+
+
+def cost_words(recipe: Recipe, data: Microdata, limit: float | None = None, *, secret: bool) -> str:
     """What a run would cost, in a sentence for who makes the release; empty where no step keeps an account.
 
     ``limit`` is the policy's budget; the smaller of it and the recipe's own holds.
     """
-    accounts = [account for _, account in accounts_of(recipe, data)]
+    accounts = [account for _, account in accounts_of(recipe, data, secret=secret)]
     if not accounts:
         return ""
     reasons = [account.reason for account in accounts if isinstance(account, NoAccount)]
@@ -70,11 +100,14 @@ def budget_words(recipe: Recipe, limit: float | None) -> str:
 
 
 def check_budget(recipe: Recipe, data: Microdata) -> None:
-    """BadInput where a run would cost more than ``[release] epsilon`` allows, or nothing can tell what it costs."""
+    """BadInput where a run would cost more than ``[release] epsilon`` allows, or nothing can tell what it costs.
+
+    With a public key it is computed all the same, for strangers who repeat a study, and costs what its account says: no epsilon at all.
+    """
     budget = recipe.form.epsilon
     if budget is None:
         return
-    accounts = [account for _, account in accounts_of(recipe, data)]
+    accounts = [account for _, account in accounts_of(recipe, data, secret=True)]
     place = "release.epsilon"
     for account in accounts:
         if isinstance(account, NoAccount):

@@ -69,12 +69,12 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
     """BadInput at the step's place (``synthesis[1].predictors[2]``) when a step cannot be carried out on these data.
 
     Every step: the method's own ``check``, but for anonymisation steps after the first, which work on what that one makes.
-    Synthesis steps: a target or a predictor with one single value, and
-    functions of columns outside their domain. Every record has a survey weight, where there is one. The run must keep to its budget of epsilon.
+    Synthesis steps: a target or a predictor with one single value (a target of a step with a privacy account may have one: to refuse
+    it would tell of the records), and functions of columns outside their domain. Every record has a survey weight, where there is one. The run must keep to its budget of epsilon.
     """
     check_weights(data.alone)
     for step in recipe.synthesis:
-        for name in step.targets:
+        for name in step.targets if step.method.account is None else ():
             require_varying(data, name, f"{step.place}.target")
         _check_terms(step, data.alone)
     asked = tuple(name for step in recipe.synthesis if step.method.release_model for name in step.targets)

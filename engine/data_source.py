@@ -77,7 +77,13 @@ class DataSource:
         return self.sample is not None or isinstance(self.holdout, int | float)
 
     def check_variables(self, schema: Schema) -> None:
-        """BadInput where the column that says which records are controls is a variable of the recipe too."""
+        """BadInput where the column of the controls is a variable too, or one may be missing whose missing values never stay."""
+        for variable in schema:
+            if variable.may_be_missing and self.missing is not MissingPolicy.KEEP:
+                raise BadInput(
+                    f"variables.{variable.name}.may_be_missing",
+                    f'no record lacks a value with missing = "{self.missing}"; write missing = "keep" under [data], or leave it out',
+                )
         if isinstance(self.holdout, str) and self.holdout in schema:
             raise BadInput(
                 f"variables.{self.holdout}",

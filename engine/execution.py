@@ -190,9 +190,9 @@ def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] 
     )
 
 
-def account_rows(recipe: Recipe, item: int, confidential: Microdata) -> list[Row]:
-    """The privacy account of synthesis step ``item``, where it keeps one."""
-    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential.alone)
+def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
+    """The privacy account of synthesis step ``item``, where it keeps one. With a public key there is no epsilon."""
+    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential.alone, secret=bool(key))
     account = next((own for of, own in kept if of is step), None)
     if account is None:
         return []
@@ -425,7 +425,7 @@ def execute(
     anonymised = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
     if anonymised:
         releases = [anonymised.data]
-    rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential)]
+    rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
     for j, step in enumerate(recipe.measures):
         if step.method.confidential:
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])

@@ -185,6 +185,10 @@ class Microdata:
         """Which records have no value of this variable, (n,)."""
         return self.frame[name].isna().to_numpy(dtype=np.bool_)
 
+    def may_lack(self, name: str) -> bool:
+        """Whether a record may have no value of this variable: the recipe declares it, or some record here has none."""
+        return self.schema[name].may_be_missing or bool(self.missing(name).any())
+
     def present(self, name: str) -> NDArray[np.float64]:
         """``numbers`` of the records that have a value, (k,)."""
         numbers = self.numbers(name)
@@ -218,7 +222,7 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
     """Drawn values (n,) as a column of the confidential one's dtype; they are such as ``Microdata.numbers`` gives.
 
     That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
-    confidential column has some. Raises EngineError where a value cannot be one of the variable.
+    variable may be missing or the confidential column has some. Raises EngineError where a value cannot be one of the variable.
     """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
@@ -227,14 +231,15 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
     numbers = np.asarray(values, dtype=np.float64)
     low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
     outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
-    unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & like.hasnans)
+    unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & confidential.may_lack(variable.name))
     if outside.any() or unknown.any():
         raise EngineError(
             f'{place}: {int((outside | unknown).sum()):,} drawn values of "{variable.name}" leave its bounds'
         )
     if variable.kind is Kind.DATE:
         numbers = np.rint(numbers * DAY)
-    return pd.Series(numbers, name=variable.name).astype(like.dtype)
+    floats = variable.kind is Kind.COUNT and variable.may_be_missing  # whether or not a value of these data is missing
+    return pd.Series(numbers, name=variable.name).astype("float64" if floats else like.dtype)
 
 
 def conform(

@@ -79,7 +79,10 @@ class MissingPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One column. ``bounds`` are inclusive; ``levels`` fix the order of an ordinal variable; ``missing`` lists codes."""
+    """One column. ``bounds`` are inclusive; ``levels`` fix the order of an ordinal variable; ``missing`` lists codes.
+
+    ``may_be_missing`` declares that a value may be missing, whether or not one of these data is.
+    """
 
     name: str
     kind: Kind
@@ -90,6 +93,7 @@ class Variable:
     missing: tuple[str | float, ...] = ()
     title: str = ""
     design: DesignPart | None = None
+    may_be_missing: bool = False
 
     @property
     def lower(self) -> float | None:
@@ -108,7 +112,7 @@ class Variable:
         """The variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
         if not isinstance(table, Mapping):
             raise BadInput(place, 'must be a table such as { kind = "count", role = "quasi_identifier" }')
-        allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title", "design")
+        allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title", "design", "may_be_missing")
         for key in table:
             if key not in allowed:
                 raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, allowed)}; known: {', '.join(allowed)}")
@@ -126,6 +130,7 @@ class Variable:
             _missing(table.get("missing", ()), f"{place}.missing"),
             str(table.get("title", "")),
             _one_of(DesignPart, table["design"], f"{place}.design") if "design" in table else None,
+            _flag(table.get("may_be_missing", False), f"{place}.may_be_missing"),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -144,6 +149,8 @@ class Variable:
             table["title"] = self.title
         if self.design is not None:
             table["design"] = self.design.value
+        if self.may_be_missing:
+            table["may_be_missing"] = True
         return table
 
 
@@ -188,6 +195,12 @@ def _missing(value: object, place: str) -> tuple[str | float, ...]:
                 place, f"{code!r} is neither text nor a number; empty cells are missing without being listed"
             )
     return tuple(codes)
+
+
+def _flag(value: object, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise BadInput(place, f"{value!r} must be true or false")
+    return value
 
 
 def _labels(value: object, place: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ import pytest
 if TYPE_CHECKING:
     from sfumato.engine.methods import Method
 
-TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers", "weights"))
+TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers", "weights", "privacy"))
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
 
 
@@ -91,6 +91,8 @@ def _methods_of(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
     methods = [found for found in chosen_methods(config) if found.family in mark.args]
     if mark.kwargs.get("confidential"):
         methods = [found for found in methods if found.confidential]
+    if mark.kwargs.get("private"):
+        methods = [found for found in methods if found.account is not None]
     if "whole" in mark.kwargs:
         methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
     return methods

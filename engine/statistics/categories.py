@@ -38,7 +38,8 @@ class Categories:
     """The categories of one variable: ``size`` of them, the last for missing where ``gaps``.
 
     ``edges`` (bins + 1,) bound the bins of numbers, closed below, the last closed above too; empty for levels. ``whole``:
-    only whole numbers are drawn. ``learned`` says in words what of this the confidential data alone have said.
+    only whole numbers are drawn. ``learned`` says in words what of this the confidential data alone have said, but for ``gaps``:
+    ``sfumato.engine.budget`` reports those that the recipe does not declare.
     """
 
     variable: Variable
@@ -124,16 +125,14 @@ def _learned(said: str) -> Uncovered:
 def categories_of(data: Microdata, name: str, rule: Binning | None) -> Categories:
     """The categories of a variable of the confidential data, by the recipe's rule where it has numbers."""
     variable = data.schema[name]
-    gaps = bool(data.missing(name).any())
-    learned = [_learned(f'"{name}" has missing values')] if gaps else []
+    gaps = data.may_lack(name)
     if variable.kind.has_levels:
         size = len(data.column(name).cat.categories)
-        if not variable.levels:
-            learned.append(_learned(f'"{name}" has these levels (name them under [variables])'))
-        return Categories(variable, size + gaps, gaps, np.empty(0), tuple(learned))
+        learned = () if variable.levels else (_learned(f'"{name}" has these levels (name them under [variables])'),)
+        return Categories(variable, size + gaps, gaps, np.empty(0), learned)
     assert rule is not None
     edges, from_data = _edges(data, variable, rule)
-    return Categories(variable, len(edges) - 1 + gaps, gaps, edges, (*learned, *from_data))
+    return Categories(variable, len(edges) - 1 + gaps, gaps, edges, from_data)
 
 
 def _edges(data: Microdata, variable: Variable, rule: Binning) -> tuple[Floats, tuple[Uncovered, ...]]:

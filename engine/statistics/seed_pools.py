@@ -8,8 +8,9 @@ privacy: random categories, or a file that the recipe names and that is public a
     seeds = "pool.csv"         # records of a public file beside the recipe: a CSV table with a column a target
 
 The file is read when the recipe is, and its lines become part of the recipe: the run is stored with them, can be repeated
-without the file, and its commitment covers them. That the file is public is the recipe's word. Where half of its
-records equal a confidential one that is alone of its kind, or it is the confidential table, the account does not take it.
+without the file, and its commitment covers them. That the file is public is the recipe's word. A file is refused where it is the
+confidential table, or half of its records equal a confidential one that is alone of its kind. The account itself takes the recipe's word: an
+account that looked at the records would tell of them.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class SeedPool:
         except BadInput as error:
             raise BadInput(error.place, f"of the seed pool {error.message}") from None
         for name in names:
-            if found.missing(name).any() and not data.missing(name).any():
+            if found.missing(name).any() and not data.may_lack(name):
                 raise BadInput(
                     f"{place}.{name}", f'records of the seed pool have no "{name}", which every record of the data has'
                 )
@@ -141,18 +142,20 @@ def _as_listed(data: Microdata, name: str) -> Any:
 
 
 def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place: str) -> None:
-    """BadInput at ``place`` where the records of a public file cannot be ones of the data: a column, a level, a bound."""
-    if seeds.kind == "public":
-        seeds.table(data, targets, place)
+    """BadInput at ``place`` where the records of a public file cannot be ones of the data (a column, a level, a bound), or are theirs."""
+    if seeds.kind == "public" and _confidential_after_all(data, seeds.table(data, targets, place), targets):
+        raise BadInput(
+            place,
+            "the seed pool is not public: half of its records or more are records of the confidential data; name another file, or "
+            'write seeds = "confidential", which no epsilon covers',
+        )
 
 
-def seeds_uncovered(data: Microdata, targets: Sequence[str], seeds: SeedPool) -> tuple[Uncovered, ...]:
+def seeds_uncovered(seeds: SeedPool) -> tuple[Uncovered, ...]:
     """What of the seeds is outside a proof: nothing where they have nothing to do with the confidential data."""
-    public = "each record was drawn starting from a record of the confidential data"
     if seeds.kind == "confidential":
+        public = "each record was drawn starting from a record of the confidential data"
         return (Uncovered("records start as confidential records", public),)
-    if seeds.kind == "public" and _confidential_after_all(data, seeds.table(data, targets, "seeds"), targets):
-        return (Uncovered("records start as records of a file that has those of the confidential data", public),)
     return ()
 
 

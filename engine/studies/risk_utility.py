@@ -158,7 +158,7 @@ OUTPUTS = (
     Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error"),
     Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies"),
     Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records"),
-    Output("epsilon_release", "what such a dataset costs in all", "low", range=POSITIVE, short="eps of the release"),
+    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release"),
     Output(
         "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, answer=True, on_axis=True,
         sentence="From epsilon {value:g} on it is within the limit", without="No epsilon is shown to be large enough",

@@ -189,7 +189,7 @@ def uncovered(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpe
     names = (*targets, *spec.predictors)
     return (
         *order,
-        *seeds_uncovered(data, targets, spec.seeds),
+        *seeds_uncovered(spec.seeds),
         *learned_of(data, names, spec.bins, inside=spec.inside),
     )
 
@@ -263,7 +263,9 @@ class Sampler:
 
 
 def moved(codes: Codes, present: int, share: float, rng: np.random.Generator) -> Codes:
-    """Categories of which a ``share`` is one of the two beside them; at the ends the one beside. Missing ones stay."""
+    """Categories of which a ``share`` is one of the two beside them; at the ends the one beside. Missing ones stay, and a single one."""
+    if present < 2:
+        return codes
     step = np.where(rng.random(len(codes)) < share, 1 - 2 * rng.integers(2, size=len(codes)), 0)
     inside = np.where(codes == 0, np.abs(step), np.where(codes == present - 1, -np.abs(step), step))
     return np.where(codes < present, codes + inside, codes)

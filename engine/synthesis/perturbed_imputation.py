@@ -85,7 +85,7 @@ def account(
     if spec.epsilon is None:
         return NoAccount("nothing is perturbed: no epsilon was asked for")
     learned = learned_of(data, (*targets, *spec.predictors), spec.bins, inside=spec.inside)
-    return PrivacyAccount(spec.epsilon, records, datasets, (*seeds_uncovered(data, targets, spec.seeds), *learned))
+    return PrivacyAccount(spec.epsilon, records, datasets, (*seeds_uncovered(spec.seeds), *learned))
 
 
 def uniform_share(epsilon: float | None, features: int, size: int) -> float:

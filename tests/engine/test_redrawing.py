@@ -349,7 +349,7 @@ def test_a_rule_learned_from_the_data_is_outside_the_proof_of_privacy() -> None:
         plan = Recipe.from_table(
             {"variables": variables, "release": {"m": 1, "records": 50}, "synthesis": [step], "constraints": rule}
         )
-        ((_, account),) = accounts_of(plan, conform(frame, plan.schema))
+        ((_, account),) = accounts_of(plan, conform(frame, plan.schema), secret=True)
         assert isinstance(account, PrivacyAccount)
         found[source] = [one.said for one in account.uncovered if "constraints" in one.said]
     assert found == {"declared": [], "data": ["constraints were learned from the data (same)"]}

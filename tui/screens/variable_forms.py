@@ -99,6 +99,8 @@ def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]
               offers=levels),
         Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
         _codes(table.get("missing")),
+        Field("may_be_missing", "whether a value may be missing, in these data or not; a privacy account asks for it", "value",
+              table.get("may_be_missing"), words=("true",)),
         Field("title", "what the variable is, in a few words", value=table.get("title")),
         Field("design", "of a survey with weights: strata, clusters, or population, the clusters of its stratum in the population",
               value=table.get("design"), words=tuple(DesignPart)),

@@ -261,7 +261,7 @@ def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -
     recipe, held = _recipe(given.recipe), given.held
     fit = execution.fit_model(recipe, held.item, _to_fit(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
-    rows = execution.account_rows(recipe, held.item, _confidential(tables, given))
+    rows = execution.account_rows(recipe, held.item, _confidential(tables, given), key=key)
     return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
 

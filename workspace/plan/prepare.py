@@ -24,6 +24,7 @@ from ..release.own_files import order_written
 from ..release.policy import policy_of
 from ..store.artefacts import controls_hash
 from ..store.chains import chains_words
+from ..store.keys import PUBLIC_NAME
 from ..store.workspace import Dataset, Workspace
 from ..views.runs import find_run
 from .drafts import Draft
@@ -210,9 +211,8 @@ def told_before(workspace: Workspace, draft: Draft) -> str:
     if data is None:
         return chains_words(recipe, None)
     check_steps(recipe, data)
-    return " ".join(
-        filter(None, (cost_words(recipe, data, policy_of(workspace.directory).epsilon), chains_words(recipe, data)))
-    )
+    secret, limit = workspace.key_fingerprint != PUBLIC_NAME, policy_of(workspace.directory).epsilon
+    return " ".join(filter(None, (cost_words(recipe, data, limit, secret=secret), chains_words(recipe, data))))
 
 
 def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:

@@ -73,7 +73,7 @@ def dossier_of(
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
         judgements_of(workspace.directory, plan.run.id),
-        cache(lambda: promised(plan.run.recipe, workspace.read(original), rows)),
+        cache(lambda: promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
         user(),
     )

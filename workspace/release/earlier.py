@@ -165,9 +165,9 @@ def history_of(workspace: Workspace, but: int, known: Mapping[str, Microdata]) -
     return History(tuple(earlier), tuple(wrong), tuple(unknown))
 
 
-def cost_of(recipe: Recipe, data: Microdata) -> Cost:
-    """What a release costs in differential privacy."""
-    accounts = [account for _, account in accounts_of(recipe, data)]
+def cost_of(run: Run, data: Microdata) -> Cost:
+    """What the release of a run costs in differential privacy."""
+    accounts = [account for _, account in accounts_of(run.recipe, data, secret=not run.key_public)]
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
     whole = total(known)
     covered = bool(accounts) and len(known) == len(accounts) and whole.release is not None
@@ -275,7 +275,7 @@ def _of_run(workspace: Workspace, run: Run, known: Mapping[str, Microdata]) -> E
     release = released_data(workspace, run, released_tables(workspace, run.id))
     return Earlier(
         run.id, original.source_sha256, original.table_sha256, _People(read, original.schema), release,
-        lambda: cost_of(run.recipe, read()), lambda: release.read(0, release.schema.names[:1]).classes,
+        lambda: cost_of(run, read()), lambda: release.read(0, release.schema.names[:1]).classes,
         lambda: _risks(workspace, run.id),
     )  # fmt: skip
 
@@ -363,7 +363,7 @@ def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
         RiskTable(one.key, one.params, one.datasets, tables.write_arrays({"probability": one.probability}))
         for one in _risks(workspace, run.id)
     ]
-    cost = cost_of(recipe, data)
+    cost = cost_of(run, data)
     return Tombstone(
         run.id, original.id, original.source_sha256, original.table_sha256, original.records, recipe.origin, schema_to_json(schema),
         found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.exact, found.model,

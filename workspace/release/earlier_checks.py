@@ -82,7 +82,7 @@ def _intersection(own: Integers, others: Sequence[tuple[int, Integers]]) -> Sigh
 def _privacy_spent(case: Case) -> Sighting:
     """Epsilon of this release and of those of the same people before it, with the budget that holds; equal datasets cost once."""
     budget = case.policy.budget(case.recipe.form.epsilon)
-    own = cost_of(case.recipe, case.confidential)
+    own = cost_of(case.plan.run, case.confidential)
     if not own.steps:
         said = "no step keeps a privacy account, and neither recipe nor policy sets a budget"
         return Sighting(

@@ -56,7 +56,7 @@ def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
     original = workspace.dataset(plan.run.dataset_id)
     confidential = workspace.tables.read(original.table_sha256)
     rows = result_rows(workspace, plan.run.id)
-    privacy = promised(plan.run.recipe, workspace.read(original), rows)
+    privacy = promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)
     return public_release(
         plan, policy.rules, rows, confidential, lambda draw: workspace.tables.read(plan.tables[draw]), privacy
     )

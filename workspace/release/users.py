@@ -54,13 +54,13 @@ def public_release(
     )
 
 
-def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row]) -> PrivacyPromise | None:
-    """What the privacy accounts of a run promise together; None where no step keeps one.
+def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool) -> PrivacyPromise | None:
+    """What the privacy accounts of a run promise together; None where no step keeps one. ``secret``: the key of the run is.
 
     The totals are those among its results. Why there is none is told anew, in words that name nothing of the data: reasons
     among results stay inside.
     """
-    accounts = [account for _, account in accounts_of(recipe, confidential)]
+    accounts = [account for _, account in accounts_of(recipe, confidential, secret=secret)]
     if not accounts:
         return None
     totals = [_total(rows, name) for name in ("epsilon_release", "epsilon_substitution")]

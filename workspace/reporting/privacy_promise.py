@@ -67,7 +67,9 @@ def _outside(privacy: PrivacyPromise) -> Sequence[str]:
         "a person who has several records, each of which costs as much",
         "other releases of the same people: theirs adds to this one",
         "what is said of how well these data keep the confidential ones, which was measured without noise",
-        "the choice of this release among others that were tried",
+        "what the plan says, such as levels and bounds, where whoever wrote it took that from these data",
+        "how the records were read from their file",
+        "that there is a release: data that do not fit the plan are refused; nor the choice of this one among others that were tried",
         *(("which records of a larger file were taken: it is of those that were",) if privacy.sampled else ()),
     )
 

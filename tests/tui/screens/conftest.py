@@ -110,6 +110,14 @@ def built_data(built, directory):
 
 
 @pytest.fixture
+def private_data(tmp_path):
+    """A workspace with a key of its own and the survey in it: with a public key no plan has an epsilon."""
+    with Workspace.create(tmp_path / "private", bytes(range(32))) as workspace:
+        request_stop(workspace, enter(workspace), RunState.INTERRUPTED)
+    return tmp_path / "private"
+
+
+@pytest.fixture
 def empty(tmp_path):
     """A workspace with nothing in it."""
     Workspace.create(tmp_path / "empty").close()

@@ -7,7 +7,10 @@ import tomllib
 import pytest
 import tomli_w
 
+from sfumato.engine.schema import Kind, Variable
+from sfumato.tui.fields import typed_value
 from sfumato.tui.screens.form import Form
+from sfumato.tui.screens.variable_forms import fields_of
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.prepare import told_before
 from sfumato.workspace.store.workspace import Workspace
@@ -61,26 +64,26 @@ async def test_targets_of_a_step_are_given_and_taken_away_by_keys(sit, built_dat
     assert stored(built_data)["synthesis"][0]["target"] == ["region"]
 
 
-async def test_the_price_is_told_before_the_run_and_the_budget_stands_in_a_form(sit, built_data):
-    plan_with(built_data, synthesis=[STEP], release={"m": 1, "seed": 7})
-    async with sit(built_data, "R", size=(80, 24), tab="plan") as seat:
+async def test_the_price_is_told_before_the_run_and_the_budget_stands_in_a_form(sit, private_data):
+    plan_with(private_data, synthesis=[STEP], release={"m": 1, "seed": 7})
+    async with sit(private_data, "R", size=(80, 24), tab="plan") as seat:
         assert "1 dataset. No epsilon can be told: the proof does not cover that as many" in words_of(seat)
         await seat.press("n", "enter", *["tab"] * 8, *"40", "tab", *"30", "enter")
-        assert (stored(built_data)["release"]["records"], stored(built_data)["release"]["epsilon"]) == (40, 30)
+        assert (stored(private_data)["release"]["records"], stored(private_data)["release"]["epsilon"]) == (40, 30)
         await seat.press("R")
         assert "1 dataset. It costs an epsilon of 2, of a budget of 30." in words_of(seat)
 
 
-async def test_the_budget_refuses_before_anybody_is_asked(sit, built_data):
-    plan_with(built_data, synthesis=[STEP], release={"m": 5, "seed": 7, "records": 100, "epsilon": 10})
-    async with sit(built_data, "R", tab="plan") as seat:
+async def test_the_budget_refuses_before_anybody_is_asked(sit, private_data):
+    plan_with(private_data, synthesis=[STEP], release={"m": 5, "seed": 7, "records": 100, "epsilon": 10})
+    async with sit(private_data, "R", tab="plan") as seat:
         assert "the run would cost 25, the budget is 10" in seat.app.notices[-1]
         assert "Run this plan?" not in seat.text
 
 
-def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(built_data):
+def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(private_data):
     release = {"m": 2, "seed": 7, "records": 100}
-    with Workspace.open(built_data) as workspace:
+    with Workspace.open(private_data) as workspace:
         draft = draft_of(workspace, 1)
         assert told_before(workspace, draft) == "", "its models keep no account"
         private = draft_with(draft, synthesis=[STEP], release=release)
@@ -91,3 +94,17 @@ def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(built_dat
         assert told == "No epsilon can be told: l-diversity is no differential privacy: it has no epsilon."
         other = draft_with(draft, synthesis=[STEP], release=release, data={"file": "another.csv"})
         assert told_before(workspace, other) == "", "nothing is known of another file"
+
+
+def test_with_a_public_key_no_plan_costs_an_epsilon(built_data):
+    release = {"m": 2, "seed": 7, "records": 100, "epsilon": 20}
+    with Workspace.open(built_data) as workspace:
+        told = told_before(workspace, draft_with(draft_of(workspace, 1), synthesis=[STEP], release=release))
+    assert told.startswith("No epsilon can be told: the random numbers follow from a public key")
+
+
+def test_the_form_of_a_variable_declares_that_it_may_be_missing():
+    form = fields_of(Variable("visits", Kind.COUNT, may_be_missing=True))
+    (field,) = (one for one in form if one.name == "may_be_missing")
+    assert (field.value, typed_value("true", field.kind, field.name)) == (True, True)
+    assert {one.name for one in form} >= set(Variable("visits", Kind.COUNT, may_be_missing=True).to_table())

@@ -95,9 +95,9 @@ def test_the_pool_decides_what_is_made(folder: Path) -> None:
     assert Recipe.from_toml(first.to_toml()) == first
 
 
-def test_the_budget_refuses_a_pool_that_is_the_data(folder: Path) -> None:
+def test_a_pool_that_is_the_data_is_refused(folder: Path) -> None:
     (folder / "pool.csv").write_bytes((folder / "people.csv").read_bytes())
-    with pytest.raises(BadInput, match=r"^release.epsilon: .* records start as records of a file that has those of"):
+    with pytest.raises(BadInput, match=r"^synthesis\[0\].seeds: the seed pool is not public: half of its records"):
         of(folder)
     people(2, 40).drop(columns="pay").to_csv(folder / "pool.csv", index=False)
     with pytest.raises(BadInput, match=r'^synthesis\[0\].seeds: the seed pool has no column "pay"'):

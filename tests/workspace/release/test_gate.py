@@ -15,19 +15,21 @@ import pytest
 from sfumato.engine.errors import BadInput
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.engine.schema import Schema
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release import gate
+from sfumato.workspace.release import earlier_checks, gate
 from sfumato.workspace.release.checks import Case, Check, Sighting
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import FindingLimit, Policy, policy_of, read_policy
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 DONORS = [
@@ -378,6 +380,35 @@ def test_the_budget_is_of_the_people_and_not_of_a_run(workspace: Workspace, tmp_
     guide = (tmp_path / "third/public/using-these-data.html").read_text("utf-8")
     assert "No guarantee of differential privacy" in guide
     assert found(workspace, second)["privacy_budget"].status == "block", "what the third costs cannot be told"
+
+
+@pytest.mark.slow
+def test_what_a_run_with_a_public_key_spends_is_unknown(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path / "open", PUBLIC) as workspace:
+        run_id = run_of(workspace, slice(0, 80), **private(1.0, 100, 15.0))
+        finding = found(workspace, run_id)["privacy_budget"]
+        assert finding.status == "block"
+        assert f"what run {run_id} costs cannot be told" in finding.said
+        unlimited = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
+        assert found(workspace, unlimited)["privacy_budget"].status == "pass", "no budget is set"
+        release(workspace, unlimited, tmp_path / "first", reason="it promises nothing")
+        finding = found(workspace, run_id)["privacy_budget"]
+        assert (finding.status, finding.value) == ("block", None)
+
+
+@pytest.mark.slow
+def test_a_release_with_a_public_key_leaves_no_budget_to_later_ones(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workspace that a newer version gave a key has runs of the public one."""
+    first = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
+    release(workspace, first, tmp_path / "first", reason="the first")
+    second = run_of(workspace, slice(0, 80), **private(1.0, 100, 25.0, seed=8))
+    assert found(workspace, second)["privacy_budget"].status == "pass", "the legitimate use"
+    monkeypatch.setattr(earlier_checks, "find_run", lambda *given: replace(find_run(*given), key_public=True))
+    finding = found(workspace, second)["privacy_budget"]
+    assert finding.status == "block"
+    assert f"what run {first} costs cannot be told" in finding.said
 
 
 @pytest.mark.slow

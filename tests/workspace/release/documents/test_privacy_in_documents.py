@@ -21,15 +21,18 @@ from ddi_structure import SPACE, check_structure
 from sfumato.engine.execution import account_rows
 from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.run import PUBLIC
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release import documents
 from sfumato.workspace.release.documents.disclosure_control import SCHEMA_FILE
 from sfumato.workspace.release.package import release
+from sfumato.workspace.release.report import report_page
 from sfumato.workspace.release.users import privacy_table, promised
 from sfumato.workspace.reporting.privacy_promise import promise
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 Write = Callable[..., Path]
 STEP: dict[str, Any] = {
@@ -41,6 +44,8 @@ VARIABLES: dict[str, Any] = {
     "pay": {"kind": "count", "bounds": [0, 5000]},
 }
 UNBOUNDED = {**VARIABLES, "area": {"kind": "categorical"}, "age": {"kind": "count"}}
+KEY = bytes(range(32))
+PUBLIC_KEY = "the random numbers follow from a public key, so anyone can repeat them and subtract the noise"
 CLAIMS = re.compile(r"epsilon|differential|privacy|guarantee|anonym", re.IGNORECASE)
 pytestmark = pytest.mark.slow
 
@@ -62,7 +67,7 @@ def planned(
         }
     )
     table = {
-        "variables": variables, "data": {"missing": "keep", **data}, "synthesis": [step],
+        "variables": variables, "data": {"missing": "keep" if gaps else "refuse", **data}, "synthesis": [step],
         "release": {"m": 1, "seed": 1} | ({} if records is None else {"records": records}), "measure": [{"method": "utility.ecdf"}],
     }  # fmt: skip
     recipe = Recipe.from_table(table)
@@ -81,14 +86,18 @@ def written(workspace: Workspace, tmp_path: Path) -> Write:
     """The folder of a release of such a recipe."""
 
     def write(step: dict[str, Any], *args: Any, **more: Any) -> Path:
-        recipe, data = planned(step, *args, **more)
-        run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), data)
-        work(workspace.directory, idle=0)
-        out = tmp_path / f"out-{run_id}"
-        release(workspace, run_id, out, reason="a test")
-        return out
+        return released(workspace, tmp_path, *planned(step, *args, **more))
 
     return write
+
+
+def released(workspace: Workspace, tmp_path: Path, recipe: Recipe, data: Microdata) -> Path:
+    """The folder of a release of a recipe."""
+    run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), data)
+    work(workspace.directory, idle=0)
+    out = tmp_path / f"out-{run_id}"
+    release(workspace, run_id, out, reason="a test")
+    return out
 
 
 def said_in(public: Path) -> dict[str, str]:
@@ -155,16 +164,17 @@ def test_a_block_says_what_it_costs_and_a_sample_whose_promise_it_is(written: Wr
         ({"inside": "donor"}, {}, ["numbers are those of confidential records"]),
         ({"order": "mutual_information"}, {}, ["which variables are drawn given which others was learned from the"]),
         ({}, {"variables": UNBOUNDED, "gaps": True}, ["which values there can be, or how numbers are grouped, was learned"]),
+        ({}, {"gaps": True}, ["whether a value may be missing was not fixed beforehand"]),
         ({"target": ["area", "age"]}, {"records": None}, ["some variables leave as they are, or were made without an account"]),
         ({"epsilon": None, "privacy": "l_diversity", "l": 1.5}, {}, ["l-diversity is no differential privacy: it has no epsilon"]),
     ],
-    ids=["number", "seeds", "donors", "order", "levels", "kept", "l-diversity"],
+    ids=["number", "seeds", "donors", "order", "levels", "missing", "kept", "l-diversity"],
 )  # fmt: skip
 def test_where_there_is_no_epsilon_it_says_why_and_nothing_of_the_data(
     step: dict[str, Any], more: dict[str, Any], why: list[str]
 ) -> None:
     recipe, data = planned(step_of(**step), **more)
-    privacy = promised(recipe, data, account_rows(recipe, 0, data))
+    privacy = promised(recipe, data, account_rows(recipe, 0, data, key=KEY), secret=True)
     assert privacy is not None
     text = " ".join(promise(privacy))
     assert text.startswith("No guarantee of differential privacy is given: ")
@@ -182,6 +192,25 @@ def test_the_documents_of_a_release_without_an_epsilon_say_why_too(written: Writ
     assert recorded(out)["not_covered"]
 
 
+def test_with_a_public_key_no_document_promises_an_epsilon(written: Write, tmp_path: Path) -> None:
+    with Workspace.create(tmp_path / "open", PUBLIC) as workspace:
+        out = released(workspace, tmp_path / "open", *planned(STEP))
+        rows = {row.measure: row for row in result_rows(workspace, 1) if row.family == "synthesis"}
+        page = report_page(workspace, 1)
+    assert {name for name, row in rows.items() if row.value is not None} == set()
+    assert {row.reason for row in rows.values()} == {PUBLIC_KEY}
+    said = said_in(out / "public")
+    assert len(set(said.values())) == 1
+    assert said["text"].startswith(f"No guarantee of differential privacy is given: {PUBLIC_KEY}.")
+    assert crate_says(out) == said["text"]
+    assert "epsilon" not in recorded(out)
+    assert recorded(out)["not_covered"] == [PUBLIC_KEY]
+    shown = [html.unescape(text) for text in (page, (out / "internal/report.html").read_text("utf-8"))]
+    assert all(PUBLIC_KEY in text for text in shown)
+    assert not any("differentially private with" in text for text in (*shown, *said.values()))
+    assert "differentially private with epsilon 20" in said_in(written(STEP) / "public")["text"], "with a secret key"
+
+
 def test_a_run_without_an_account_claims_nothing(written: Write) -> None:
     out = written({"method": "dirichlet_multinomial", "target": STEP["target"], "bins": STEP["bins"]})
     assert set(said_in(out / "public").values()) == {""}
@@ -196,13 +225,13 @@ def test_a_run_without_an_account_claims_nothing(written: Write) -> None:
 def test_results_without_an_epsilon_promise_none_whatever_is_told_anew() -> None:
     """Rows of a run that were stored without an epsilon are what counts, and a promise is never more than theirs."""
     recipe, data = planned(STEP)
-    rows = account_rows(recipe, 0, data)
-    found = promised(recipe, data, rows)
+    rows = account_rows(recipe, 0, data, key=KEY)
+    found = promised(recipe, data, rows, secret=True)
     assert found is not None
     assert (found.epsilon, found.substitution) == (20.0, 40.0)
     without = [replace(row, value=None) if row.measure == "epsilon_release" else row for row in rows]
     for fewer in (without, []):
-        found = promised(recipe, data, fewer)
+        found = promised(recipe, data, fewer, secret=True)
         assert found is not None
         assert found.epsilon is None
         assert privacy_table(found)["said"][0] == "No guarantee of differential privacy is given."

@@ -1,0 +1,130 @@
+"""The contract's test of every synthesis method of Sfumato with a privacy account, and what shows that it notices false claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sfumato.engine import budget, execution
+from sfumato.engine.contract import privacy
+from sfumato.engine.contract.privacy import *  # noqa: F403
+from sfumato.engine.contract.privacy import VARIANTS, claim_of, differences, private_table, tables_of, variant
+from sfumato.engine.methods import Method, registry
+from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.privacy import PrivacyAccount, Uncovered
+from sfumato.engine.recipe import Recipe
+from sfumato.engine.synthesis import perturbed_gibbs as pegs
+
+GIBBS = "synthesis.perturbed_gibbs"
+
+
+def of(what: str, method: str = GIBBS) -> Recipe:
+    return variant(private_table(registry()[method]), **VARIANTS[what])
+
+
+def test_every_method_with_an_account_is_asked() -> None:
+    kept = {key for key, found in registry().items() if found.account is not None}
+    assert kept >= {GIBBS, "synthesis.perturbed_imputation"}
+    assert all(registry()[key].family == "synthesis" for key in kept)
+
+
+@pytest.mark.parametrize("what", VARIANTS)
+def test_a_claim_is_made_where_all_is_declared_and_only_there(what: str) -> None:
+    recipe = of(what)
+    data = conform(next(tables_of(recipe, 1)).frame, recipe.schema, recipe.data.missing)
+    assert claim_of(recipe, data).covered == (
+        what in ("all declared", "incomplete records leave, of a sample", "missing values declared")
+    )
+
+
+@pytest.mark.slow
+def test_a_missing_level_that_the_data_decide_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: the level is there, and the account reports it, where some record of these data lacks the value."""
+
+    def old(recipe: Recipe, data: Microdata, name: str) -> bool:
+        return bool(data.missing(name).any())
+
+    recipe = of("missing values not declared")
+    assert differences(recipe) == []
+    monkeypatch.setattr(budget, "_undeclared", old)
+    found = differences(recipe)
+    assert any("visits: a record more without a value" in one and "in place of" in one for one in found), found
+
+
+@pytest.mark.slow
+def test_a_missing_level_that_nothing_reports_is_seen_in_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "_undeclared", lambda *given: False)
+    found = differences(of("missing values not declared"))
+    assert any("without a value: releases" in one for one in found), found
+
+
+@pytest.mark.slow
+def test_a_public_key_that_the_account_never_sees_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = budget.accounts_of
+
+    def old(recipe: Recipe, data: Microdata, *, secret: bool) -> Any:
+        return real(recipe, data, secret=True)
+
+    monkeypatch.setattr(privacy, "domain_of", lambda *given: ())
+    recipe = of("all declared")
+    assert differences(recipe) == []
+    for module in (privacy, execution):
+        monkeypatch.setattr(module, "accounts_of", old)
+    found = differences(recipe)
+    assert found
+    assert all("a public key leaves the claim" in one for one in found)
+
+
+def rare(data: Microdata, name: str) -> bool:
+    return bool((data.frame[name].value_counts() == 1).any())
+
+
+def by_the_number_of_records(method: Method, data: Microdata, found: PrivacyAccount) -> PrivacyAccount:
+    return replace(found, epsilon=found.epsilon * len(data))
+
+
+def by_a_lone_level(method: Method, data: Microdata, found: PrivacyAccount) -> PrivacyAccount:
+    reason = (Uncovered("a level is rare", "a level is rare"),) if rare(data, data.schema.names[0]) else ()
+    return replace(found, uncovered=(*found.uncovered, *reason))
+
+
+def in_other_words(method: Method, data: Microdata, found: PrivacyAccount) -> PrivacyAccount:
+    return replace(found, uncovered=(Uncovered(f"{len(data)} records", "always the same"),))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [by_the_number_of_records, by_a_lone_level, in_other_words])
+def test_an_account_that_looks_at_the_records_is_noticed(
+    fault: Callable[..., PrivacyAccount], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = registry()[GIBBS]
+
+    def account(data: Microdata, *given: Any) -> PrivacyAccount:
+        found = pegs.account(data, *given)
+        assert isinstance(found, PrivacyAccount)
+        return fault(method, data, found)
+
+    recipe = of("all declared")
+    step = replace(recipe.synthesis[0], method=replace(method, account=account))
+    monkeypatch.setattr(privacy, "domain_of", lambda *given: ())
+    assert differences(replace(recipe, synthesis=(step,)))
+
+
+@pytest.mark.slow
+def test_a_refusal_that_looks_at_the_records_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: a variable of one value was refused, and no recipe declares that there are two."""
+    from sfumato.engine import checks
+
+    real = checks.check_steps
+
+    def old(recipe: Recipe, data: Microdata) -> None:
+        for name in recipe.synthesis[0].targets:
+            checks.require_varying(data, name, "synthesis[0].target")
+        real(recipe, data)
+
+    monkeypatch.setattr(privacy, "check_steps", old)
+    found = differences(of("all declared"))
+    assert any("one value: refused" in one for one in found), found
