@@ -21,6 +21,7 @@ from ..arrays import Floats
 from ..chains import bytes_of_chains
 from ..results import LOG_POSTERIOR, Chains, ChainTrace, Diagnostic, Fit
 from ..run import Progress, legacy_state
+from .continued import grown, run_until_converged
 from .laplace import Posterior, StudentT, Target, find_mode, require_converged
 
 
@@ -177,6 +178,7 @@ MOST_STEPS = 20_000
 _BURN_IN = 0.2
 _BLOCK = 50
 _FIRST_CHECK = 400
+_BETWEEN_CHECKS = 1.4
 
 
 def sample_emcee(
@@ -215,7 +217,11 @@ def sample_emcee(
     trace = chain_trace(theta, sampler.get_log_prob(), target.names, whole.burn_in)
     chains = whole.chains if keep_chains else None
     if not accept_unconverged:
-        require_converged(sorted(diagnostics, key=_doubt, reverse=True), Fit({}, diagnostics, trace, chains))
+        require_converged(
+            sorted(diagnostics, key=_doubt, reverse=True),
+            Fit({}, diagnostics, trace, chains),
+            f" after {sampler.iteration:,} steps; raise most_steps",
+        )
     settled = theta[whole.burn_in :].reshape(-1, theta.shape[2])
     chosen = rng.choice(settled.shape[0], draws, replace=draws > settled.shape[0])
     return Posterior(settled[chosen], target.names, diagnostics, trace, chains)
@@ -283,15 +289,20 @@ def _run_until_converged(
     whole: Ensemble, state: Any, most_steps: int, report: Callable[[Progress], None]
 ) -> tuple[Diagnostic, ...]:
     """Steps in blocks; looks at convergence ever more rarely, as each look costs more."""
-    sampler, check, latest = whole.sampler, min(_FIRST_CHECK, most_steps), state
-    while True:
-        latest = sampler.run_mcmc(latest, min(_BLOCK, check - sampler.iteration), skip_initial_state_check=True)
-        report(Progress(sampler.iteration, most_steps, "ensemble steps"))
-        if sampler.iteration == check:
-            diagnostics = _diagnostics(whole)
-            if check == most_steps or all(found.passed is not False for found in diagnostics):
-                return diagnostics
-            check = min(int(1.4 * check), most_steps)
+    sampler, latest = whole.sampler, state
+
+    def run_to(length: int) -> tuple[Diagnostic, ...]:
+        nonlocal latest
+        while sampler.iteration < length:
+            latest = sampler.run_mcmc(latest, min(_BLOCK, length - sampler.iteration), skip_initial_state_check=True)
+            report(Progress(sampler.iteration, most_steps, "ensemble steps"))
+        return _diagnostics(whole)
+
+    def converged(diagnostics: tuple[Diagnostic, ...]) -> bool:
+        return all(found.passed is not False for found in diagnostics)
+
+    diagnostics, steps = run_until_converged(run_to, converged, grown(_FIRST_CHECK, most_steps, _BETWEEN_CHECKS))
+    return (*diagnostics, Diagnostic("steps_used", "all parameters", float(steps)))
 
 
 def _diagnostics(whole: Ensemble) -> tuple[Diagnostic, ...]:

@@ -52,11 +52,11 @@ class Posterior:
     chains: Chains | None = None
 
 
-def require_converged(diagnostics: Iterable[Diagnostic], left: Fit) -> None:
-    """Raise NotConverged for the first diagnostic that does not pass, with what the sampler ``left``."""
+def require_converged(diagnostics: Iterable[Diagnostic], left: Fit, reached: str = "") -> None:
+    """Raise NotConverged for the first diagnostic that does not pass, with what the sampler ``left`` and how far it got, in words."""
     for found in diagnostics:
         if found.passed is False and found.value is not None:
-            raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}", left)
+            raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}{reached}", left)
 
 
 _SMALLEST_TAIL = 5

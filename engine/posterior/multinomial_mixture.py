@@ -20,8 +20,8 @@ A value that is missing is integrated over: it says nothing of its record's clas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from scipy.special import gammaln
 from ..arrays import Floats
 from ..results import Chains, ChainTrace
 from ..run import Progress
+from .continued import doubled, run_until_converged
 from .distinct_rows import LEAST, Codes, DistinctRows
 from .split_merge import Members, split_or_merged
 from .structural_zeros import Truncation
@@ -255,42 +256,109 @@ def sample(
     chains: int,
     split_every: int = 0,
     truncation: Truncation | None = None,
+    max_sweeps: int = 0,
+    converged: Callable[[Sampled], bool] = lambda _: True,
 ) -> Sampled:
     """``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all chains.
 
     The first chain starts with records spread over half of the classes at random, each further one over half as many, so that what
     they agree on is not where they began; where ``split_every`` so many sweeps a class is proposed to be split or two to be merged, over one, two, four, ... ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
+
+    Chains that have not ``converged`` continue: each doubles its sweeps, up to ``max_sweeps``, and the draws are of the second half.
     """
-    usable = np.arange(burn_in + thin - 1, sweeps, thin)
-    places = np.floor((np.arange(draws) + 0.5) * (chains * len(usable) / draws)).astype(np.int64)
-    chain, at = np.divmod(places, len(usable))
-    sweep = usable[at]
-    quantities, likelihood, lost = np.empty((sweeps, chains, 2)), np.empty((sweeps, chains)), np.zeros((sweeps, chains))
-    found: dict[tuple[int, int], Parameters] = {}
-    for number, own in enumerate(rng.spawn(chains)):
-        wanted = {int(s) for s, c in zip(sweep, chain, strict=True) if c == number}
-        first = 1 << number if split_every else prior.classes >> (number + 1)
-        now = _started(rows, prior, max(1, min(first, prior.classes)), own)
-        for step in range(sweeps):
-            alpha = now.alpha
-            allocated, likelihood[step, number] = Allocated.drawn(rows, now, own)
+    every = [
+        _Chain(_started(rows, prior, _first_classes(prior, number, split_every), own), own)
+        for number, own in enumerate(rng.spawn(chains))
+    ]
+
+    def run_to(length: int) -> Sampled:
+        before = every[0].length
+        first = before or burn_in
+        usable = np.arange(first + thin - 1, length, thin)
+        places = np.floor((np.arange(draws) + 0.5) * (chains * len(usable) / draws)).astype(np.int64)
+        chain, at = np.divmod(places, len(usable))
+        sweep = usable[at]
+        what = "Gibbs sweeps of chains that continue" if before else "Gibbs sweeps"
+        for number, one in enumerate(every):
+            done = chains * before + number * (length - before)
+
+            def tell(added: int, done: int = done) -> None:
+                report(Progress(done + added, chains * length, what))
+
+            wanted = {int(s) for s, c in zip(sweep, chain, strict=True) if c == number}
+            one.run_to(length, wanted, rows, prior, split_every, truncation, tell)
+        kept = tuple(every[int(c)].kept[int(s)] for c, s in zip(chain, sweep, strict=True))
+        quantities, likelihood, lost = (
+            np.stack(own, axis=1)
+            for own in zip(*((one.quantities, one.log_likelihood, one.lost) for one in every), strict=True)
+        )
+        return Sampled(kept, sweep + 1, chain + 1, quantities, likelihood, first, lost)
+
+    return run_until_converged(run_to, converged, doubled(sweeps, max_sweeps))[0]
+
+
+def _first_classes(prior: Prior, number: int, split_every: int) -> int:
+    """How many classes the records of chain ``number`` are spread over at first."""
+    first = 1 << number if split_every else prior.classes >> (number + 1)
+    return max(1, min(first, prior.classes))
+
+
+@dataclass(eq=False)
+class _Chain:
+    """A chain as far as it has run: its state, its random numbers, and of each sweep the label-free quantities, (sweeps, 2) and (sweeps,).
+
+    ``kept`` are the parameters of the sweeps that were wanted when it ran last.
+    """
+
+    now: Parameters
+    rng: np.random.Generator
+    quantities: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
+    lost: Floats = field(default_factory=lambda: np.empty(0))
+    kept: dict[int, Parameters] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """Its sweeps so far."""
+        return len(self.log_likelihood)
+
+    def run_to(
+        self,
+        length: int,
+        wanted: Collection[int],
+        rows: DistinctRows,
+        prior: Prior,
+        split_every: int,
+        truncation: Truncation | None,
+        tell: Callable[[int], None],
+    ) -> None:
+        """Continue to ``length`` sweeps, and keep the parameters of those that are ``wanted``, from 0; ``tell`` gets how many were added."""
+        before, now, own = self.length, self.now, self.rng
+        more = length - before
+        quantities, likelihood, lost = np.empty((more, 2)), np.empty(more), np.zeros(more)
+        self.kept = {}
+        for step in range(before, length):
+            at, alpha = step - before, now.alpha
+            allocated, likelihood[at] = Allocated.drawn(rows, now, own)
             if truncation is not None:
-                records, levels, beside, more = truncation.drawn(now.log_weights, now.log_levels, own)
+                records, levels, beside, further = truncation.drawn(now.log_weights, now.log_levels, own)
                 allocated = Allocated(allocated.records + records, allocated.levels + levels)
-                likelihood[step, number] += more
-                lost[step, number] = beside.sum()
+                likelihood[at] += further
+                lost[at] = beside.sum()
             else:
                 beside = np.zeros(prior.classes)
-            quantities[step, number] = np.count_nonzero(allocated.records > beside), alpha
+            quantities[at] = np.count_nonzero(allocated.records > beside), alpha
             if step in wanted:
-                found[number, step] = now
+                self.kept[step] = now
             if split_every and step % split_every == 0:
                 allocated = allocated.split_or_merged(rows, prior, alpha, own)
             now = allocated.relabelled(alpha, own).parameters(prior, rows.starts, alpha, own)
-            if (step + 1) % BETWEEN_REPORTS == 0 or step + 1 == sweeps:
-                report(Progress(number * sweeps + step + 1, chains * sweeps, "Gibbs sweeps"))
-    kept = tuple(found[int(c), int(s)] for c, s in zip(chain, sweep, strict=True))
-    return Sampled(kept, sweep + 1, chain + 1, quantities, likelihood, burn_in, lost)
+            if (step + 1) % BETWEEN_REPORTS == 0 or step + 1 == length:
+                tell(at + 1)
+        self.now = now
+        self.quantities = np.concatenate([self.quantities, quantities])
+        self.log_likelihood = np.concatenate([self.log_likelihood, likelihood])
+        self.lost = np.concatenate([self.lost, lost])
 
 
 def _started(rows: DistinctRows, prior: Prior, classes: int, rng: np.random.Generator) -> Parameters:

@@ -19,7 +19,7 @@ fulfils one the step is refused. With ``missing = "filled"`` a missing value ful
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -30,6 +30,7 @@ from ..chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods import method
 from ..microdata import Microdata
+from ..posterior.continued import doubled
 from ..posterior.distinct_rows import DistinctRows, values_given
 from ..posterior.multinomial_mixture import (
     ALPHA,
@@ -67,6 +68,9 @@ class DpmpmSpec(Spec):
     ] = 40
     sweeps: Annotated[int, Param("Gibbs sweeps of each chain, those of burn_in among them", ge=40, le=1_000_000)] = 2000
     burn_in: Annotated[int, Param("sweeps at the start of each chain that count for nothing", ge=1)] = 1000
+    max_sweeps: Annotated[
+        int, Param("limit of a chain that continues until it converges (sweeps)", ge=40, le=1_000_000)
+    ] = 64_000
     thin: Annotated[int, Param("every which sweep after burn_in may make a dataset", ge=1)] = 1
     chains: Annotated[int, Param("chains from different starts, which have to agree", ge=1, le=16)] = 2
     split_every: Annotated[
@@ -102,7 +106,9 @@ class DpmpmSpec(Spec):
     ] = ()
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
-    accept_unconverged: Annotated[bool, Param("release although the chains do not agree")] = False
+    accept_unconverged: Annotated[
+        bool, Param("release although the chains do not agree; they do not continue then")
+    ] = False
     keep_chains: Annotated[bool, Param(KEEP_CHAINS, beside=True)] = False
 
     def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
@@ -111,7 +117,12 @@ class DpmpmSpec(Spec):
 
     def chain_bytes(self, data: Microdata) -> int:
         """Occupied classes and alpha of every sweep, with the log likelihood."""
-        return bytes_of_chains(self.chains, self.sweeps, 2) if self.keep_chains else 0
+        return bytes_of_chains(self.chains, self.longest, 2) if self.keep_chains else 0
+
+    @property
+    def longest(self) -> int:
+        """Sweeps of each chain at most: chains that may disagree do not continue."""
+        return self.sweeps if self.accept_unconverged else max(doubled(self.sweeps, self.max_sweeps))
 
     @property
     def usable(self) -> int:
@@ -273,17 +284,21 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         chains=spec.chains,
         split_every=spec.split_every,
         truncation=truncation,
+        max_sweeps=spec.longest,
+        converged=lambda so_far: _doubt(_convergence(so_far, spec, draws)) is None,
     )
     said = (*_convergence(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(distinct)))
     if truncation is not None:
-        lost = sampled.lost[spec.burn_in :]
+        lost = sampled.lost[sampled.burn_in :]
         said += (Diagnostic("share_impossible", "mixture", float((lost / (lost + len(data))).mean())),)
     chains = sampled.chains if spec.keep_chains else None
-    if not spec.accept_unconverged:
-        for one in sorted(said, key=lambda found: found.name != "r_hat"):
-            if one.name in HELD and one.passed is False and one.value is not None:
-                left = Fit({}, said, sampled.trace, chains)
-                raise NotConverged(one.parameter, one.name, one.value, one.rule, left)
+    if not spec.accept_unconverged and (one := _doubt(said)) is not None and one.value is not None:
+        left = Fit({}, said, sampled.trace, chains)
+        rule = (
+            f"must be {one.rule} after {len(sampled.lost):,} sweeps of each chain; raise max_sweeps "
+            f"({spec.max_sweeps:,}), or use fewer variables"
+        )
+        raise NotConverged(one.parameter, one.name, one.value, rule, left)
     arrays = {
         "log_weights": np.stack([kept.log_weights for kept in sampled.kept]),
         "log_levels": np.stack([kept.log_levels for kept in sampled.kept]),
@@ -297,11 +312,17 @@ HELD = ("r_hat", "effective_sample_size")
 """What chains that may be used have to pass; what else is said is a warning."""
 
 
+def _doubt(said: Iterable[Diagnostic]) -> Diagnostic | None:
+    """What speaks most against the chains, R-hats first; None where they may be used."""
+    held = sorted((one for one in said if one.name in HELD), key=lambda one: one.name != "r_hat")
+    return next((one for one in held if one.passed is False), None)
+
+
 def _convergence(sampled: Sampled, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
     """R-hat and effective sample sizes of what does not depend on the labels of classes, and the classes that are occupied."""
     from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
 
-    settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[spec.burn_in :]
+    settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[sampled.burn_in :]
     smallest = np.inf
     for i, name in enumerate((OCCUPIED, ALPHA, LOG_LIKELIHOOD)):
         chains = np.ascontiguousarray(settled[:, :, i].T)
@@ -316,5 +337,7 @@ def _convergence(sampled: Sampled, spec: DpmpmSpec, draws: int) -> Iterator[Diag
         yield Diagnostic("mean_of_chain", f"{OCCUPIED}, chain {number}", float(chain.mean()))
     most = float(occupied.max())
     yield Diagnostic("largest", OCCUPIED, most, f"fewer than {spec.classes}", most < spec.classes)
-    apart, needed = spec.thin * spec.usable / draws, settled.shape[0] * settled.shape[1] / smallest
+    yield Diagnostic("sweeps_used", "each chain", float(len(sampled.lost)))
+    usable = settled.shape[1] * (settled.shape[0] // spec.thin)
+    apart, needed = spec.thin * usable / draws, settled.shape[0] * settled.shape[1] / smallest
     yield Diagnostic("sweeps_between_datasets", "table", apart, f"at least {needed:.1f}", apart >= needed)

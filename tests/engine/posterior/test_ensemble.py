@@ -128,10 +128,12 @@ def test_a_run_that_is_too_short_names_the_worst_parameter() -> None:
     with pytest.raises(NotConverged) as caught:
         sample_emcee(model, 10, np.random.default_rng(5), silent, most_steps=40)
     assert caught.value.statistic == "r_hat"
+    assert "must be at most 1.01 after 40 steps; raise most_steps" in str(caught.value)
     kept = sample_emcee(model, 10, np.random.default_rng(5), silent, most_steps=40, accept_unconverged=True)
     r_hats = {found.parameter: found.value for found in kept.diagnostics if found.name == "r_hat"}
     assert caught.value.parameter == max(r_hats, key=lambda name: r_hats[name])
     assert any(found.passed is False for found in kept.diagnostics)
+    assert [found.value for found in kept.diagnostics if found.name == "steps_used"] == [40]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sfumato.engine.posterior.multinomial_mixture import (
     Sampled,
     sample,
 )
-from sfumato.engine.run import silent
+from sfumato.engine.run import Progress, silent
 
 
 def simulated(
@@ -318,6 +319,53 @@ def test_draws_come_from_sweeps_spread_over_all_chains() -> None:
     )
     assert sampled.chain.tolist() == [1, 1, 2, 2]
     assert sampled.sweep.tolist() == [32, 52, 32, 52]
+
+
+def sampled(codes: list[Codes], *, draws: int = 6, **settings: Any) -> Sampled:
+    """By two chains of this table, of two and three levels."""
+    prior = Prior(classes=6, concentration=1.0, shape=0.25, rate=0.25)
+    asked = {"sweeps": 60, "burn_in": 20, "thin": 2, "chains": 2, "split_every": 1} | settings
+    return sample(DistinctRows.of(codes, [2, 3], 50), prior, draws, np.random.default_rng(7), silent, **asked)
+
+
+def same(one: Sampled, other: Sampled) -> bool:
+    """Whether every number of two samples agrees to the last bit."""
+    arrays = ("quantities", "log_likelihood", "lost", "sweep", "chain")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays) and all(
+        np.array_equal(a.log_levels, b.log_levels) and np.array_equal(a.log_weights, b.log_weights)
+        for a, b in zip(one.kept, other.kept, strict=True)
+    )
+
+
+def test_chains_continue_from_their_state_and_keep_their_second_half() -> None:
+    """Chains that continue twice are the chains that would have run four times as long, with half of that for burn-in."""
+    codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
+    seen: list[int] = []
+    found = sampled(codes, max_sweeps=260, converged=lambda so_far: bool(seen.append(len(so_far.lost))))
+    assert seen == [60, 120, 240]
+    assert (found.burn_in, len(found.lost)) == (120, 240)
+    assert found.sweep.min() > 120
+    assert same(found, sampled(codes, sweeps=240, burn_in=120))
+    assert not same(found, sampled(codes, sweeps=240, burn_in=20)), "the negative control"
+
+
+def test_chains_that_converge_at_once_are_those_without_a_limit_to_the_last_bit() -> None:
+    codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
+    at_once = sampled(codes, max_sweeps=10_000, converged=lambda _: True)
+    assert same(at_once, sampled(codes))
+
+
+def test_progress_of_chains_that_continue_never_falls_and_ends_at_the_whole() -> None:
+    codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
+    prior = Prior(classes=6, concentration=1.0, shape=0.25, rate=0.25)
+    seen: list[Progress] = []
+    sample(
+        DistinctRows.of(codes, [2, 3], 50), prior, 2, np.random.default_rng(7), seen.append,
+        sweeps=60, burn_in=20, thin=1, chains=2, max_sweeps=120, converged=lambda _: False,
+    )  # fmt: skip
+    assert [one.done for one in seen] == sorted(one.done for one in seen)
+    assert (seen[-1].done, seen[-1].total) == (240, 240)
+    assert seen[-1].what == "Gibbs sweeps of chains that continue"
 
 
 def test_levels_are_drawn_by_the_class() -> None:

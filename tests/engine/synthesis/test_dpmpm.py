@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -141,11 +142,50 @@ def test_a_mixture_that_is_too_small_for_the_data_warns() -> None:
 
 
 def test_chains_that_do_not_agree_are_refused_with_what_they_left() -> None:
-    spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20)
-    with pytest.raises(NotConverged, match=r"has not converged: (r_hat|effective_sample_size) is") as refused:
+    spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20, max_sweeps=100)
+    reached = r"has not converged: (r_hat|effective_sample_size) is .* after 80 sweeps of each chain; raise max_sweeps \(100\)"
+    with pytest.raises(NotConverged, match=reached) as refused:
         fitted(table(), NAMES, spec)
     assert refused.value.left is not None
     assert isinstance(refused.value.left.trace, ChainTrace)
+
+
+UNLUCKY = 1
+"""A stream by which chains of 200 sweeps do not agree."""
+
+
+def sweeps_used(fit: Fit) -> float | None:
+    return next(one.value for one in fit.diagnostics if one.name == "sweeps_used")
+
+
+@pytest.mark.slow
+def test_chains_that_do_not_agree_continue_until_they_do() -> None:
+    spec = DpmpmSpec(classes=8, sweeps=200, burn_in=100)
+    with pytest.raises(NotConverged, match="after 200 sweeps of each chain"):
+        fitted(table(200), NAMES, replace(spec, max_sweeps=200), seed=UNLUCKY)
+    fit = fitted(table(200), NAMES, spec, seed=UNLUCKY)
+    assert sweeps_used(fit) == 1600
+    assert fit.arrays["sweep"].min() > 800, "draws are of the second half"
+    held = [one for one in fit.diagnostics if one.name in ("r_hat", "effective_sample_size")]
+    assert len(held) == 6
+    assert all(one.passed for one in held)
+
+
+@pytest.mark.slow
+def test_chains_that_agree_at_once_do_not_depend_on_the_limit() -> None:
+    spec = DpmpmSpec(classes=8, sweeps=1600, burn_in=800, max_sweeps=1600)
+    one, other = (fitted(table(200), NAMES, own, seed=UNLUCKY) for own in (spec, replace(spec, max_sweeps=64_000)))
+    assert sweeps_used(one) == sweeps_used(other) == 1600
+    assert one.diagnostics == other.diagnostics
+    assert all(np.array_equal(array, other.arrays[name]) for name, array in one.arrays.items())
+
+
+def test_chains_that_may_disagree_do_not_continue() -> None:
+    spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20)
+    assert (spec.longest, replace(spec, accept_unconverged=True).longest) == (40_960, 40)
+    assert sweeps_used(fitted(table(100), NAMES, replace(spec, accept_unconverged=True))) == 40
+    kept = replace(spec, keep_chains=True).chain_bytes(table(10))
+    assert kept == 40_960 / 40 * replace(spec, keep_chains=True, accept_unconverged=True).chain_bytes(table(10))
 
 
 @pytest.mark.parametrize(
