@@ -45,7 +45,7 @@ from .options import (
 )
 from .outputs import figures, release, report, show_public, show_weights
 from .plans import again, plan
-from .speech import echo
+from .speech import echo, echo_parts
 from .verify import verify
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     write_json(workspace, found.id, json_file)
     if json_file != "-":
         beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
-        echo(show(workspace, [found, *beside]))
+        echo_parts(show(workspace, [found, *beside]))
         if draws:
             echo(f"\n{draws_text(workspace, found)}")
 
