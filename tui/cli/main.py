@@ -17,7 +17,7 @@ from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .completion import completion
 from .constraints import constraints
 from .draft import draft
-from .failures import guarded
+from .failures import Commands, guarded
 from .gate import approve, examine, policy
 from .hierarchies import hierarchies
 from .key import key
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sfumato")
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
