@@ -45,6 +45,7 @@ class Commands(click.Group):
 def guarded(command: Callable[[], object]) -> NoReturn:
     """Run a command and exit: 0, its own status, 2 with a message, 3 when interrupted, 141 where who reads its output has closed the pipe."""
     _open_standard_streams()
+    status: str | int | None
     try:
         status = _ended(command)
         for stream in (sys.stdout, sys.stderr):
@@ -55,7 +56,7 @@ def guarded(command: Callable[[], object]) -> NoReturn:
     sys.exit(status)
 
 
-def _ended(command: Callable[[], object]) -> object:
+def _ended(command: Callable[[], object]) -> str | int | None:
     """Run a command; its exit status, after one message where it failed. Raises BrokenPipeError and ClosedPipe."""
     try:
         status = command()

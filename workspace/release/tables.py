@@ -141,11 +141,11 @@ def _plain_cells(values: pd.Series, name: str) -> pd.Series:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    if len(set(map(plain_cell, frame))) < frame.shape[1]:
+    if len(set(map(plain_cell, map(str, frame)))) < frame.shape[1]:
         raise NotReleased(
             "the names of two variables differ only by characters that a CSV file does not show; choose another --format"
         )
-    plain = pd.DataFrame({name: _plain_cells(frame[name], name) for name in frame}, copy=False).rename(
+    plain = pd.DataFrame({name: _plain_cells(frame[name], str(name)) for name in frame}, copy=False).rename(
         columns=plain_cell
     )
     at_once, sink = max(1, CSV_CELLS // max(1, plain.shape[1])), BytesIO()
