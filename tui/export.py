@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.workspace.disclosure import INTERNAL
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import plain_cell
 
 from .messages import JobDone
 from .widgets.pages import PAGE, Pages
@@ -100,8 +101,8 @@ def comma_separated(lines: Lines) -> str:
     """CSV with a line of heads; nothing stands for a value that is not there."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(lines[0])
-    writer.writerows(lines[1])
+    for line in (lines[0], *lines[1]):
+        writer.writerow([plain_cell(cell) if isinstance(cell, str) else cell for cell in line])
     return text.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""A justification that a person gives: text that says something."""
+"""Justifications: the reasons that people give for a release, a waiver or an approval."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import unicodedata
 
 from sfumato.engine.errors import BadInput
 
+from .visible_text import is_hidden
+
 
 def checked_justification(text: str, place: str) -> str:
-    """The text without blanks around it. Raises BadInput where it has no letter: blanks and invisible characters are none."""
-    if not any(unicodedata.category(character).startswith("L") for character in text):
-        raise BadInput(place, "has no letters; write the reason in words")
+    """``text`` without blanks around it. Raises BadInput at ``place`` where it holds no letter that a reader sees."""
+    if not any(unicodedata.category(c).startswith("L") and not is_hidden(c) for c in text):
+        raise BadInput(place, "needs a reason in words, with at least one letter")
     return text.strip()

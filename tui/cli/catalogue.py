@@ -13,7 +13,7 @@ from sfumato.workspace.reporting.survey import form_text
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import DIRECTIONS
 
-from .options import printed
+from .options import printed, terminal_width
 
 INTERVALS = (
     "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
@@ -56,8 +56,13 @@ def method_page(key: str) -> str:
     ]
     if lines:
         parts.append("parameters\n" + printed(table(("name", "default", "what it is"), lines)))
-    parts.extend(f"{name}\n{textwrap.fill(meaning, 96)}" for name, meaning in _meanings(found))
+    parts.extend(f"{name}\n{_prose(meaning)}" for name, meaning in _meanings(found))
     return "\n\n".join(parts)
+
+
+def _prose(text: str, indent: int = 0) -> str:
+    """Text in lines that fit the terminal with an ``indent``."""
+    return textwrap.fill(text, min(96, (terminal_width() or 100) - indent))
 
 
 def _meanings(found: Method) -> list[tuple[str, str]]:
@@ -86,5 +91,5 @@ def recipe_list() -> str:
     parts = []
     for recipe in shipped_recipes():
         text = str(recipe.table.get("description", "")).strip()
-        parts.append(f"{recipe.name}: {recipe.table['title']}\n{textwrap.indent(textwrap.fill(text, 96), '    ')}")
+        parts.append(f"{recipe.name}: {recipe.table['title']}\n{textwrap.indent(_prose(text, 4), '    ')}")
     return "\n\n".join([*parts, "sfumato recipes NAME prints one; sfumato run NAME carries it out."])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +16,7 @@ from sfumato.workspace.plots.figure import Figure, Panel, shading
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
 from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.reporting.terminal_text import folded
 from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.views.runs import done_together
@@ -25,6 +24,7 @@ from sfumato.workspace.views.runs import done_together
 from ..widgets.chart import draw_text
 from ..widgets.glyphs import glyphs_named
 from ..widgets.heat import Pane, draw_heat
+from .speech import Drawn
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
@@ -39,12 +39,22 @@ def draw_figures(
     widths: Sequence[str] = (),
     *,
     public: bool = False,
-) -> str:
+) -> Drawn:
     """The figures of a run as text; as wide as the terminal when no width is given."""
     figures = _figures(workspace, run_id, datasets, widths, public=public)
     across = width or shutil.get_terminal_size().columns
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return "\n\n".join(figure_text(figure, across, height, colour=colour) for figure in figures)
+    colours = terminal_colours()
+    return Drawn("\n\n".join(figure_text(figure, across, height, colours) for figure in figures))
+
+
+def terminal_colours() -> str | None:
+    """The colours of the terminal that standard output goes to, as Rich calls them; None for a file, and where the user wants none."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    return None if console.no_color else console.color_system
 
 
 def _figures(workspace: Workspace, run_id: str, datasets: int, widths: Sequence[str], *, public: bool) -> list[Figure]:
@@ -82,14 +92,22 @@ def bin_widths(texts: Sequence[str]) -> dict[str, float]:
     return widths
 
 
-def figure_text(figure: Figure, width: int, height: int, *, colour: bool = False) -> str:
-    """Title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high."""
-    panels = [_panel_text(figure, panel, width, height, colour=colour) for panel in figure.panels]
-    caption = fill(printable(figure.caption), width) if figure.caption else ""
-    return "\n".join(part for part in (f"{printable(figure.title)}\n", *panels, caption) if part)
+def figure_text(figure: Figure, width: int, height: int, colours: str | None = None) -> str:
+    """Title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high, in ``colours`` if there are any.
+
+    Titles, names and captions come from untrusted files: each is made printable here or where a panel is drawn.
+    """
+    panels = [_panel_text(figure, panel, width, height, colours) for panel in figure.panels]
+    return "\n".join(
+        part for part in (f"{_lines(figure.title, width)}\n", *panels, _lines(figure.caption, width)) if part
+    )
 
 
-def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour: bool) -> str:
+def _lines(words: str, width: int) -> str:
+    return "\n".join(folded(printable(words), width))
+
+
+def _panel_text(figure: Figure, panel: Panel, width: int, height: int, colours: str | None) -> str:
     if panel.cells is not None:
         return heat_text(figure, panel, width, height)
     log = panel.log_x
@@ -97,7 +115,8 @@ def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour
         _intervals(panel) if figure.kind == "intervals" else figure.drawn(panel),
         width,
         height,
-        colour=colour,
+        colour=colours is not None,
+        colour_system=colours or "standard",
         title=panel.title,
         x_label=panel.x_label,
         y_label=panel.y_label,
@@ -106,7 +125,7 @@ def _panel_text(figure: Figure, panel: Panel, width: int, height: int, *, colour
         x_unit="log10" if log else panel.x_unit,
         log_y=panel.log_y,
     )
-    return f"{chart}\n{fill(printable(panel.note), width)}" if panel.note else chart
+    return f"{chart}\n{_lines(panel.note, width)}" if panel.note else chart
 
 
 def heat_text(figure: Figure, panel: Panel, width: int, height: int) -> str:

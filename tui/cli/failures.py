@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -14,26 +16,84 @@ from .speech import echo
 
 BAD_INPUT = 2
 INTERRUPTED = 3
+CLOSED_PIPE = 141
+"""What a shell reports of a program that SIGPIPE has ended."""
+
+
+class ClosedPipe(Exception):
+    """The pipe that a command writes to has no reader."""
+
+
+class Commands(click.Group):
+    """A group whose ``main`` leaves a closed pipe to ``guarded``: click ends with 1, which means that a threshold failed."""
+
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        """The context, after ``--help`` and ``--version`` where they were asked for. Raises ClosedPipe."""
+        try:
+            return super().make_context(*given, **named)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Carry out the command. Raises ClosedPipe."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error
 
 
 def guarded(command: Callable[[], object]) -> NoReturn:
-    """Run a command and exit: 0, its own status, 2 with a message, 3 when interrupted."""
+    """Run a command and exit: 0, its own status, 2 with a message, 3 when interrupted, 141 where who reads its output has closed the pipe."""
+    _open_standard_streams()
+    status: str | int | None
+    try:
+        status = _ended(command)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (BrokenPipeError, ClosedPipe):
+        _let_go_of_output()
+        status = CLOSED_PIPE
+    sys.exit(status)
+
+
+def _ended(command: Callable[[], object]) -> str | int | None:
+    """Run a command; its exit status, after one message where it failed. Raises BrokenPipeError and ClosedPipe."""
     try:
         status = command()
+    except SystemExit as ended:
+        return ended.code
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.ctx.get_help() if error.ctx else "")
-        sys.exit(BAD_INPUT)
+        return BAD_INPUT
     except click.ClickException as error:
-        fail_with(error.format_message())
+        return _failed(error.format_message())
     except (click.exceptions.Abort, KeyboardInterrupt):
         echo("sfumato: interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        return INTERRUPTED
+    except (BrokenPipeError, ClosedPipe):
+        raise
     except Exception as error:  # noqa: BLE001  (the last place where it can be caught)
-        fail_with(message_of(error))
-    sys.exit(status if isinstance(status, int) else 0)
+        return _failed(message_of(error))
+    return status if isinstance(status, int) else 0
+
+
+def _open_standard_streams() -> None:
+    """Where a stream of this process was closed before it began, nothing is read, and what is written is lost: no other file gets its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+
+
+def _let_go_of_output() -> None:
+    """What is left in the buffers goes nowhere: Python would complain of it as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
 
 
 def message_of(error: Exception) -> str:
@@ -67,7 +127,7 @@ def _kept(error: Exception) -> str:
     return str(path)
 
 
-def fail_with(message: str) -> NoReturn:
-    """One message on standard error and exit status 2."""
+def _failed(message: str) -> int:
+    """One message on standard error; exit status 2."""
     echo(f"sfumato: {message}", err=True)
-    sys.exit(BAD_INPUT)
+    return BAD_INPUT

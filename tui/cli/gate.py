@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,15 +76,12 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
 def findings_text(findings: Sequence[Finding], run_id: int) -> str:
     """The table of the findings, and in words those that do not pass."""
     from sfumato.workspace.reporting.findings import by_status, counts_text, finding_table, finding_text
+    from sfumato.workspace.reporting.terminal_text import folded
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
     parts = [f"Run {run_id}: {counts_text(findings)}", printed(finding_table(findings))]
     for one in by_status(findings):
         if one.status != "pass":
             head, *rest = finding_text(one)
-            parts.append(
-                "\n".join(
-                    [head, *(textwrap.fill(line, width, initial_indent="  ", subsequent_indent="  ") for line in rest)]
-                )
-            )
+            parts.append("\n".join([head, *(part for line in rest for part in folded(f"  {line}", width, "  "))]))
     return "\n\n".join(parts)

@@ -18,7 +18,7 @@ from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .completion import completion
 from .constraints import constraints
 from .draft import draft
-from .failures import guarded
+from .failures import Commands, guarded
 from .gate import approve, examine, policy
 from .hierarchies import hierarchies
 from .key import key
@@ -46,7 +46,7 @@ from .options import (
 )
 from .outputs import figures, release, report, show_public, show_weights
 from .plans import again, plan
-from .speech import echo
+from .speech import echo, echo_parts
 from .verify import verify
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sfumato")
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
@@ -303,7 +303,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     write_json(workspace, found.id, json_file)
     if json_file != "-":
         beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
-        echo(show(workspace, [found, *beside]))
+        echo_parts(show(workspace, [found, *beside]))
         if draws:
             echo(f"\n{draws_text(workspace, found)}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
 from sfumato.workspace.jobs.worker import start_worker, worker_log
 from sfumato.workspace.jobs.worker_main import NO_CLUSTER
+from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
 from sfumato.workspace.reporting.words import duration, printable
 from sfumato.workspace.store.disk import DISK_ERRORS
 from sfumato.workspace.store.workspace import Workspace
@@ -23,7 +25,7 @@ from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.runs import Run, RunState, find_run, tasks_of
 
 from .options import check_seal, write_object
-from .speech import echo
+from .speech import echo, echo_parts
 from .summary import exit_code, published_text, summarise
 
 INTERRUPTED = 3
@@ -121,10 +123,10 @@ class _Line:
     def __call__(self, text: str) -> None:
         if not sys.stderr.isatty():
             return
-        text = printable(text)
+        text = split_at(printable(text), shutil.get_terminal_size().columns - 1)[0]
         if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
             return
-        sys.stderr.write("\r" + text.ljust(len(self.shown)) + ("" if text else "\r"))
+        sys.stderr.write("\r" + padded(text, cell_width(self.shown)) + ("" if text else "\r"))
         sys.stderr.flush()
         self.shown, self.last = text, time.monotonic()
 
@@ -147,7 +149,7 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
         return INTERRUPTED
     write_json(workspace, runs[0].id, json_file)
     if not quiet and json_file != "-":
-        echo(show(workspace, runs))
+        echo_parts(show(workspace, runs))
     if failed:
         raise EngineError(f"run {failed[0].id}, beside run {runs[0].id}, failed: {failed[0].error}")
     return exit_code(verdicts_of(workspace, runs[0].id))
@@ -167,8 +169,8 @@ def _notify(runs: Sequence[Run]) -> None:
     sys.stderr.flush()
 
 
-def show(workspace: Workspace, runs: Sequence[Run]) -> str:
-    """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots."""
+def show(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
+    """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots. In parts."""
     check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
@@ -182,7 +184,7 @@ def show(workspace: Workspace, runs: Sequence[Run]) -> str:
         parts.append(
             f"The thresholds of run {main.id} decide the exit status; those of the runs beside it are only shown."
         )
-    return "\n\n".join(parts)
+    return parts
 
 
 def write_json(workspace: Workspace, run_id: int, json_file: str | None) -> None:

@@ -1,35 +1,50 @@
-"""How commands speak: the one place where text goes to a terminal, and none of it can command that terminal."""
+"""How commands print: the one place where text goes to a terminal, and none of it can command that terminal."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 
 import click
 
 from sfumato.workspace.reporting.words import printable, printable_lines
 
 
+class Drawn(str):
+    """Text that the application has laid out and coloured itself; every foreign text in it was made ``printable`` when it was drawn."""
+
+    __slots__ = ()
+
+
 def echo(text: str, *, err: bool = False, nl: bool = True, verbatim: bool = False) -> None:
     """Print ``text`` in its lines, with signs in place of escape sequences, direction marks and all else that is not printable.
 
     On a terminal a line that is longer than its width goes on below, at a blank, indented; ``verbatim`` what will be read by a machine.
+    What is ``Drawn`` is printed as it is.
     """
-    said = printable_lines(text)
     stream = sys.stderr if err else sys.stdout
-    if not verbatim and stream.isatty():
-        width = shutil.get_terminal_size().columns
-        said = "\n".join(part for line in said.split("\n") for part in _fitted(line, width))
-    click.echo(said, err=err, nl=nl)
+    if not isinstance(text, Drawn):
+        text = printable_lines(text)
+        if not verbatim and stream.isatty():
+            width = shutil.get_terminal_size().columns
+            text = "\n".join(part for line in text.split("\n") for part in _fitted(line, width))
+    click.echo(text, err=err, nl=nl)
+
+
+def echo_parts(parts: Sequence[str]) -> None:
+    """Print parts with a blank line between two."""
+    for place, part in enumerate(parts):
+        if place:
+            echo("")
+        echo(part)
 
 
 def _fitted(line: str, width: int) -> list[str]:
-    if len(line) <= width:
-        return [line]
-    from sfumato.workspace.reporting.tables import folded
+    from sfumato.workspace.reporting.terminal_text import folded
 
     indent = line[: len(line) - len(line.lstrip())]
-    return folded(line, width, f"{indent}  ")
+    return folded(line, width, f"{indent[: width // 2]}  ")
 
 
 def confirm(question: str) -> None:

@@ -17,6 +17,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from sfumato.engine.errors import BadInput
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -105,18 +106,29 @@ class Findings(Dialog[dict[str, str]]):
     def _keep(self, check: str, reason: str | None) -> None:
         if reason is None:
             return
-        if reason:
+        if not reason and self._waive.pop(check, None) is not None:
+            self.sfumato.say(f"{check} is waived no longer")
+        elif wrong := no_justification(reason, check):
+            self.sfumato.say(wrong)
+        else:
             self._waive[check] = reason
             self.sfumato.say(f"{check} is waived when the release is written")
-        elif self._waive.pop(check, None) is None:
-            self.sfumato.say(f"{check} needs a reason to be waived")
-        else:
-            self.sfumato.say(f"{check} is waived no longer")
         self._show()
 
     def action_close(self) -> None:
         """Close with what is waived."""
         self.dismiss(self._waive)
+
+
+def no_justification(reason: str, what: str) -> str:
+    """Why a reason is no justification of ``what``; empty where it is one."""
+    from sfumato.workspace.justification import checked_justification
+
+    try:
+        checked_justification(reason, what)
+    except BadInput as error:
+        return str(error)
+    return ""
 
 
 class WaiverReason(Dialog[str]):

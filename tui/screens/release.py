@@ -25,7 +25,7 @@ from sfumato.workspace.reporting.findings import by_status, counts_text
 from sfumato.workspace.reporting.words import mark, printable, settings_apart
 
 from .dialogs import Confirm
-from .findings import Findings
+from .findings import Findings, no_justification
 from .page import Dialog
 
 if TYPE_CHECKING:
@@ -182,6 +182,8 @@ class ReleaseScreen(Dialog[None]):
             return
         if not reason:
             self._ask_for(REASON, "Write why the data are to be released, for whoever approves it")
+        elif wrong := no_justification(reason, "The request"):
+            self._ask_for(REASON, wrong)
         else:
             question = Confirm(
                 f"Ask another account for the release of run {self._run_id}?",
@@ -282,6 +284,8 @@ class ReleaseScreen(Dialog[None]):
             self.sfumato.say(printable(looked.open or looked.refused))
         elif alone and looked.left and not reason:
             self._ask_for(REASON, WHY)
+        elif reason and (wrong := no_justification(reason, "The release")):
+            self._ask_for(REASON, wrong)
         elif not directory:
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
         else:

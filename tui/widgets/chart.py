@@ -330,6 +330,7 @@ def draw_text(
     *,
     glyphs: str | None = None,
     colour: bool = False,
+    colour_system: str = "truecolor",
     title: str = "",
     x_label: str = "",
     y_label: str = "",
@@ -338,7 +339,7 @@ def draw_text(
     x_unit: AxisUnit = "number",
     log_y: bool = False,
 ) -> str:
-    """The chart as ``height`` lines of at most ``width`` cells, with ANSI colours when ``colour``.
+    """The chart as ``height`` lines of at most ``width`` cells, with ANSI colours when ``colour``: in those of ``colour_system``, as Rich calls it.
 
     ``glyphs`` is braille, block or ascii (default: SFUMATO_GLYPHS, else braille); ValueError for another.
     """
@@ -347,7 +348,7 @@ def draw_text(
     picture = draw(series, (width, height), labels, look, x_range).picture
     if not colour:
         return "\n".join(picture.line(row).rstrip() for row in range(picture.height))
-    return "\n".join(_ansi_line(picture, row, series) for row in range(picture.height))
+    return "\n".join(_ansi_line(picture, row, series, colour_system) for row in range(picture.height))
 
 
 def colours(series: Sequence[Series], palette: Sequence[str] = PALETTE) -> list[str]:
@@ -355,9 +356,10 @@ def colours(series: Sequence[Series], palette: Sequence[str] = PALETTE) -> list[
     return [one.style or palette[likeness(series, order) % len(palette)] for order, one in enumerate(series)]
 
 
-def _ansi_line(picture: Picture, row: int, series: Sequence[Series]) -> str:
+def _ansi_line(picture: Picture, row: int, series: Sequence[Series], colour_system: str) -> str:
     from rich.color import Color, blend_rgb
     from rich.color_triplet import ColorTriplet
+    from rich.console import COLOR_SYSTEMS
     from rich.style import Style
 
     own = [Style.parse(colour) for colour in colours(series)]
@@ -374,5 +376,5 @@ def _ansi_line(picture: Picture, row: int, series: Sequence[Series]) -> str:
     for text, ink, fill in picture.runs(row):
         style = own[ink - SERIES] if ink >= SERIES else plain[ink]
         tint = Style(bgcolor=Color.from_triplet(tints[fill - 1])) if fill else Style()
-        parts.append((style + tint).render(text))
+        parts.append((style + tint).render(text, color_system=COLOR_SYSTEMS[colour_system]))
     return "".join(parts).rstrip()

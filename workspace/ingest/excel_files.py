@@ -16,6 +16,7 @@ from sfumato.engine.wording import counted
 
 from .limits import MOST_COLUMNS
 from .raw_tables import RawTable
+from .sheet_limits import MOST_CELLS, check_archive
 
 MOST_ROWS = 1_048_576
 ERRORS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
@@ -27,8 +28,10 @@ def read_excel(content: bytes, sheet: str = "") -> RawTable:
 
     Raises BadInput, and what zipfile and openpyxl raise.
     """
-    if "xl/workbook.xml" not in zipfile.ZipFile(BytesIO(content)).namelist():
-        raise BadInput("", "{name} is a zip archive, not a table; unpack it")
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        if "xl/workbook.xml" not in archive.namelist():
+            raise BadInput("", "{name} is a zip archive, not a table; unpack it")
+        check_archive(archive)
     book = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     try:
         names = [one.title for one in book.worksheets]
@@ -53,9 +56,13 @@ def read_excel(content: bytes, sheet: str = "") -> RawTable:
 
 def _rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
+    places = 0
     for number, row in enumerate(cells, start=1):
+        places += len(row)
         if number > MOST_ROWS:
             raise BadInput("", f"{{name}} has more than {MOST_ROWS:,} rows, which no sheet has")
+        if places > MOST_CELLS:
+            raise BadInput("", f"{{name}} spans more than {MOST_CELLS:,} cells; save the sheet that you need as CSV")
         if rows or any(cell is not None for cell in row):
             rows.append(row)
     while rows and all(cell is None for cell in rows[-1]):

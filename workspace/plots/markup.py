@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
 
+from ..visible_text import visible
+
 VOID = frozenset({"meta", "br", "hr", "col"})
-_NOT_XML = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-_HIDING = "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-"""Marks and overrides of direction, separators and blanks without width: a text with them reads otherwise than it is."""
-_UNSEEN = re.compile(f"[{_NOT_XML}{_HIDING}]")
 
 
 class Markup(str):
@@ -23,14 +20,9 @@ class Markup(str):
 Child: TypeAlias = "str | Iterable[Child]"
 
 
-def seen(value: str) -> str:
-    """The text with a sign in place of what no document may hold, and of what would hide or turn the text."""
-    return _UNSEEN.sub("\ufffd", value)
-
-
 def text(value: str) -> Markup:
-    """The text as markup shows it: what is ``seen`` of it, escaped."""
-    return value if isinstance(value, Markup) else Markup(escape(seen(value), quote=True))
+    """The text as markup shows it: what is ``visible`` of it, escaped."""
+    return value if isinstance(value, Markup) else Markup(escape(visible(value), quote=True))
 
 
 def joined(children: Iterable[Child]) -> Markup:

@@ -30,11 +30,12 @@ from sfumato.engine.errors import BadInput
 from ..audit import Act, account, append
 from ..disclosure import INTERNAL as INTERNAL_MARK
 from ..errors import NotReleased
+from ..justification import checked_justification
 from ..plain_files import open_plain
 from ..store.workspace import Workspace
 from .contents import ReleasePlan, plan_release
 from .forms import Form
-from .gate import Approval, Examination, Waiver, examine, may_waive, waived, waivers_of
+from .gate import Approval, Examination, Waiver, checked_reasons, examine, may_waive, waived, waivers_of
 from .policy import POLICY_FILE, Policy, policy_of
 
 MOST_BYTES = 64 << 20
@@ -67,8 +68,7 @@ def request_release(
     where the policy does not let this account waive what it waives.
     """
     workspace.check_own()
-    if not reason.strip():
-        raise BadInput("--reason", "say why the data are to be released")
+    reason = checked_justification(reason, "--reason")
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
     directory = _directory(policy)
     examination = examine(workspace, plan, policy)
@@ -79,7 +79,7 @@ def request_release(
         "subject_sha256": subject,
         "title": plan.run.title,
         "form": form,
-        "reason": reason.strip(),
+        "reason": reason,
         "waive": dict(waive or {}),
         "examination": examination.to_table(),
     }
@@ -87,7 +87,7 @@ def request_release(
     _write(path, said)
     with workspace.writing() as connection:
         append(
-            connection, Act.RELEASE_REQUESTED, f"run {plan.run.id}", reason=reason.strip(), gate=examination.status,
+            connection, Act.RELEASE_REQUESTED, f"run {plan.run.id}", reason=reason, gate=examination.status,
             subject_sha256=subject, policy_sha256=policy.sha256, form=form,
         )  # fmt: skip
     return path
@@ -95,16 +95,16 @@ def request_release(
 
 def decide(request: Path, decision: Decided, reason: str, waive: Mapping[str, str] | None = None) -> Path:
     """Approve or refuse a request, as this account: writes the answer beside it. Raises BadInput."""
-    if not reason.strip():
-        raise BadInput("--reason", f"say why the release is {decision}")
+    reason = checked_justification(reason, "--reason")
+    given = checked_reasons(waive or {}, "--waive")
     content, owner, *_ = _read(request)
     if owner == os.geteuid():
         raise BadInput(str(request), "was asked for by this account; the policy wants another one to decide")
     said = {
         "request_sha256": hashlib.sha256(content).hexdigest(),
         "decision": decision,
-        "reason": reason.strip(),
-        "waive": dict(waive or {}),
+        "reason": reason,
+        "waive": given,
     }
     path = _answer(request)
     _write(path, said)
@@ -135,7 +135,7 @@ def approved(
     if not os.path.lexists(_answer(request)):
         raise NotReleased(f"run {plan.run.id} waits for another account: sfumato approve {request} --reason TEXT")
     answer, decided_by, mode, decided = _read(_answer(request))
-    said, found = _table(request, content), _table(_answer(request), answer)
+    said, found = _justified(request, content), _justified(_answer(request), answer)
     if decided_by == asked_by:
         raise NotReleased("the release was approved by the account that asked for it; the policy wants another one")
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -297,6 +297,13 @@ def _table(path: Path, content: bytes) -> dict[str, Any]:
     if not isinstance(table, dict) or not isinstance(table.get("reason"), str) or not _texts(table.get("waive")):
         raise BadInput(str(path), "is neither a request nor an answer of sfumato")
     return table
+
+
+def _justified(path: Path, content: bytes) -> dict[str, Any]:
+    """A request or an answer with its reasons checked: another program may have written it. Raises BadInput."""
+    table = _table(path, content)
+    reason = checked_justification(table["reason"], f"{path}: reason")
+    return {**table, "reason": reason, "waive": checked_reasons(table["waive"], f"{path}: waive")}
 
 
 def _texts(table: object) -> bool:

@@ -20,6 +20,7 @@ from sfumato.engine.release_form import AnonymisationSpec
 from sfumato.engine.schema import Kind, Role
 from sfumato.engine.wording import agree, counted
 
+from ..visible_text import is_formula
 from .checks import Case, Check, Pool, Sighting, numbered, pooled
 from .earlier import ReleasedData
 
@@ -387,25 +388,14 @@ def _small_classes(case: Case) -> Sighting:
     return Sighting(said, smallest, records=numbered(records))
 
 
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-
-
 def _formulas(case: Case) -> Sighting:
     schema, found = case.recipe.released_schema, set()
     for name in case.own:
         if schema[name].kind.has_levels:
             texts = [*case.variable(name)[0].frame[name].cat.categories, *schema[name].labels.values()]
-            found |= {name for text in texts if str(text).startswith(FORMULAS) and not _is_number(str(text))}
+            found |= {name for text in texts if is_formula(str(text))}
     said = f"levels that a spreadsheet may take for a formula: {', '.join(sorted(found)) or 'none'}"
     return Sighting(said, len(found))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 OURS = "a choice of ours; no rule of the field has a number"

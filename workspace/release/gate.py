@@ -15,6 +15,7 @@ from sfumato.engine.errors import BadInput, NotComputable, suggestion
 
 from ..audit import user
 from ..errors import NotReleased
+from ..justification import checked_justification
 from ..store.workspace import Workspace
 from .checks import Case, Check, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
@@ -184,6 +185,8 @@ def waived(
     Raises BadInput and NotReleased like ``check_waivers``, and NotReleased where the policy does not let this user waive.
     """
     check_waivers(examination, waive or {})
+    if reason.strip():
+        checked_justification(reason, "--reason")
     found = waivers_of(examination, user(), reason, waive or {})
     if found and not may_waive(policy, user()):
         raise NotReleased(_not_by(policy, user()))
@@ -228,12 +231,16 @@ def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
     for key, why in waive.items():
         if key not in known:
             raise BadInput("--waive", f'no check "{key}"{suggestion(key, known)}')
-        if not why.strip():
-            raise BadInput("--waive", f"{key} needs a reason: --waive {key}=REASON")
+        checked_justification(why, f"--waive {key}")
         if key not in blocking:
             raise BadInput("--waive", f"{key} does not block this release; leave it out")
         if not blocking[key].waivable:
             raise NotReleased(_never(blocking[key]))
+
+
+def checked_reasons(waive: Mapping[str, str], place: str) -> dict[str, str]:
+    """The reasons of waivers by check. Raises BadInput for one that is no justification."""
+    return {key: checked_justification(why, f"{place} {key}") for key, why in waive.items()}
 
 
 def check_passed(examination: Examination) -> None:

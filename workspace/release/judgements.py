@@ -21,6 +21,7 @@ from typing import Any
 
 from sfumato.engine.errors import BadInput, suggestion
 
+from ..justification import checked_justification
 from ..plain_files import read_plain
 
 ASSESSMENT_FILE = "assessment.toml"
@@ -127,4 +128,9 @@ def _answers(table: Any, prefix: str) -> dict[str, str]:
             )
         if not isinstance(answer, str):
             raise BadInput(place, "must be text")
-    return {key: answer.strip() for key, answer in table.items() if answer.strip()}
+    judged = {one.key for one in (*JUDGEMENTS.values(), RESIDUAL)}
+    return {
+        key: checked_justification(answer, f"{ASSESSMENT_FILE}: {prefix}{key}") if key in judged else answer.strip()
+        for key, answer in table.items()
+        if answer.strip()
+    }

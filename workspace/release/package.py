@@ -27,7 +27,7 @@ from .commitment import IN_MANIFEST, commitments_table, committed
 from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, plan_release
 from .decision import decision_of
 from .documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
-from .documents.written import Document, Written
+from .documents.written import Document, Written, visible_words
 from .dossier import Dossier, dossier_of
 from .forms import Form
 from .gate import check_passed, examine, waived
@@ -107,7 +107,7 @@ def _fill(workspace: Workspace, dossier: Dossier, aside: Path) -> tuple[str, ...
     bound = committed(plan.run, dossier.original, plan.tables, dossier.policy.sha256, plan.weights, plan.controls)
     public = [_keep(aside, PUBLIC_FILES, name, content) for name, content in public_files(dossier, key)]
     public += _documents(aside, PUBLIC_FILES, dossier, PUBLIC_DOCUMENTS, public)
-    said = {**_public_manifest(dossier), "files": [_line(file) for file in public]}
+    said = visible_words({**_public_manifest(dossier), "files": [_line(file) for file in public]})
     value = bound.sealed(key, said)
     manifest = _keep(aside, PUBLIC_FILES, MANIFEST, _json({**said, IN_MANIFEST: value}))
     contents = (*_internal(workspace, dossier), ("commitments.json", _internal_json(commitments_table(bound, value))))

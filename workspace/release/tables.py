@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO, StringIO
@@ -16,7 +15,9 @@ import pyarrow.parquet as pq
 from sfumato.engine.row_blocks import row_blocks
 from sfumato.engine.schema import Kind, Schema, Variable
 
+from ..errors import NotReleased
 from ..store.tables import KIND_OF
+from ..visible_text import plain_cell
 from .forms import STATISTICAL, Form
 
 Levels = Mapping[str, Sequence[str]]
@@ -27,8 +28,6 @@ CSV_CELLS = 100_000
 """Cells that are written in one way: moments of which none has a time of day as dates. By pandas' own default, which files have had."""
 BLOCK_CHUNKS = 10
 """So many times as much is text at a time."""
-FORMULA = tuple("=+-@\t\r")
-"""How a cell begins that a spreadsheet program takes for a formula."""
 
 
 def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> Levels:
@@ -127,31 +126,28 @@ def _labelled(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
 
 
-def is_formula(text: str) -> bool:
-    """Whether a spreadsheet program would take a cell with this text for a formula; a number such as -1 is none."""
-    if not text.startswith(FORMULA):
-        return False
-    try:
-        return not math.isfinite(float(text))
-    except ValueError:
-        return True
-
-
-def plain_cell(text: str) -> str:
-    """A text as a cell that no spreadsheet program carries out: an apostrophe before what would be a formula."""
-    return f"'{text}" if is_formula(text) else text
-
-
-def _plain_cells(values: pd.Series) -> pd.Series:
+def _plain_cells(values: pd.Series, name: str) -> pd.Series:
     if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.cat.rename_categories([plain_cell(str(level)) for level in values.cat.categories])
+        cells = [plain_cell(str(level)) for level in values.cat.categories]
+        if len(set(cells)) < len(cells):
+            raise NotReleased(
+                f'two levels of "{plain_cell(name)}" differ only by characters that a CSV file does not show; '
+                "give them labels that differ, or choose another --format"
+            )
+        return values.cat.rename_categories(cells)
     if values.dtype == object or pd.api.types.is_string_dtype(values.dtype):
         return values.map(plain_cell, na_action="ignore")
     return values
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    plain = pd.DataFrame({name: _plain_cells(frame[name]) for name in frame}, copy=False).rename(columns=plain_cell)
+    if len(set(map(plain_cell, map(str, frame)))) < frame.shape[1]:
+        raise NotReleased(
+            "the names of two variables differ only by characters that a CSV file does not show; choose another --format"
+        )
+    plain = pd.DataFrame({name: _plain_cells(frame[name], str(name)) for name in frame}, copy=False).rename(
+        columns=plain_cell
+    )
     at_once, sink = max(1, CSV_CELLS // max(1, plain.shape[1])), BytesIO()
     for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
         some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)

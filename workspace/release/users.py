@@ -25,8 +25,8 @@ from ..reporting.results import output_of
 from ..reporting.user_guide import PublicRelease
 from ..reporting.words import DIRECTIONS, settings_text
 from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
+from ..visible_text import plain_cell
 from .contents import ReleasePlan
-from .tables import plain_cell
 
 NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
 
@@ -146,5 +146,5 @@ def utility_csv(release: PublicRelease) -> bytes:
         told = (output.meaning, DIRECTIONS[output.goal]) if output else ("", "")
         words = (row.key, row.target, settings_text(row.params), row.dataset)
         numbers = ("" if one is None else f"{one:.12g}" for one in (row.value, row.lower, row.upper, row.baseline))
-        lines.writerow([*map(plain_cell, words), *numbers, told[1], told[0]])
+        lines.writerow([*map(plain_cell, words), *numbers, *map(plain_cell, reversed(told))])
     return text.getvalue().encode()

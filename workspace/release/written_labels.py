@@ -10,7 +10,8 @@ import pandas as pd
 from sfumato.engine.errors import BadInput
 from sfumato.engine.schema import Schema, Variable
 
-from .tables import level_names, plain_cell
+from ..visible_text import plain_cell
+from .tables import level_names
 
 
 def with_codes(frame: pd.DataFrame, schema: Schema, place: str = "variables") -> pd.DataFrame:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..plots.figure import Figure, description
-from ..plots.markup import Child, Markup, element, joined, seen
+from ..plots.markup import Child, Markup, element, joined
 from ..plots.svg import svg
+from ..visible_text import visible
 from .tables import Table, html, whole
 
 STYLE = Markup(
@@ -179,16 +180,17 @@ def _html(part: Part, level: int) -> Markup:
 
 
 _ACTIVE = re.compile(r"([\\`*_\[\]<>#|~!&$@{}])")
-_FIRST = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+_FIRST = re.compile(r"^(?:(?=[-+=](?![\w.]))|(\d+)(?=[.)](?:\s|$)))")
+"""What begins a list, or underlines the line above; a number such as -0.5 does neither."""
 _LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")
 
 
 def plain(text: str) -> str:
     """Text as Markdown shows it as it is, in one line: no markup, no link, no character that hides or turns it."""
-    line = " ".join(seen(text).split())
+    line = " ".join(visible(text).split())
     escaped = _ACTIVE.sub(r"\\\1", line)
     unlinked = _LINKS.sub(lambda found: found[0][:-1] + "&#" + str(ord(found[0][-1])) + ";", escaped)
-    return _FIRST.sub(lambda found: f"{found[1]}&#{ord(found[2][0])};{found[2][1:]}", unlinked)
+    return _FIRST.sub(r"\1\\", unlinked)
 
 
 def in_markdown(words: Words) -> str:

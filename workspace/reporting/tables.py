@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plots.markup import Markup, element
+from .terminal_text import cell_width, folded, padded
 from .words import ASCII_MARKS, mark, printable
 
 Align = Literal["left", "right"]
@@ -15,8 +15,6 @@ GAP = 2
 """Cells between the columns of a line of text."""
 LEAST_WORDS = 12
 """No column of words is made narrower, where it is wider."""
-_WORDS = re.compile(r"\S*\s*")
-_PARTS = re.compile(r"[^._/-]*[._/-]+|[^._/-]+")
 _SIGNS = {"pass": "✓", "fail": "✗", "not computed": "?"}
 
 
@@ -100,20 +98,20 @@ def text(table: Table, width: int | None = None) -> str:
     table = table.filled
     table = table.only(i for i, column in enumerate(table.columns) if not column.page)
     lines = _lines(table)
-    while width is not None and max(map(len, lines)) > width:
+    while width is not None and max(map(cell_width, lines)) > width:
         spare = [column.spare for column in table.columns if column.spare]
         if not spare:
             break
         table = table.only(i for i, column in enumerate(table.columns) if column.spare != min(spare))
         lines = _lines(table)
-    if width is not None and max(map(len, lines)) > width:
+    if width is not None and max(map(cell_width, lines)) > width:
         lines = _lines(table, width)
     return "\n".join([*([printable(table.title)] if table.title else []), *lines])
 
 
 def _lines(table: Table, most: int | None = None) -> list[str]:
     cells = [[_plain(cell) for cell in row] for row in ([column.title for column in table.columns], *table.rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(table.columns))]
+    widths = [max(cell_width(line[i]) for line in cells) for i in range(len(table.columns))]
     heads = 1
     if most is not None:
         widths = _narrowed(widths, [column.align != "right" for column in table.columns], most)
@@ -122,7 +120,7 @@ def _lines(table: Table, most: int | None = None) -> list[str]:
     lines = [
         (" " * GAP)
         .join(
-            cell.rjust(width) if column.align == "right" else cell.ljust(width)
+            padded(cell, width, right=column.align == "right")
             for cell, width, column in zip(line, widths, table.columns, strict=True)
         )
         .rstrip()
@@ -147,31 +145,6 @@ def _folded(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
     """The lines of a row: what is wider than its column goes on below."""
     parts = [folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
     return [[part[i] if i < len(part) else "" for part in parts] for i in range(max(map(len, parts)))]
-
-
-def folded(words: str, width: int, indent: str = "") -> list[str]:
-    """``words`` in lines of at most ``width`` cells, broken behind a blank, else behind a point, underscore or stroke, and only a part that
-    is longer than a line inside it. Lines after the first begin with ``indent``.
-    """
-    if len(words) <= width:
-        return [words]
-    lines, line = [], ""
-    for word in _WORDS.findall(words):
-        for part in (
-            [word]
-            if len((line + word).rstrip()) <= width
-            else _PARTS.findall(word)
-            if len(indent + word) > width
-            else [word]
-        ):
-            if line.strip() and len((line + part).rstrip()) > width:
-                lines.append(line.rstrip())
-                line = indent
-            line += part
-            while len(line.rstrip()) > width:
-                lines.append(line[:width])
-                line = indent + line[width:]
-    return [*lines, line.rstrip()] if line.strip() else lines
 
 
 def _plain(cell: Cell | str) -> str:

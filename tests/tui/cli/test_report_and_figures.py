@@ -104,15 +104,15 @@ def test_a_bin_width_is_a_variable_and_a_number() -> None:
     assert bin_widths(["a=25", " b c = 0.5", "x=y=2"]) == {"a": 25.0, "b c": 0.5, "x=y": 2.0}
 
 
-@pytest.mark.parametrize("colour", [False, True])
-def test_no_control_character_of_a_name_reaches_the_terminal(colour: bool) -> None:
+@pytest.mark.parametrize("colours", [None, "standard", "256", "truecolor"])
+def test_no_control_character_of_a_name_reaches_the_terminal(colours: str | None) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J"
     series = (Series(hostile, [0, 1], [1.0, 2.0]), Series("plain", [0, 1], [2.0, 1.0]))
     for kind in ("histogram", "density", "intervals"):
         figure = Figure(
             hostile, kind, (Panel(hostile, series, hostile, hostile, (hostile, "b"), note=hostile),), hostile
         )  # type: ignore[arg-type]
-        text = figure_text(figure, 70, 12, colour=colour)
+        text = figure_text(figure, 70, 12, colours)
         assert "\x1b]0" not in text
         assert "\x07" not in text
         assert "\x1b[2J" not in text

@@ -179,6 +179,9 @@ async def test_a_waiver_is_taken_back_and_needs_a_reason(sit, tables):
     async with sit(tables, "w", "x", "g", "w", tab="verdicts") as seat:
         await seat.press("enter")
         assert "needs a reason" in seat.app.notices[-1]
+        await seat.press("w", "\u3164", "7", "enter")
+        assert "needs a reason in words" in seat.app.notices[-1]
+        assert "waived" not in seat.text.splitlines()[0]
         await seat.press("w", *"known", "escape")
         assert "waived" not in seat.text.splitlines()[0]
         await seat.press("w", *"known", "enter")

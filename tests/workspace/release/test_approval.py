@@ -206,10 +206,31 @@ def test_who_approves_may_waive_what_who_asks_may_not(
 )
 def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tmp_path: Path, content: bytes) -> None:
     request = request_release(workspace, run_id, "for teaching")
-    with pytest.raises(BadInput, match="say why"):
-        request_release(workspace, run_id, " ")
+    for reason in (" ", "\u200b"):
+        with pytest.raises(BadInput, match="needs a reason in words"):
+            request_release(workspace, run_id, reason)
+        with pytest.raises(BadInput, match="needs a reason in words"):
+            decide(request, "approved", reason)
+    with pytest.raises(BadInput, match="needs a reason in words"):
+        decide(request, "approved", "agreed", {"lone_values": "\u200b"})
     request.with_name(request.name.replace("request", "answer")).write_bytes(content)
     with pytest.raises((BadInput, NotReleased)):
+        release(workspace, run_id, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("of", ["request", "answer"])
+@pytest.mark.parametrize("change", [{"reason": "\u200b"}, {"waive": {"lone_values": "\u2060"}}])
+def test_reasons_in_files_that_others_wrote_have_letters_too(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], of: str, change: dict[str, Any]
+) -> None:
+    request = request_release(workspace, run_id, "for teaching")
+    if of == "request":
+        request.write_text(json.dumps(json.loads(request.read_text("utf-8")) | change), "utf-8")
+    answer = as_other(request, "approved", "looked at it")
+    if of == "answer":
+        answer.write_text(json.dumps(json.loads(answer.read_text("utf-8")) | change), "utf-8")
+    with pytest.raises(BadInput, match=rf"{of}\.json: (reason|waive lone_values): needs a reason in words"):
         release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -236,6 +236,7 @@ def test_nothing_is_waived_besides_what_was_approved() -> None:
     [
         ({"equal_record": "x"}, 'did you mean "equal_records"'),
         ({"KEY": " "}, "needs a reason"),
+        ({"KEY": "\u200b"}, "needs a reason"),
         ({"SECOND": "x"}, "does not block"),
     ],
 )
@@ -243,6 +244,14 @@ def test_a_waiver_that_makes_no_sense_is_refused(waive: dict[str, str], said: st
     names = {"KEY": CHECKS[0].key, "SECOND": CHECKS[1].key}
     with pytest.raises(BadInput, match=said):
         waived(made("block", "pass"), Policy(), waive={names.get(key, key): why for key, why in waive.items()})
+
+
+@pytest.mark.parametrize("status", ["block", "pass"])
+def test_a_reason_for_the_whole_release_has_letters_whether_the_gate_blocks_or_not(status: str) -> None:
+    with pytest.raises(BadInput, match="--reason: needs a reason in words"):
+        waived(made(status), Policy(), "\u200b")
+    assert waived(made(status), Policy(), "agreed").unwaived == ()
+    assert waived(made(status), Policy(), " ").waivers == ()
 
 
 def test_what_cannot_be_waived_stays() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.release import tables
-from sfumato.workspace.release.tables import codebook, dataset_bytes, is_formula, level_names, released_levels
+from sfumato.workspace.release.tables import codebook, dataset_bytes, level_names, released_levels
+from sfumato.workspace.visible_text import is_formula
 
 ILLNESS = Variable("illness", Kind.CATEGORICAL, labels={"a": "asthma", "z": "zoonosis", "q": "asthma"})
 SCHEMA = Schema((ILLNESS, Variable("note", Kind.CATEGORICAL), Variable("=n", Kind.COUNT, title="+how many")))

@@ -22,8 +22,8 @@ from ...disclosure import MARKING
 from ...plots.png import png
 from ...plots.svg import svg
 from ...reporting.words import FAMILIES, limit_text, settings_text
+from ...visible_text import plain_cell
 from ..dossier import Dossier
-from ..tables import plain_cell
 from .written import Written, json_document
 
 VERSION = "1.0.1"

@@ -14,9 +14,10 @@ from sfumato.engine.wording import counted
 
 from ...reporting.privacy_promise import promise
 from ...reporting.user_guide import PublicRelease, account, limits
+from ...visible_text import plain_cell
 from ..dossier import Dossier
 from ..forms import STATISTICAL
-from ..tables import level_names, plain_cell, released_levels
+from ..tables import level_names, released_levels
 from .written import Written
 
 

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...disclosure import MARKING
-from ...plots.markup import seen
 from ...reporting.privacy_promise import promise
+from ...visible_text import visible
 from ..dossier import Dossier
 from .disclosure_control import record
 from .written import Written, json_document
@@ -61,7 +61,7 @@ def _sums(files: Mapping[str, bytes]) -> bytes:
 
 
 def _line(value: str) -> str:
-    return " ".join(seen(value).split())
+    return " ".join(visible(value).split())
 
 
 def _information(dossier: Dossier, written: Sequence[Written]) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...plots.markup import seen
 from ...reporting.privacy_promise import promise
 from ...reporting.user_guide import user_guide
+from ...visible_text import visible
 from ..dossier import Dossier
 from ..users import public_release, utility_csv
 from .written import Written
@@ -22,5 +22,5 @@ def users_documents(dossier: Dossier, written: Sequence[Written]) -> dict[str, b
     )
     files = {GUIDE: user_guide(release).html().encode(), UTILITY: utility_csv(release)}
     if privacy is not None:
-        files[PRIVACY] = "".join(f"{seen(line)}\n" for line in promise(privacy)).encode()
+        files[PRIVACY] = "".join(f"{visible(line)}\n" for line in promise(privacy)).encode()
     return files

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...plots.markup import seen
+from ...visible_text import visible
 
 if TYPE_CHECKING:
     from ..dossier import Dossier
@@ -28,16 +28,17 @@ Document: TypeAlias = "Callable[[Dossier, Sequence[Written]], Mapping[str, bytes
 
 
 def json_document(table: Mapping[str, Any]) -> bytes:
-    """A JSON object whose words hold nothing that hides or turns text. Raises ValueError for a number that JSON has not."""
-    return (json.dumps(_seen(table), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """A JSON object whose words are ``visible``. Raises ValueError for a number that JSON has not."""
+    return (json.dumps(visible_words(table), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _seen(value: Any) -> Any:
+def visible_words(value: Any) -> Any:
+    """A value of JSON with ``visible`` texts and keys."""
     match value:
         case str():
-            return seen(value)
+            return visible(value)
         case Mapping():
-            return {seen(str(key)): _seen(one) for key, one in value.items()}
+            return {visible(str(key)): visible_words(one) for key, one in value.items()}
         case list() | tuple():
-            return [_seen(one) for one in value]
+            return [visible_words(one) for one in value]
     return value

@@ -170,6 +170,8 @@ def open_places(parts: Any) -> list[str]:
     ("text", "place"),
     [
         ('linkability = "fine"', "assessment.toml: linkability"),
+        ('[run.1]\nlinkability = "\u200b"', "assessment.toml: run.1.linkability"),
+        ('[run.1]\nresidual = "7"', "assessment.toml: run.1.residual"),
         ('owners = "x"', "assessment.toml: owners"),
         ("owner = 3", "assessment.toml: owner"),
         ('[run.x]\nowner = "x"', "assessment.toml: run.x"),

@@ -1,0 +1,136 @@
+"""Sheets that are too large are refused before they are parsed, whatever they declare; those that are not are read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+
+import openpyxl
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.ingest import excel_files, sheet_limits
+from sfumato.workspace.ingest.excel_files import read_excel
+
+SHEET = "xl/worksheets/sheet1.xml"
+SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+TYPES = "[Content_Types].xml"
+
+
+def workbook(parts: dict[str, Callable[[], list[bytes]]]) -> bytes:
+    """A workbook of one sheet with other parts, each of which is given in pieces."""
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.append(["a", "b"])
+    plain, sink = BytesIO(), BytesIO()
+    book.save(plain)
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+        names = [entry.filename for entry in old.infolist()]
+        for name in [*names, *(name for name in parts if name not in names)]:
+            with new.open(name, "w") as file:
+                for piece in parts.get(name, lambda name=name: [old.read(name)])():  # type: ignore[misc]
+                    file.write(piece)
+    return sink.getvalue()
+
+
+def sheet(row: str, times: int, dimension: str = "", prefix: str = "") -> Callable[[], list[bytes]]:
+    """The XML of a sheet whose first row names two columns and whose others are ``row``, so many times."""
+    of = f"{prefix}:" if prefix else ""
+    space = SPACE.replace("xmlns", f"xmlns:{prefix}") if prefix else SPACE
+    start = (
+        f"<{of}worksheet {space}>{dimension and f'<{of}dimension ref={chr(34)}{dimension}{chr(34)}/>'}<{of}sheetData>"
+    )
+    names = f'<{of}row><{of}c t="str"><{of}v>a</{of}v></{of}c><{of}c t="str"><{of}v>b</{of}v></{of}c></{of}row>'
+    many = row.encode() * min(times, 1000)
+    return lambda: [f"{start}{names}".encode(), *[many] * (times // 1000), row.encode() * (times % 1000), f"</{of}sheetData></{of}worksheet>".encode()]  # fmt: skip
+
+
+CELL, STYLED = "<c><v>7</v></c>", '<c s="1"/>'
+TEXTS = f'<sst {SPACE} count="1">'.encode()
+BOMBS: dict[str, tuple[dict[str, Callable[[], list[bytes]]], str]] = {
+    "20 million cells": ({SHEET: sheet(f"<row>{CELL * 20}</row>", 1_000_000)}, "more than 10,000,000 cells"),
+    "20 million cells that declare one": ({SHEET: sheet(f"<row>{CELL * 20}</row>", 1_000_000, "A1")}, "more than 10,000,000 cells"),
+    "20 million cells in another space of names": (
+        {SHEET: sheet(f"<x:row>{'<x:c><x:v>7</x:v></x:c>' * 20}</x:row>", 1_000_000, prefix="x")}, "more than 10,000,000 cells",
+    ),
+    "20 million empty cells with a style": ({SHEET: sheet(f"<row>{STYLED * 20}</row>", 1_000_000)}, "more than 10,000,000 cells"),
+    "20 million cells in a second sheet": (
+        {"xl/worksheets/sheet2.xml": sheet(f"<row>{CELL * 20}</row>", 1_000_000)}, "more than 10,000,000 cells",
+    ),
+    "a row of 400,000 cells": ({SHEET: sheet(f"<row>{CELL * 400_000}</row>", 1)}, "a row of more than 16,384 cells"),
+    "texts that no cell has": (
+        {"xl/sharedStrings.xml": lambda: [TEXTS, *[b"<si><t>x</t></si>" * 10_000] * 600, b"</sst>"]}, "more than 5,000,000 different texts",
+    ),
+    "two gigabytes of one letter": (
+        {"xl/sharedStrings.xml": lambda: [TEXTS, b"<si><t>", *[b"x" * (1 << 24)] * 80, b"</t></si></sst>"]}, "unpacks to more than 1 GiB",
+    ),
+    "styles without end": ({"xl/styles.xml": lambda: [b"<styleSheet>", *[b"<xf/>" * (1 << 20)] * 20]}, "that describes its sheets"),
+}  # fmt: skip
+PROCESS = """
+import resource, sys, time
+from sfumato.engine.errors import BadInput
+from sfumato.workspace.ingest.excel_files import read_excel
+content = sys.stdin.buffer.read()
+before, held = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_excel(content)
+except BadInput as error:
+    print(error.message)
+print(time.process_time() - before, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_sheet_that_is_too_large_is_refused_within_two_seconds_and_little_memory(bomb: str) -> None:
+    parts, said = BOMBS[bomb]
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS], input=workbook(parts), capture_output=True, check=True, timeout=300
+    )
+    message, numbers = done.stdout.decode().splitlines()
+    seconds, megabytes = map(float, numbers.split())
+    print(f"{bomb}: {seconds:.2f} s, {megabytes:.0f} MB")
+    assert said in message
+    assert "{name}" in message
+    assert seconds < 2.5
+    assert megabytes < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dimension", ["", "A1", "A1:XFD1048576"])
+def test_a_sheet_that_is_not_is_read_whatever_it_declares(dimension: str) -> None:
+    found = read_excel(workbook({SHEET: sheet(f"<row>{CELL * 2}</row>", 40_000, dimension)})).frame
+    assert found.shape == (40_000, 2)
+    assert (found == 7).all().all()
+
+
+@pytest.mark.slow
+def test_rows_that_are_far_apart_or_wide_count_with_all_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(excel_files, "MOST_CELLS", 100_000)
+    wide = "<row><c><v>7</v></c><c r='XFD{}'/></row>"
+    rows = "".join(wide.format(number) for number in range(2, 20))
+    with pytest.raises(BadInput, match="spans more than 100,000 cells"):
+        read_excel(workbook({SHEET: sheet(rows, 1)}))
+    with pytest.raises(BadInput, match="more than 1,048,576 rows"):
+        read_excel(workbook({SHEET: sheet("<row r='99999999'><c r='A99999999'><v>7</v></c></row>", 1)}))
+
+
+@pytest.mark.parametrize("size", [97, 1000, 1 << 20])
+@pytest.mark.parametrize("prefix", ["", "x"])
+def test_cells_are_counted_wherever_chunks_end(monkeypatch: pytest.MonkeyPatch, size: int, prefix: str) -> None:
+    of = f"{prefix}:" if prefix else ""
+    row = f"<{of}row>" + f"<{of}c r='A1' t='n'><{of}v>7</{of}v></{of}c>" * 10 + f"<{of}c s='2'/>" * 5 + f"</{of}row>"
+    content = workbook({SHEET: sheet(row, 1000, prefix=prefix)})
+    monkeypatch.setattr(sheet_limits, "CHUNK", size)
+    monkeypatch.setattr(sheet_limits, "FEW_BYTES", 0)
+    for most, fits in ((15_002, True), (15_001, False)):
+        monkeypatch.setattr(sheet_limits, "MOST_CELLS", most)
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            if fits:
+                sheet_limits.check_archive(archive)
+            else:
+                with pytest.raises(BadInput, match=f"more than {most:,} cells"):
+                    sheet_limits.check_archive(archive)
