@@ -73,8 +73,8 @@ _ANY_REAL = frozenset({"point", "value"})
 
 
 @lru_cache(maxsize=1)
-def _rules() -> Mapping[str, Mapping[str, str]]:
-    """Of each table and column the condition, in SQL, that a value breaks which no version of ours writes."""
+def _rules(version: int) -> Mapping[str, Mapping[str, str]]:
+    """Of each table and column of a version the condition, in SQL, that a value breaks which no version of ours writes."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         migrate(made)
         tables = [row[0] for row in made.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
@@ -98,7 +98,7 @@ def wrong_values(connection: sqlite3.Connection) -> str:
 
     SQLite keeps whatever a column was given. Raises sqlite3.Error where a table or column is missing.
     """
-    for table, rules in _rules().items():
+    for table, rules in _rules(len(MIGRATIONS)).items():
         if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(rules.values())})").fetchone()[
             0
         ]:
