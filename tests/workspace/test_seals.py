@@ -356,6 +356,7 @@ def older(workspace: Workspace) -> None:
     at = [step.__name__ for step in database.MIGRATIONS].index("seals")
     forged(
         workspace, "DROP TABLE seal", "DROP TABLE audit_seal", "DROP TABLE releasing", "DROP TABLE run_name",
+        "DROP TABLE tombstone_table", "DROP TABLE tombstone",
         f"DELETE FROM migration WHERE number > {at}",
         f"PRAGMA user_version = {at}",
     )  # fmt: skip

@@ -308,9 +308,8 @@ def pooled(
         seen.append(look(case.pool(case.release, *alike)))
     if together and len(earlier) > len(alike):
         whole = look(case.pool(case.release, *earlier))
-        if _order(whole) > max(map(_order, seen)):
-            if look(case.pool(*earlier)).held < whole.held:
-                seen.append(whole)
+        if _order(whole) > max(map(_order, seen)) and look(case.pool(*earlier)).held < whole.held:
+            seen.append(whole)
     return max(seen, key=_order)
 
 
