@@ -151,7 +151,7 @@ def older(
         enter_run(made, small_recipe(), SOURCE, small_data)
         made.connection.execute("UPDATE run SET state = 'interrupted'")
         at = [step.__name__ for step in database.MIGRATIONS].index("keys")
-        for table in ("workspace_key", "seal", "audit_seal", "releasing", "run_name"):
+        for table in ("workspace_key", "seal", "audit_seal", "releasing", "run_name", "tombstone_table", "tombstone"):
             made.connection.execute(f"DROP TABLE {table}")
         for column in ("key_public", "key_fingerprint"):
             made.connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
