@@ -466,8 +466,11 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
     assert found(workspace, single[1])["worst_records"] == before
 
 
-def listings(workspace: Workspace, path: Path, sample: int) -> Callable[[int, int], int]:
-    """Runs of the shipped recipe with a random effect for each record, on one sample: by the number of datasets and the seed."""
+def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool = True) -> Callable[[int, int], int]:
+    """Runs of the shipped recipe with a random effect for each record, by the number of datasets and the seed.
+
+    On ``one_sample``, or each on the sample of its own seed, as the command line takes it.
+    """
     table = find_recipe("airbnb").table
     for section in ("companions", "study", "published", "threshold"):
         table.pop(section, None)
@@ -478,7 +481,9 @@ def listings(workspace: Workspace, path: Path, sample: int) -> Callable[[int, in
     data = ingest(source, first.data, first.schema, 2020, key=KEY)
 
     def run(m: int, seed: int) -> int:
-        run_id = enter_run(workspace, Recipe.from_table({**table, "release": {"m": m, "seed": seed}}), source, data)
+        recipe = Recipe.from_table({**table, "release": {"m": m, "seed": seed}})
+        own = data if one_sample else ingest(source, recipe.data, recipe.schema, seed, key=KEY)
+        run_id = enter_run(workspace, recipe, source, own)
         work(workspace.directory, idle=0)
         return run_id
 
@@ -509,8 +514,9 @@ def test_single_datasets_of_listings_are_blocked_as_many_at_once_are(
 
 
 @pytest.mark.study
+@pytest.mark.parametrize("one_sample", [True, False])
 def test_single_datasets_of_the_whole_sample_of_listings_are_blocked_too(
-    workspace: Workspace, public_data: Callable[[str], Path], tmp_path: Path
+    workspace: Workspace, public_data: Callable[[str], Path], tmp_path: Path, one_sample: bool
 ) -> None:
-    run = listings(workspace, public_data("AB_NYC_2019.csv"), 10_000)
+    run = listings(workspace, public_data("AB_NYC_2019.csv"), 10_000, one_sample=one_sample)
     assert 1 < releases_until_blocked(workspace, run, tmp_path, 20) <= 20
