@@ -75,7 +75,10 @@ def cancel(run_id: str, directory: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @WORKSPACE
 def delete(run_id: str | None, project: str | None, directory: Path | None, *, yes: bool) -> None:
-    """Delete a RUN, or a whole project, for good; the audit log keeps that it was there."""
+    """Delete a RUN, or a whole project, for good; the audit log keeps that it was there.
+
+    Of a run that was released a tombstone stays: the released datasets, and what later releases are judged by.
+    """
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.store.maintenance import delete_project, delete_run
     from sfumato.workspace.views.runs import find_run, projects

@@ -33,7 +33,7 @@ class Sighting:
     """What a check sees: ``value`` beside its ``baseline``, in words too, and the confidential records it is about, from 0.
 
     ``judged`` is what the limits are held against, the value itself where it is None. ``limit`` is the value at which the release
-    would be blocked where that depends on the data, ``at_most`` how bad it may be found.
+    would be blocked where that depends on the data, ``at_most`` and ``at_least`` how bad it may and must be found.
     """
 
     said: str
@@ -43,6 +43,7 @@ class Sighting:
     records: Sequence[int] = ()
     at_most: Status = "block"
     limit: float | None = None
+    at_least: Status = "pass"
 
     @property
     def held(self) -> float:

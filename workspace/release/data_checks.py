@@ -194,9 +194,8 @@ def _extremes(case: Case) -> Sighting:
     if not seen:
         return Sighting("no smallest or largest value of a few records is released as it is", 0)
     records = sorted({record for one in seen for record in one.records})
-    worst = "block" if any(one.at_most == "block" for one in seen) else "warn"
     said = f"released as they are: {'; '.join(one.said for one in seen)}"
-    return Sighting(said, sum(one.value or 0 for one in seen), records=records, at_most=worst)
+    return Sighting(said, sum(one.value or 0 for one in seen), records=records)
 
 
 def _recurring(case: Case) -> Sighting:
@@ -220,7 +219,8 @@ def _recurring(case: Case) -> Sighting:
 def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
     """The row of a release's datasets that can be told to be each confidential record's, (n,); -1 where none can.
 
-    By its place, where neither release is shuffled; else by what both keep, where it is alone with that in both.
+    By its place, where neither release is shuffled; else by what both keep, where it is alone with that in both. The intruder knows whether
+    the person is in the data of an earlier release: of those who are not, no row is taken for theirs.
     """
     n = len(case.confidential)
     if release is case.release:
@@ -228,7 +228,8 @@ def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
             return np.arange(n)
         rows = rows_of(case.own, case.plan.kept, n)
         return np.where(how_often(rows, rows) == 1, np.arange(n), -1)
-    if not release.shuffled and not case.plan.shuffled and _same_people(case, release):
+    found = next(one for one in case.related if one.earlier.release is release)
+    if not release.shuffled and not case.plan.shuffled and found.earlier.table_sha256 == case.original.table_sha256:
         return np.arange(n)
     names = tuple(name for name in case.plan.kept if name in release.kept and release.has((name,), case.recipe.schema))
     if not names:
@@ -238,12 +239,9 @@ def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
     order = np.argsort(theirs, kind="stable")
     place = places_in(theirs[order], own)
     alone = (place >= 0) & (how_often(own, own) == 1) & (how_often(own, theirs) == 1)
+    if found.overlap is not None:
+        alone[found.overlap.here] = False
     return np.where(alone, order[np.maximum(place, 0)], -1)
-
-
-def _same_people(case: Case, release: ReleasedData) -> bool:
-    found = next(one.earlier for one in case.related if one.earlier.release is release)
-    return found.table_sha256 == case.original.table_sha256
 
 
 def _radii(case: Case) -> dict[str, Radius]:

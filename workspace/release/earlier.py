@@ -322,9 +322,11 @@ def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Mic
 
 
 def _origin(text: str) -> Origin:
-    if text not in ("synthetic", "anonymised"):
-        raise DamagedRecord("a tombstone")
-    return text
+    if text == "synthetic":
+        return "synthetic"
+    if text == "anonymised":
+        return "anonymised"
+    raise DamagedRecord("a tombstone")
 
 
 def _people_of(workspace: Workspace, left: Tombstone, known: Mapping[str, Microdata]) -> People:

@@ -156,7 +156,7 @@ def _finding(check: Check, case: Case) -> Finding:
     except NotComputable as error:
         seen = Sighting(f"could not be looked at: {error.reason}", judged=float("inf") if check.least else None)
         return _judged(check, case.policy, replace(seen, at_most="warn"), "warn")
-    return _judged(check, case.policy, seen, "pass")
+    return _judged(check, case.policy, seen, seen.at_least)
 
 
 def _judged(check: Check, policy: Policy, seen: Sighting, least: Status) -> Finding:

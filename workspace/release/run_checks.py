@@ -225,7 +225,15 @@ def _newly_certain(case: Case) -> Sighting:
         records = numbered(np.sort(found.numbers[newly] - 1))
         one = Sighting(said, share, records=records)
         worst = one if worst is None or one.held > worst.held else worst
-    return worst or Sighting(NOT_ASKED)
+    return _of_this_release(case, worst) if worst else Sighting(NOT_ASKED)
+
+
+def _of_this_release(case: Case, seen: Sighting) -> Sighting:
+    """It only warns at best where there are earlier releases: no number says what this intruder learns from all together."""
+    if not case.related:
+        return seen
+    alone = f"this release alone; with the {counted(len(case.related), 'earlier release')} of these people the intruder learns more"
+    return replace(seen, said=f"{seen.said}; {alone}", at_least="warn")
 
 
 def _guessed_beyond_prior(case: Case) -> Sighting:
@@ -247,7 +255,7 @@ def _guessed_beyond_prior(case: Case) -> Sighting:
         one = Sighting(said, after, before, beyond, at_most="block" if sure > before else "warn")
         worst = one if worst is None or one.held > worst.held else worst
     assert worst is not None
-    return worst
+    return _of_this_release(case, worst)
 
 
 def _above_confidential(case: Case) -> Sighting:

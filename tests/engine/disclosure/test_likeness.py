@@ -272,6 +272,24 @@ def test_values_on_which_the_datasets_agree_give_a_record_away_unless_they_are_t
     assert agreed(data, fresh, "region").excess == 0.0
 
 
+def test_a_record_whose_rows_cannot_be_told_is_not_given_away(data: Microdata) -> None:
+    """Of a dataset in another order the rows are looked up; a record with fewer than two rows that can be told does not count."""
+    numbers, n = data.numbers("income"), len(data)
+    turned = data.block(list(range(n))[::-1])
+    pairs = nearest_pairs(data, ("visits",), rows_of(cells_of(data, NAMES), NAMES, n))
+    near = (0.99 * numbers, 1.01 * numbers)
+    back = np.arange(n)[::-1].copy()
+    found = agreed_values(data, [data, turned], "income", pairs, near, [np.arange(n), back])
+    assert found.value == pytest.approx(1.0)
+    assert agreed_values(data, [data, turned], "region", pairs, near, [np.arange(n), back]).value == pytest.approx(1.0)
+    unknown = np.full(n, -1)
+    for name in ("income", "region"):
+        assert agreed_values(data, [data, turned], name, pairs, near, [np.arange(n), unknown]).value == 0.0
+    half = np.where(np.arange(n) % 2 == 0, back, -1)
+    some = agreed_values(data, [data, turned, turned], "region", pairs, near, [np.arange(n), half, half])
+    assert set(some.records.tolist()) <= set(np.flatnonzero(half >= 0).tolist())
+
+
 def everything(data: Microdata, releases: list[Microdata]) -> list[float]:
     found = [near(data, releases), equal(data, releases), equal(data, releases, ("region",)), recurring(data, releases)]
     found += [lone(data, releases, name) for name in ("visits", "income", "day")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,21 +17,23 @@ from sfumato.engine.microdata import Microdata, conform
 from sfumato.engine.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.integrity import verify_workspace
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release import earlier
 from sfumato.workspace.release.checks import Sighting, pooled
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.release.package import release
 from sfumato.workspace.release.policy import Policy
-from sfumato.workspace.store import maintenance, tombstones
+from sfumato.workspace.store import database, maintenance, tombstones
 from sfumato.workspace.store.adopting import adopt
 from sfumato.workspace.store.maintenance import delete_project, delete_run
 from sfumato.workspace.store.workspace import Workspace
 
+KEY = bytes(range(100, 132))
 VARIABLES: dict[str, Any] = {
     "region": {"kind": "categorical", "role": "quasi_identifier"},
     "age": {"kind": "count", "role": "quasi_identifier", "bounds": [0, 120]},
@@ -418,3 +421,102 @@ def test_a_release_of_another_model_is_not_blamed_where_it_adds_nothing() -> Non
     assert seen(Some("a", 0.1), Some("b", 0.3)) == (pytest.approx(0.4), "block")
     assert seen(Some("a", 0.0), Some("b", 0.3)) == (0.0, "block")
     assert seen(Some("a", 0.1), Some("b", 0.3), together=False) == (0.1, "block")
+
+
+def test_a_workspace_of_the_version_before_gets_room_for_tombstones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = [step.__name__ for step in database.MIGRATIONS].index("tombstones")
+    with monkeypatch.context() as older:
+        older.setattr(database, "MIGRATIONS", database.MIGRATIONS[:at])
+        (tmp_path / "old").mkdir()
+        with closing(database.connect(tmp_path / "old" / database.DATABASE)) as connection:
+            database.migrate(connection)
+            assert "tombstone" not in {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+    with Workspace.open(tmp_path / "old") as opened:
+        assert tombstones.faults(opened) == []
+        assert tombstones.without_tombstone(opened.connection) == []
+
+
+@pytest.mark.slow
+def test_the_record_most_at_risk_is_judged_over_all_releases(
+    workspace: Workspace, tmp_path: Path, reseal: Callable[[Workspace], None]
+) -> None:
+    """One dataset may give a record away by chance and only warns; a second one of another run does not."""
+    copies = [
+        conform(people(), Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": LINEAR}).schema)
+    ] * 2
+    whole = run_of(workspace, release={"m": 2, "seed": 1})
+    single = [run_of(workspace, release={"m": 1, "seed": seed}) for seed in (2, 3)]
+    connection = workspace.connection
+    (certain,) = connection.execute(
+        "SELECT sha256 FROM artefact WHERE run_id = ? AND name = 'records/1/confidential'", (whole,)
+    ).fetchone()
+    connection.execute("UPDATE artefact SET sha256 = ? WHERE name LIKE 'records/1/%'", (certain,))
+    for run_id in single:
+        swapped(workspace, run_id, copies[:1], reseal)
+    swapped(workspace, single[1], [noised(1)[0]], reseal)
+    assert found(workspace, whole)["worst_records"].status == "block"
+    assert found(workspace, single[1])["worst_records"].status == "warn"
+    let_out(workspace, single[0], tmp_path)
+    before = found(workspace, single[1])["worst_records"]
+    assert before.status == "block"
+    assert "over 2 datasets" in before.said
+    delete_run(workspace, single[0])
+    assert found(workspace, single[1])["worst_records"] == before
+
+
+def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool = True) -> Callable[[int, int], int]:
+    """Runs of the shipped recipe with a random effect for each record, by the number of datasets and the seed.
+
+    On ``one_sample``, or each on the sample of its own seed, as the command line takes it.
+    """
+    table = find_recipe("airbnb").table
+    for section in ("companions", "study", "published", "threshold"):
+        table.pop(section, None)
+    attribute = next(one for one in table["measure"] if one["method"] == "risk.attribute")
+    table = {**table, "measure": [attribute], "data": {**table["data"], "sample": sample}}
+    source = Source(path.name, path.read_bytes())
+    first = Recipe.from_table(table)
+    data = ingest(source, first.data, first.schema, 2020, key=KEY)
+
+    def run(m: int, seed: int) -> int:
+        recipe = Recipe.from_table({**table, "release": {"m": m, "seed": seed}})
+        own = data if one_sample else ingest(source, recipe.data, recipe.schema, seed, key=KEY)
+        run_id = enter_run(workspace, recipe, source, own)
+        work(workspace.directory, idle=0)
+        return run_id
+
+    return run
+
+
+def releases_until_blocked(workspace: Workspace, run: Callable[[int, int], int], directory: Path, m: int) -> int:
+    """Release single datasets of different seeds until ``agreed_values`` blocks as it does m datasets at once; prints the figures."""
+    finding = found(workspace, run(m, 2020))["agreed_values"]
+    print(f"\nm = {m}: {finding.status}: {finding.said}")
+    assert finding.status == "block"
+    for count in range(1, m + 1):
+        run_id = run(1, 3000 + count)
+        finding = found(workspace, run_id)["agreed_values"]
+        print(f"m = 1, release {count}: {finding.status}: {finding.said}")
+        if finding.status == "block":
+            return count
+        let_out(workspace, run_id, directory)
+    raise AssertionError(f"{m} releases of one dataset were not blocked")
+
+
+@pytest.mark.slow
+def test_single_datasets_of_listings_are_blocked_as_many_at_once_are(
+    workspace: Workspace, public_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run = listings(workspace, public_data("AB_NYC_2019.csv"), 3000)
+    assert 1 < releases_until_blocked(workspace, run, tmp_path, 5) <= 5
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("one_sample", [True, False])
+def test_single_datasets_of_the_whole_sample_of_listings_are_blocked_too(
+    workspace: Workspace, public_data: Callable[[str], Path], tmp_path: Path, one_sample: bool
+) -> None:
+    run = listings(workspace, public_data("AB_NYC_2019.csv"), 10_000, one_sample=one_sample)
+    assert 1 < releases_until_blocked(workspace, run, tmp_path, 20) <= 20

@@ -287,6 +287,17 @@ def test_limits_of_the_policy_take_the_place_of_the_checks_own() -> None:
     ]  # fmt: skip
 
 
+def test_the_budget_of_a_policy_is_a_number_above_0_and_the_smaller_one_holds() -> None:
+    policy = read_policy(b"[privacy]\nepsilon = 5\n")
+    assert policy.epsilon == 5.0
+    assert [policy.budget(own) for own in (None, 3.0, 8.0)] == [5.0, 3.0, 5.0]
+    assert [Policy().budget(own) for own in (None, 3.0)] == [None, 3.0]
+    assert policy.sha256 != Policy().sha256
+    for wrong in (b"0", b"-1", b"true", b"inf", b'"5"'):
+        with pytest.raises(BadInput, match=r"policy\.toml: privacy\.epsilon: must be a number above 0"):
+            read_policy(b"[privacy]\nepsilon = " + wrong)
+
+
 def test_a_policy_of_unknown_checks_is_refused() -> None:
     with pytest.raises(BadInput, match=r'findings\.equal_record: no such check; did you mean "equal_records"'):
         gate.check_policy(read_policy(b"[findings.equal_record]\nblock = 0.1\n"))
@@ -296,7 +307,7 @@ def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
     from sfumato.workspace.release.policy_text import policy_toml
 
     given = read_policy(
-        b'name = "Office \\"A\\""\nsmallest_cell = 20\n[approval]\nsecond_person = true\napprovers = ["maria"]\n'
+        b'name = "Office \\"A\\""\nsmallest_cell = 20\n[approval]\nsecond_person = true\napprovers = ["maria"]\n[privacy]\nepsilon = 2.5\n'
         b'[findings.lone_values]\nblock = 0.1\nsource = "rules, 4"\nwaivable = false\n'
     )
     for policy in (Policy(), given):
@@ -305,7 +316,17 @@ def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
         assert policy_toml(again) == text
         for check in CHECKS:
             assert check.limits(again) == check.limits(policy), check.key
-        plain = ("name", "smallest_cell", "rounding", "digits", "second_person", "approvers", "waivers", "seal_key")
+        plain = (
+            "name",
+            "smallest_cell",
+            "rounding",
+            "digits",
+            "second_person",
+            "approvers",
+            "waivers",
+            "seal_key",
+            "epsilon",
+        )
         assert [getattr(again, one) for one in plain] == [getattr(policy, one) for one in plain]
     assert "rules, 4" in policy_toml(given)
     assert read_policy(policy_toml(given).encode()).findings["lone_values"].waivable is False
