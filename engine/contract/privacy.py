@@ -97,7 +97,7 @@ def domain_of(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
     table = recipe.to_table()
     release = {"m": 1, "seed": 1, **({} if recipe.form.records is None else {"records": DRAWN})}
     steps = [{**step, "epsilon": MUCH_NOISE} for step in table["synthesis"]]
-    kept = {name: table[name] for name in ("data", "variables", "constraints") if name in table}
+    kept: dict[str, Any] = {name: own for name, own in table.items() if name in ("data", "variables", "constraints")}
     noisy = Recipe.from_table({**kept, "synthesis": steps, "release": release})
     fits = [fit_model(noisy, item, data, key=KEY) for item in range(len(steps))]
     released = draw_dataset(noisy, 1, data, fits, key=KEY)
@@ -167,23 +167,23 @@ def tables_of(recipe: Recipe, seed: int) -> Iterator[Table]:
     for variable in schema:
         name = variable.name
         declared = recipe.data.missing is not MissingPolicy.KEEP or variable.may_be_missing
-        changed = base.copy()
-        changed.loc[3, name] = None
-        yield Table(f"{name}: a missing value", changed, keeps and declared)
-        added = more.copy()
-        added.loc[0, name] = None
-        without = pd.concat([base, added], ignore_index=True)
+        yield Table(f"{name}: a missing value", _with(base, name, 3, None), keeps and declared)
+        without = pd.concat([base, _with(more, name, 0, None)], ignore_index=True)
         yield Table(f"{name}: a record more without a value", without, keeps and declared, drawn=True)
         for what, value, fits in _unusual(variable):
-            changed = base.copy()
-            changed.loc[5, name] = value
-            yield Table(f"{name}: {what}", changed, fits, drawn=variable.kind.has_levels)
-        alike = base.copy()
-        alike[name] = base.loc[0, name]
+            yield Table(f"{name}: {what}", _with(base, name, 5, value), fits, drawn=variable.kind.has_levels)
+        values = base[name].tolist()
+        alike = base.assign(**{name: pd.Series(values[:1] * RECORDS, dtype=object)})
         yield Table(f"{name}: one value", alike, _bounded(variable), drawn=True)
-        other = alike.copy()
-        other.loc[0, name] = next((one for one in base[name] if one != base.loc[0, name]), base.loc[0, name])
+        other = _with(alike, name, 0, next((one for one in values if one != values[0]), values[0]))
         yield Table(f"{name}: one value and another", other, _bounded(variable))
+
+
+def _with(frame: pd.DataFrame, name: str, row: int, value: Any) -> pd.DataFrame:
+    """The table with another value in one place."""
+    values = frame[name].tolist()
+    values[row] = value
+    return frame.assign(**{name: pd.Series(values, dtype=object)})
 
 
 def _bounded(variable: Variable) -> bool:
