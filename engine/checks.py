@@ -86,7 +86,9 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
 
 
 def _check_terms(step: Step, data: Microdata) -> None:
+    for place, column, any_order in step.spec.columns_named(data.schema, step.place):
+        if not any_order:
+            require_varying(data, column, place)
     for place, text in step.spec.predictor_terms(step.place):
         for factor in parse_term(text, data.schema, place).factors:
-            require_varying(data, factor.column, place)
             check_domain(factor, data.numbers(factor.column), place)

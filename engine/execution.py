@@ -136,13 +136,18 @@ def draw_dataset(
         confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
     )
     for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
+        own, before = seen_by_drawing(
+            recipe, item, confidential, released, streams.generator("draw", draw, item, "order")
+        )
 
         def drawn(
-            rng: np.random.Generator, step: Step = step, fit: Fit = fit, before: Microdata = released
+            rng: np.random.Generator,
+            step: Step = step,
+            fit: Fit = fit,
+            own: Microdata = own,
+            before: Microdata = before,
         ) -> Mapping[str, NDArray[np.generic]]:
-            return step.method.drawn(
-                fit, step.spec, step.targets, confidential, before, draw - 1, rng, recipe.form.records
-            )
+            return step.method.drawn(fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records)
 
         def generator(attempt: int, item: int = item) -> np.random.Generator:
             again = ("redraw", attempt) if attempt else ()
@@ -152,6 +157,30 @@ def draw_dataset(
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
     note(made.tally.all)
     return released
+
+
+def seen_by_drawing(
+    recipe: Recipe, item: int, confidential: Microdata, released: Microdata, rng: np.random.Generator
+) -> tuple[Microdata, Microdata]:
+    """The confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
+
+    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
+    steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
+    (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
+    """
+    step = recipe.synthesis[item]
+    later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
+    own = confidential.without(later, step.place) if later else confidential
+    if not step.spec.uses_own_record:
+        order = rng.permutation(len(own))
+        if own.weights is not None:
+            counted = own.weights > 0
+            whole = np.empty_like(order)
+            whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
+            order = whole
+        columns = {name: own.frame[name].iloc[order].set_axis(own.frame.index) for name in step.targets}
+        own = replace(own, frame=own.frame.assign(**columns), kinds=None)
+    return own, released.without((*step.targets, *later), step.place)
 
 
 def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes) -> Anonymised:

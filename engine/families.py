@@ -58,7 +58,8 @@ class SynthesisMethod(Protocol[S_contra]):
 class Draw(Protocol[S_contra]):
     """The values (n,) of dataset ``index``, such as ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing.
 
-    ``released`` holds what was synthesised before.
+    ``released`` holds what was synthesised before and what is kept, nothing else. ``confidential`` lacks the targets of later steps, and
+    has this one's in another order of the records, unless ``spec.uses_own_record``.
     """
 
     def __call__(
@@ -84,6 +85,7 @@ class JointDraw(Protocol[S_contra]):
     """The values of every target in dataset ``index``, each (records,), such as ``Draw`` gives.
 
     ``records`` is the number of confidential ones unless the recipe makes all variables in this step and asks for another.
+    ``confidential`` and ``released`` are as ``Draw`` gets them.
     """
 
     def __call__(

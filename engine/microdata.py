@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,8 @@ class Microdata:
 
     ``kinds`` (n, k) say of the k variables of the confidential table that have missing codes which code stood for each missing
     value; where nothing did, or the value is not missing, they are missing too. None where no code occurs. No method reads them.
+
+    ``withheld`` names the variables that were left out before a synthesis step draws, with the step's place (``without``).
     """
 
     schema: Schema
@@ -68,6 +70,7 @@ class Microdata:
     weights: NDArray[np.float64] | None = None
     controls: Microdata | None = None
     kinds: pd.DataFrame | None = None
+    withheld: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -160,11 +163,18 @@ class Microdata:
         if not self.linked:
             raise NotComputable("the release is not in the original's order and does not say which record is whose")
 
+    def without(self, names: Collection[str], place: str) -> Microdata:
+        """The same records without these variables: asking for one of them raises EngineError, which names the step at ``place``."""
+        kept = self.schema.only([name for name in self.schema.names if name not in names])
+        columns = {name: self.frame[name] for name in kept.names}
+        frame = pd.DataFrame(columns, index=self.frame.index, copy=False)
+        return replace(self, schema=kept, frame=frame, kinds=None, withheld=dict.fromkeys(names, place))
+
     def column(self, name: str) -> pd.Series:
         """The values of one variable, (n,). Raises NotComputable where they are labels of a generalisation."""
         if name in self.generalised:
             raise NotComputable(f'"{name}" is generalised: its labels cannot be compared with the confidential values')
-        return self.frame[name]
+        return self._values(name)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """One variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
@@ -183,7 +193,16 @@ class Microdata:
 
     def missing(self, name: str) -> NDArray[np.bool_]:
         """Which records have no value of this variable, (n,)."""
-        return self.frame[name].isna().to_numpy(dtype=np.bool_)
+        return self._values(name).isna().to_numpy(dtype=np.bool_)
+
+    def _values(self, name: str) -> pd.Series:
+        """One column of the frame. Raises EngineError where it is withheld."""
+        if name in self.withheld:
+            raise EngineError(
+                f'{self.withheld[name]}: the method reads the confidential "{name}" when it draws, before it is synthesised; '
+                "use another method, or have its author correct it"
+            )
+        return self.frame[name]
 
     def may_lack(self, name: str) -> bool:
         """Whether a record may have no value of this variable: the recipe declares it, or some record here has none."""

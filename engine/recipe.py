@@ -23,7 +23,6 @@ from .rows import may_be_of
 from .schema import Origin, Role, Schema, Variable
 from .spec import Spec, StudySpec
 from .survey import check_declared, settings_of
-from .terms import parse_term
 from .thresholds import Threshold
 from .toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
 from .weighting import Weighting
@@ -416,7 +415,7 @@ def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Sch
                 raise BadInput(f"{step.place}.target", f'"{name}" is synthesised twice')
             targets = (*targets, name)
     for position, step in enumerate(synthesis):
-        _check_predictors(step, [name for later in synthesis[position + 1 :] for name in later.targets], schema)
+        _check_order(step, [name for later in synthesis[position + 1 :] for name in later.targets], schema)
     if "released" not in release:
         return targets
     if targets:
@@ -437,14 +436,16 @@ def _made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
     return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
 
 
-def _check_predictors(step: Step, later: Sequence[str], schema: Schema) -> None:
-    for place, text in step.spec.predictor_terms(step.place):
-        for column in parse_term(text, schema, place).columns:
-            if column in step.targets:
-                raise BadInput(place, f'"{column}" would be predicted from its own confidential value; leave it out')
-            if column in later:
-                raise BadInput(
-                    place,
-                    f'"{column}" is synthesised by a later step, so its confidential value would be used; '
-                    "put that step first, or leave the predictor out",
-                )
+def _check_order(step: Step, later: Sequence[str], schema: Schema) -> None:
+    """BadInput where a parameter names a variable that this step or a later one makes: only its confidential value is there."""
+    for place, column, any_order in step.spec.columns_named(schema, step.place):
+        if any_order:
+            continue
+        if column in step.targets:
+            raise BadInput(place, f'"{column}" would be drawn from its own confidential value; leave it out')
+        if column in later:
+            raise BadInput(
+                place,
+                f'"{column}" is synthesised by a later step, so its confidential value would be used; '
+                "put that step first, or leave it out",
+            )

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from .errors import BadInput, suggestion
 from .schema import Kind, Schema
@@ -37,6 +37,10 @@ class Param:
     A result row says every field that differs from its default. ``told`` ones it says always, as completed for the release.
     ``selects`` marks a field that says which rows there are and nothing of how any of them is made: comparisons of runs
     look past it. ``beside`` marks a field of a synthesis step that changes no dataset, only what else the step leaves.
+
+    A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
+    could enter the release. ``any_order`` exempts a field that says how variables are used and needs no value of theirs. Drawing then
+    still sees no confidential value of its own record and none of a later target (``sfumato.engine.execution``).
     """
 
     help: str
@@ -50,6 +54,7 @@ class Param:
     told: bool = False
     selects: bool = False
     beside: bool = False
+    any_order: bool = False
 
     @property
     def limits(self) -> str:
@@ -85,6 +90,14 @@ def _declared(spec: type[Spec]) -> tuple[tuple[dataclasses.Field[Any], Any, Para
     return tuple((field, *typing.get_args(hints[field.name])) for field in dataclasses.fields(spec))  # type: ignore[arg-type]
 
 
+class Named(NamedTuple):
+    """A variable that a field names: the place in the recipe, the column, and whether the field is exempt from the order of synthesis."""
+
+    place: str
+    column: str
+    any_order: bool
+
+
 class Spec:
     """Base of every method's parameters.
 
@@ -96,6 +109,14 @@ class Spec:
 
     redrawable: ClassVar[bool] = True
     implied: ClassVar[bool] = False
+
+    @property
+    def uses_own_record(self) -> bool:
+        """Whether drawing a record uses the confidential values of its own targets: only where the recipe asks for it.
+
+        Where it is False, drawing gets these values in another order of the records.
+        """
+        return False
 
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
@@ -175,6 +196,21 @@ class Spec:
                 if info.param.kinds and kind not in info.param.kinds:
                     raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
 
+    def columns_named(self, schema: Schema, place: str) -> Iterator[Named]:
+        """Every variable that a field names, alone or in a term, in a list, as a key or a value of a table, or in a condition."""
+        yield from dict.fromkeys(self._columns_named(schema, place))
+
+    def _columns_named(self, schema: Schema, place: str) -> Iterator[Named]:
+        for where, text in self.predictor_terms(place):
+            yield from (Named(where, column, False) for column in parse_term(text, schema, where).columns)
+        for info in self.params():
+            at, exempt = f"{place}.{info.name}", info.param.any_order
+            for where, text in _columns(getattr(self, info.name), at, texts=info.param.names is not None):
+                if info.param.names == "terms":
+                    yield from (Named(where, column, exempt) for column in parse_term(text, schema, where).columns)
+                elif text in schema:
+                    yield Named(where, text, exempt)
+
     def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
         """Every predictor term that the fields give, with its place in the recipe."""
         for info in self.params():
@@ -205,6 +241,21 @@ def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:
         yield from ((f"{place}.{key}", key) for key in value)
     elif isinstance(value, tuple):
         yield from ((f"{place}[{i}]", item) for i, item in enumerate(value))
+
+
+def _columns(value: object, place: str, *, texts: bool) -> Iterator[tuple[str, str]]:
+    """What may name a column in a field's value, at any depth: its ``texts``, and what a type of ours says by ``columns``."""
+    if hasattr(value, "columns"):
+        yield from ((place, column) for column in value.columns)
+    elif isinstance(value, str):
+        yield from ((place, value),) if texts else ()
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _columns(key, f"{place}.{key}", texts=texts)
+            yield from _columns(item, f"{place}.{key}", texts=texts)
+    elif isinstance(value, tuple):
+        for i, item in enumerate(value):
+            yield from _columns(item, f"{place}[{i}]", texts=texts)
 
 
 def written(value: object) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import types
+import typing
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -13,6 +15,7 @@ import pandas as pd
 import pytest
 
 from ..checks import check_steps
+from ..errors import BadInput, NotComputable, NotConverged
 from ..execution import anonymise, draw_dataset, fit_model
 from ..methods import Method
 from ..microdata import Microdata, as_column
@@ -20,7 +23,8 @@ from ..recipe import Recipe
 from ..release_form import AnonymisationSpec, Anonymised
 from ..results import Fit
 from ..run import PUBLIC, Run
-from ..schema import Kind, Schema
+from ..schema import Kind, Role, Schema
+from ..spec import ParamInfo
 from .examples import (
     DRAWS,
     every_anonymisation,
@@ -273,6 +277,86 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
     for name in data.schema.names:
         if found.data.schema[name].kind.has_levels and name not in recipe.generalised:
             assert set(found.data.frame[name]) <= set(data.frame[name])
+
+
+ORDER = "confidential value"
+"""What every refusal for the order of synthesis says."""
+
+
+def naming(info: ParamInfo, name: str) -> list[Any]:
+    """Values of a parameter, as a recipe writes them, that name this variable in every form that its type has."""
+    return list(_naming(info.type, name))
+
+
+def _naming(kind: Any, name: str) -> Iterator[Any]:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        yield from (value for one in arguments if one is not type(None) for value in _naming(one, name))
+    elif kind is str:
+        yield name
+    elif origin is tuple:
+        yield from ([value] for value in _naming(arguments[0], name))
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        other = next(iter(_naming(arguments[1], "region")), {float: 1.0, int: 1, bool: True}.get(arguments[1]))
+        if other is not None:
+            yield {name: other}
+        yield from ({"region": value} for value in _naming(arguments[1], name))
+
+
+def steps_naming(method: Method, data: Microdata, info: ParamInfo, value: Any, later: str | None) -> Mapping[str, Any]:
+    """A recipe of one step of the method with this parameter, and of a later step that makes ``later``."""
+    table = dict(recipe_of(method, data.schema).to_table())
+    (first,) = table["synthesis"]
+    second = [] if later is None else [{"target": later, "method": "cart"}]
+    return {**table, "synthesis": [{**first, info.name: value}, *second]}
+
+
+def later_than(method: Method, info: ParamInfo, schema: Schema) -> str | None:
+    """A variable that a later step can make, this parameter may name, and no other one names already."""
+    step = recipe_of(method, schema).synthesis[0]
+    named = {column for _, column, _ in step.spec.columns_named(schema, step.place)}
+    suitable = [v for v in schema if v.role is not Role.IDENTIFIER and v.name not in (*step.targets, *named)]
+    return next((v.name for v in suitable if not info.param.kinds or v.kind in info.param.kinds), None)
+
+
+@every_synthesis
+def test_what_it_names_keeps_to_the_order_of_synthesis(method: Method, confidential: Microdata) -> None:
+    """The confidential value of a target that this step or a later one makes would be given away."""
+    schema, target = confidential.schema, target_of(method, confidential.schema)
+    for info in method.spec.params():
+        if info.param.names is None or info.param.any_order:
+            continue
+        if not info.param.kinds or schema[target].kind in info.param.kinds:
+            for value in naming(info, target):
+                with pytest.raises(BadInput, match=ORDER) as caught:
+                    Recipe.from_table(steps_naming(method, confidential, info, value, None))
+                assert caught.value.place.startswith(f"synthesis[0].{info.name}")
+        if (later := later_than(method, info, schema)) is not None:
+            for value in naming(info, later):
+                with pytest.raises(BadInput, match=ORDER) as caught:
+                    Recipe.from_table(steps_naming(method, confidential, info, value, later))
+                assert caught.value.place.startswith(f"synthesis[0].{info.name}")
+
+
+@every_synthesis
+def test_no_parameter_makes_it_copy_its_target(method: Method, confidential: Microdata) -> None:
+    """Whatever text a parameter takes, the target's own name among it, some released value is another one."""
+    target = target_of(method, confidential.schema)
+    for info in method.spec.params():
+        for value in naming(info, target):
+            try:
+                recipe = Recipe.from_table(steps_naming(method, confidential, info, value, None))
+                check_steps(recipe, confidential)
+                fits = [fit_model(recipe, 0, confidential, key=PUBLIC)]
+                released = draw_dataset(recipe, 1, confidential, fits, key=PUBLIC)
+            except (BadInput, NotComputable, NotConverged):
+                continue
+            assert not released.frame[target].equals(confidential.frame[target]), f"{info.name} copies {target}"
+
+
+@every_synthesis
+def test_only_a_recipe_that_asks_for_it_draws_by_the_own_record(method: Method, confidential: Microdata) -> None:
+    assert not spec_of(method, confidential.schema).uses_own_record, "a setting must ask for it, no default"
 
 
 @pytest.mark.slow

@@ -26,7 +26,12 @@ Inside = Literal["uniform", "donor"]
 
 BinsByVariable = Annotated[
     Mapping[str, Binning],
-    Param('how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"', names="variables"),
+    # any order: a bin says where a column is cut, of no record in which bin it is
+    Param(
+        'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"',
+        names="variables",
+        any_order=True,
+    ),
 ]
 InsideBin = Annotated[
     Inside, Param("which number of its bin a record has: any, or that of a confidential record of the bin")

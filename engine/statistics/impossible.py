@@ -134,6 +134,11 @@ class Impossible:
         """The form that a recipe carries."""
         return self.text
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The variables that it names."""
+        return tuple(term.column for term in self.terms)
+
     def levels(
         self, categories: Mapping[str, Categories], sizes: Mapping[str, int], data: Microdata, place: str
     ) -> Mask:

@@ -141,8 +141,10 @@ class Synthesiser:
             raise BadInput(
                 place, f"the recipe's step makes {', '.join(self.targets)}: name the same under variables of the study"
             )
-        for _, term in spec.predictor_terms(place):
-            raise BadInput(place, f'it keeps "{term}"; the study compares methods that make every variable anew')
+        for _, column, any_order in spec.columns_named(schema, place):
+            if any_order:
+                continue
+            raise BadInput(place, f'it keeps "{column}"; the study compares methods that make every variable anew')
 
     def drawn(
         self, data: Microdata, fit: Fit, spec: Spec, index: int, rng: np.random.Generator, records: int

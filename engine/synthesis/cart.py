@@ -24,7 +24,7 @@ tree is uncertain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Annotated
@@ -70,10 +70,6 @@ class CartSpec(Spec):
         bool, Param("draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own")
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
-
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors: a column is a term, and what holds for terms holds for them."""
-        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
 
 
 def draw(

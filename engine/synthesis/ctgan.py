@@ -248,10 +248,6 @@ class CtganSpec(Spec):
     ] = ()
     epochs: Annotated[int, Param("passes over the records in training", ge=1)] = 300
 
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors: a column is a term, and what holds for terms holds for them."""
-        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
-
 
 def check(data: Microdata, target: str, spec: CtganSpec, place: str) -> None:
     """NotInstalled without the extra."""

@@ -15,7 +15,7 @@ A small ``a`` copies the table, and a cell of one record may come out as it is; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, ClassVar
@@ -61,10 +61,6 @@ class DirichletMultinomialSpec(Spec):
     ] = ()
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
-
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors: a column is a term, and what holds for terms holds for them."""
-        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
 
 
 def check(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:

@@ -100,8 +100,10 @@ class DpmpmSpec(Spec):
     ] = "level"
     impossible: Annotated[
         tuple[Impossible, ...],
+        # any order: a condition says which combinations can be, of no record which it has
         Param(
-            'combinations that cannot be, such as "age < 15 & marital_status != Never-married": no record is drawn with one'
+            'combinations that cannot be, such as "age < 15 & marital_status != Never-married": no record is drawn with one',
+            any_order=True,
         ),
     ] = ()
     bins: BinsByVariable = field(default_factory=dict)
@@ -110,10 +112,6 @@ class DpmpmSpec(Spec):
         bool, Param("release although the chains do not agree; they do not continue then")
     ] = False
     keep_chains: Annotated[bool, Param(KEEP_CHAINS, beside=True)] = False
-
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors: a column is a term, and what holds for terms holds for them."""
-        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
 
     def chain_bytes(self, data: Microdata) -> int:
         """Occupied classes and alpha of every sweep, with the log likelihood."""
@@ -154,7 +152,7 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
             raise BadInput(
                 f"{place}.split_every", "classes are not split or merged where something is impossible; leave it out"
             )
-        _support(data, (*targets, *spec.predictors), spec, place)
+        _require_possible(data, (*targets, *spec.predictors), spec, place)
 
 
 def _categories(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec) -> dict[str, Categories]:
@@ -167,18 +165,31 @@ def _levels(categories: Categories, spec: DpmpmSpec) -> int:
 
 
 def _support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> Support:
-    """What can be of these variables. Raises BadInput where records of the data cannot, or a condition is none."""
-    categories = _categories(data, names, spec)
-    sizes = {name: _levels(one, spec) for name, one in categories.items()}
-    conditions = np.array(
-        [one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)]
-    )
+    """What can be of these variables. Raises BadInput where a condition is none, or nothing is left."""
+    sizes = {name: _levels(one, spec) for name, one in _categories(data, names, spec).items()}
+    conditions = _conditions(data, names, spec, place)
     try:
         support = Support.of(conditions, list(sizes.values()))
     except TooManySlices:
         raise BadInput(f"{place}.impossible", "the conditions overlap in too many ways; write fewer") from None
     if not len(support.possible):
         raise BadInput(f"{place}.impossible", "the conditions leave no combination at all")
+    return support
+
+
+def _conditions(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> NDArray[np.bool_]:
+    """Which levels of all variables side by side may be part of a record that fulfils each condition, (conditions, D)."""
+    categories = _categories(data, names, spec)
+    sizes = {name: _levels(one, spec) for name, one in categories.items()}
+    return np.array(
+        [one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)]
+    )
+
+
+def _require_possible(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
+    """BadInput where records of the data fulfil a condition, or it is none."""
+    support, conditions = _support(data, names, spec, place), _conditions(data, names, spec, place)
+    categories = _categories(data, names, spec)
     found = fulfilling(conditions, support.starts, [one.codes(data) for one in categories.values()])
     for i, fulfilled in enumerate(np.any(found, axis=1).tolist()):
         if fulfilled:
@@ -186,7 +197,6 @@ def _support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: st
                 f"{place}.impossible[{i}]",
                 f"records of the data are like that ({spec.impossible[i].written}); correct them, or leave the condition out",
             )
-    return support
 
 
 def _rows(categories: Mapping[str, Categories], data: Microdata, spec: DpmpmSpec, records: int) -> DistinctRows:

@@ -80,11 +80,10 @@ class MultinomialLogisticSpec(Spec):
         Param("a missing value of the target is drawn as a level of its own, or such records get one of the others"),
     ] = "level"
 
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors, and the strata, which are given when a record is drawn too."""
-        yield from ((f"{place}.predictors[{i}]", text) for i, text in enumerate(self.predictors))
-        if self.strata is not None:
-            yield f"{place}.strata", self.strata
+    @property
+    def uses_own_record(self) -> bool:
+        """With groups of the target's own levels: a record stays in the group of its own level."""
+        return self.strata is None and bool(self.groups)
 
 
 def _stratifying(target: str, spec: MultinomialLogisticSpec) -> str | None:

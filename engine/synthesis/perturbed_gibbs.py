@@ -83,7 +83,9 @@ class PerturbedGibbsSpec(Spec):
         ),
     ] = "recipe"
     keys: Annotated[
-        Mapping[str, tuple[str, ...]], Param("by target, the features that come first in its key", names="variables")
+        Mapping[str, tuple[str, ...]],
+        # any order: a key holds drawn values of the other targets, never confidential ones
+        Param("by target, the features that come first in its key", names="variables", any_order=True),
     ] = field(default_factory=dict)
     seeds: SeedPoolParam = UNIFORM
     bins: BinsByVariable = field(default_factory=dict)
@@ -95,9 +97,10 @@ class PerturbedGibbsSpec(Spec):
         ),
     ] = 0.0
 
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors: a column is a term, and what holds for terms holds for them."""
-        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
+    @property
+    def uses_own_record(self) -> bool:
+        """Where each record starts at its own, or keys are learned from how targets go with predictors."""
+        return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
 
 
 @dataclass(frozen=True, eq=False)

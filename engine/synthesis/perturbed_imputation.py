@@ -12,7 +12,7 @@ single record. Without ``epsilon`` nothing is perturbed: multiple imputation.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -67,9 +67,10 @@ class PerturbedImputationSpec(Spec):
     bins: BinsByVariable = field(default_factory=dict)
     inside: InsideBin = "uniform"
 
-    def predictor_terms(self, place: str) -> Iterator[tuple[str, str]]:
-        """The predictors: a column is a term, and what holds for terms holds for them."""
-        yield from ((f"{place}.predictors[{i}]", name) for i, name in enumerate(self.predictors))
+    @property
+    def uses_own_record(self) -> bool:
+        """Where each record starts at its own."""
+        return bool(self.predictors) and self.seeds.kind == "confidential"
 
 
 def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:

@@ -63,6 +63,11 @@ class ZeroInflatedSpec(Spec):
     accept_unconverged: Annotated[bool, Param("release draws of a sampler that has not converged")] = False
     keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", beside=True)] = False
 
+    @property
+    def uses_own_record(self) -> bool:
+        """With effects of the records: a record's own effect depends on its own value."""
+        return self.random_effect == "record"
+
     def chain_bytes(self, data: Microdata) -> int:
         """Every parameter of every walker and step, if the ensemble runs to its last step."""
         if not self.keep_chains:
