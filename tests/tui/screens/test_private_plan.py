@@ -88,12 +88,12 @@ def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(private_d
         assert told_before(workspace, draft) == "", "its models keep no account"
         private = draft_with(draft, synthesis=[STEP], release=release)
         assert told_before(workspace, private) == "It costs an epsilon of 10."
-        (built_data / "policy.toml").write_text("[privacy]\nepsilon = 20\n", "utf-8")
+        (private_data / "policy.toml").write_text("[privacy]\nepsilon = 20\n", "utf-8")
         assert told_before(workspace, private) == "It costs an epsilon of 10, of a budget of 20 (policy.toml)."
         larger = draft_with(draft, synthesis=[STEP], release={**release, "epsilon": 30})
         told = "(policy.toml; the recipe names 30, and the smaller budget holds)."
         assert told_before(workspace, larger).endswith(told)
-        (built_data / "policy.toml").unlink()
+        (private_data / "policy.toml").unlink()
         diverse = {**STEP, "epsilon": None, "reset": False, "privacy": "l_diversity", "l": 1.5}
         step = {name: value for name, value in diverse.items() if value is not None}
         told = told_before(workspace, draft_with(draft, synthesis=[step], release=release))

@@ -46,9 +46,12 @@ def case(
     plan = SimpleNamespace(
         kept=("area", "w") if kept else ("area",), replaced=recipe.released, datasets=1, shuffled=True, records=N
     )
+    together = SimpleNamespace(
+        tables=(other,), cells=(cells_of(other, names, own),), size="1 of 200 records against 200"
+    )
     return SimpleNamespace(
         recipe=recipe, plan=plan, policy=Policy(), confidential=own, releases=(other,), synthetic=True,
-        own=cells_of(own, names), cells=(cells_of(other, names, own),), size="1 of 200 records against 200",
+        own=cells_of(own, names), release=None, earlier=lambda fits: [], pool=lambda *releases: together,
         nearest=lambda kept, drawn: nearest_pairs(own, kept, rows_of(cells_of(own, names), (*kept, *drawn))),
     )  # fmt: skip
 
