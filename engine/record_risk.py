@@ -128,7 +128,7 @@ def _first(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: in
     for key in keys:
         if len(rows) <= most:
             break
-        own = key[rows]
+        own = np.nan_to_num(key[rows], nan=np.inf)  # a sort puts NaN last, and NaN equals nothing
         bound = np.partition(own, most - 1)[most - 1]
         surely.append(rows[own < bound])
         rows, most = rows[own == bound], most - len(surely[-1])
