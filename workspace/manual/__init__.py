@@ -1,0 +1,217 @@
+"""The manual: its pages, the sections of each, and a search by words.
+
+A page is a Markdown file of this folder, named by its topic. Its first paragraph says what it is about. Blocks between
+``<!-- generated: NAME -->`` and ``<!-- end of generated -->`` are written by ``python -m sfumato.tui.manual_blocks --write``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.engine.errors import BadInput, suggestion
+
+TOPICS = (
+    "tutorial", "recipe", "methods", "commands", "app", "release", "running", "operations", "studies", "python", "speed",
+)  # fmt: skip
+"""Every page, in the order in which a new reader meets them."""
+MOST_HITS = 8
+
+_HEADING = re.compile(r"(#{1,4}) (.+)")
+_MARKS = re.compile(r"[`*\[\]]")
+_TERM = re.compile(r"^ *- ((?:`[^`]+`(?:, | and )?)+)", re.MULTILINE)
+_WORD = re.compile(r"[\w.-]+")
+_STOP = frozenset(
+    "a about after all an and are as at be before by can do does for from get has have how i if in into is it its me my no of on or our"
+    " the their them there this to was what when where which who why will with you your".split()
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading of a page and the Markdown below it, up to the next heading. ``place`` counts the page's sections from 0."""
+
+    page: str
+    place: int
+    level: int
+    heading: str
+    body: str
+
+    @property
+    def name(self) -> str:
+        """What a reader types to open it: the heading up to a colon, in small letters and without marks."""
+        return _plain(self.heading.partition(":")[0])
+
+    @property
+    def title(self) -> str:
+        """The heading without marks."""
+        return _MARKS.sub("", self.heading)
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The names that its lists define: ``- `known`: variables that the intruder knows``."""
+        return frozenset(_plain(term) for found in _TERM.findall(self.body) for term in re.findall(r"`([^`]+)`", found))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page, or a section of it with the sections below; ``term`` is the name in one of its lists that was looked up."""
+
+    page: str
+    section: Section | None = None
+    term: str = ""
+
+    @property
+    def text(self) -> str:
+        """Its Markdown."""
+        if self.section is None:
+            return page_text(self.page)
+        return "\n\n".join(f"{'#' * one.level} {one.heading}\n\n{one.body}".rstrip() for one in _below(self.section))
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A section that holds all the words of a search, and its lines that hold most of them."""
+
+    section: Section
+    lines: tuple[str, ...]
+
+
+def _plain(text: str) -> str:
+    return " ".join(_MARKS.sub("", text).lower().split())
+
+
+@functools.cache
+def page_text(topic: str) -> str:
+    """The Markdown of a page."""
+    return (Path(__file__).parent / f"{topic}.md").read_text("utf-8")
+
+
+@functools.cache
+def sections(topic: str) -> tuple[Section, ...]:
+    """The sections of a page, the first with its title."""
+    found: list[tuple[int, str, list[str]]] = []
+    fenced = False
+    for line in page_text(topic).splitlines():
+        fenced ^= line.startswith("```")
+        if not fenced and (heading := _HEADING.fullmatch(line)):
+            found.append((len(heading[1]), heading[2], []))
+        elif found and not line.startswith("<!--"):
+            found[-1][2].append(line)
+    return tuple(
+        Section(topic, place, level, heading, "\n".join(lines).strip())
+        for place, (level, heading, lines) in enumerate(found)
+    )
+
+
+def all_sections() -> Iterator[Section]:
+    """The sections of all pages."""
+    for topic in TOPICS:
+        yield from sections(topic)
+
+
+def summary(topic: str) -> str:
+    """The first paragraph of a page in one line: what the page is about."""
+    return " ".join(sections(topic)[0].body.partition("\n\n")[0].split())
+
+
+def _below(section: Section) -> Iterator[Section]:
+    yield section
+    for other in sections(section.page)[section.place + 1 :]:
+        if other.level <= section.level:
+            return
+        yield other
+
+
+def look_up(topic: str) -> Entry:
+    """The page, section or term that a reader names. Raises BadInput with the nearest name.
+
+    A topic is a page, a command, the key of a method or of its output or parameter, a heading, or a term of a list. A page
+    before it narrows the search: ``app runs``, ``recipe holdout``.
+    """
+    wanted = _plain(topic)
+    if wanted in TOPICS:
+        return Entry(wanted)
+    first, _, rest = wanted.partition(" ")
+    within = (first,) if rest and first in TOPICS else TOPICS
+    found = _entry(rest if within != TOPICS else wanted, [one for page in within for one in sections(page)])
+    if found is None:
+        names = [*TOPICS, *(one.name for one in all_sections()), *(term for one in all_sections() for term in one.terms)]
+        near = suggestion(wanted, names) or suggestion(wanted, [name.rpartition(".")[2] for name in names])
+        raise BadInput("topic", f'the manual has no "{topic}"{near}; sfumato help lists the pages, --find WORDS searches them')
+    return found
+
+
+def _entry(name: str, among: Sequence[Section]) -> Entry | None:
+    """The section that is called ``name``, or that has it as a term."""
+    for called in (name, f"sfumato {name}"):
+        for one in among:
+            if one.name == called:
+                return Entry(one.page, one)
+    short = [one for one in among if one.page == "methods" and one.name.rpartition(".")[2] == name]
+    if len(short) == 1:
+        return Entry("methods", short[0])
+    outer, _, last = name.rpartition(".")
+    inside = [one for one in among if outer and one.name in (outer, name.partition(".")[0])]
+    for one in [*inside, *among]:
+        for term in (last, name) if one in inside else (name,):
+            if term in one.terms:
+                return Entry(one.page, one, term)
+    named = [one for one in inside if one.name == outer]
+    return Entry(named[0].page, named[0]) if named else None
+
+
+def _stem(word: str) -> str:
+    """The part of a word that its other forms share: ``waive``, ``waives`` and ``waived`` begin with ``waiv``."""
+    for end in ("ings", "ing", "ies", "ed", "es", "s", "e", "y"):
+        if word.endswith(end) and len(word) - len(end) >= 3:
+            return word[: -len(end)]
+    return word
+
+
+def _patterns(words: str) -> list[tuple[str, re.Pattern[str]]]:
+    """A pattern for each word that says something."""
+    asked = re.sub(r"^what (?:does|do|is|are) (.*?)(?: mean)?\??$", r"\1", " ".join(words.lower().split()))
+    typed = [word.strip(".-?") for word in _WORD.findall(asked)]
+    telling = [word for word in dict.fromkeys(typed) if word and word not in _STOP] or [word for word in typed if word]
+    return [(word, re.compile(rf"(?<![a-z0-9]){re.escape(_stem(word))}", re.IGNORECASE)) for word in telling]
+
+
+def find(words: str) -> list[Hit]:
+    """The sections that hold all the words, in any form and order, best first: words in a heading count most. Raises BadInput."""
+    patterns = _patterns(words)
+    if not patterns:
+        raise BadInput("--find", "needs a word to look for, such as: sfumato help --find hold-out")
+    scored = [(score, one) for one in all_sections() if (score := _score(one, patterns))]
+    if not scored:
+        nowhere = [word for word, pattern in patterns if not any(pattern.search(page_text(page)) for page in TOPICS)]
+        why = f'"{nowhere[0]}" is on no page' if nowhere else "no section holds all of these words"
+        raise BadInput("--find", f"{why}; try fewer or other words, or sfumato help for the pages")
+    scored.sort(key=lambda found: (-found[0], TOPICS.index(found[1].page), found[1].place))
+    return [Hit(one, _best_lines(one, patterns)) for _, one in scored[:MOST_HITS]]
+
+
+def _score(section: Section, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> float:
+    """How well a section fits; 0 where it lacks a word."""
+    heading, body = f"{sections(section.page)[0].title} {section.title}", section.body
+    score = 0.0
+    for _, pattern in patterns:
+        in_heading, in_body = bool(pattern.search(section.title)), len(pattern.findall(body))
+        if not in_body and not pattern.search(heading):
+            return 0.0
+        score += 10 * in_heading + min(in_body, 4) + 600 * in_body / (len(body) + 400)
+    whole = all(pattern.search(section.title) for _, pattern in patterns)
+    near = any(all(pattern.search(part) for _, pattern in patterns) for part in re.split(r"\n\s*\n|\n- ", body))
+    return score + 20 * whole + 6 * near
+
+
+def _best_lines(section: Section, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> tuple[str, ...]:
+    """The two parts of a section that hold the most words, in its order."""
+    text = re.sub(r"^(?:#.*|!\[.*|\|[-| :]+\||```.*)$", "", section.body, flags=re.MULTILINE)
+    parts = [" ".join(part.split()).removeprefix("- ") for part in re.split(r"\n\s*\n|\n *- |(?<=[.;])\s", f"\n{text}")]
+    counted = [(sum(bool(pattern.search(part)) for _, pattern in patterns), place) for place, part in enumerate(parts)]
+    best = sorted(sorted(counted, key=lambda one: (-one[0], one[1]))[:2], key=lambda one: one[1])
+    return tuple(parts[place] for number, place in best if number)
