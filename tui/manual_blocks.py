@@ -29,9 +29,7 @@ BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n)(.*?)(<!-- end of generated --
 
 
 def _filled(text: str, indent: str = "") -> str:
-    return textwrap.fill(
-        text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-    )
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _item(name: str, text: str) -> str:
@@ -86,11 +84,9 @@ def commands() -> Mapping[str, click.Command]:
 def _commands(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
     for name, command in sorted(group.commands.items()):
         called = f"{words} {name}"
+        yield called, command
         if isinstance(command, click.Group):
-            yield from ([(called, command)] if command.invoke_without_command else [])
             yield from _commands(command, called)
-        else:
-            yield called, command
 
 
 def command_block(words: str) -> str:

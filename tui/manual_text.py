@@ -37,8 +37,14 @@ def _link(found: re.Match[str]) -> str:
 
 def page_lines(markdown: str, width: int) -> list[PageLine]:
     """The lines of a page, none of its words wider than ``width``; code and tables of figures stand as they are."""
-    lines = [line for block in _blocks(markdown) for line in [*_laid_out(block, width), PageLine("")]]
-    return lines[:-1]
+    lines: list[PageLine] = []
+    listed = False
+    for block in _blocks(markdown):
+        follows, listed = listed, _ITEM.fullmatch(block[0]) is not None
+        if lines and not (follows and listed):
+            lines.append(PageLine(""))
+        lines += _laid_out(block, width)
+    return lines
 
 
 def _blocks(markdown: str) -> Iterator[list[str]]:
@@ -76,11 +82,18 @@ def _laid_out(block: list[str], width: int) -> Iterator[PageLine]:
     elif first.startswith("```"):
         yield from (PageLine(f"    {line}", "code") for line in block[1:-1])
     elif first.startswith("|"):
-        head, _, *rows = [[plain(cell).strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])] for line in block]
+        head, _, *rows = [
+            [plain(cell).strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])] for line in block
+        ]
         yield from map(PageLine, text(table(head, rows), width).splitlines())
     else:
         item = _ITEM.fullmatch(first)
         indent = " " * (len(item[1]) + len(item[2]) + 1) if item else ""
         words = plain(" ".join(line.strip() for line in block))
         room = min(width, LONGEST_LINE)
-        yield from map(PageLine, textwrap.wrap(words, room, initial_indent=item[1] if item else "", subsequent_indent=indent, break_on_hyphens=False))
+        yield from map(
+            PageLine,
+            textwrap.wrap(
+                words, room, initial_indent=item[1] if item else "", subsequent_indent=indent, break_on_hyphens=False
+            ),
+        )

@@ -59,8 +59,9 @@ def hits_text(words: str, width: int) -> str:
 
     from ..manual_text import plain
 
+    hits = find(words)
     parts = []
-    for hit in find(words):
+    for hit in hits:
         lines = [
             textwrap.fill(
                 plain(line), min(width, PIPE_WIDTH), initial_indent="    ", subsequent_indent="    ", max_lines=3
@@ -68,14 +69,7 @@ def hits_text(words: str, width: int) -> str:
             for line in hit.lines
         ]
         parts.append("\n".join([f"{hit.section.page}: {hit.section.title}", *lines]))
-    return "\n\n".join([*parts, "sfumato help PAGE HEADING shows a section, such as: " + _opening(words)])
-
-
-def _opening(words: str) -> str:
-    from sfumato.workspace.manual import find
-
-    first = find(words)[0].section
-    return f'sfumato help "{first.page} {first.name}"' if first.level > 1 else f"sfumato help {first.page}"
+    return "\n\n".join([*parts, f"To read the first: sfumato help {hits[0].section.path}"])
 
 
 def topic_text(topic: str, width: int) -> str:
@@ -92,10 +86,7 @@ def topic_text(topic: str, width: int) -> str:
         from .catalogue import method_page
 
         return method_page(topic)  # of a package whose methods the manual cannot know
-    lines = _lines(entry, width)
-    if entry.section is None and topic in click.get_current_context().find_root().command.list_commands(None):  # type: ignore[attr-defined]
-        lines.append(f"\nThe command of that name: sfumato help sfumato {topic}")
-    return "\n".join(lines)
+    return "\n".join(_lines(entry, width))
 
 
 def _lines(entry: Entry, width: int) -> list[str]:
@@ -106,6 +97,6 @@ def _lines(entry: Entry, width: int) -> list[str]:
         lines.append(line.text)
         if line.kind in UNDERLINES:
             lines.append(UNDERLINES[line.kind] * len(line.text))
-    if entry.section is not None:
-        lines += ["", f"This is a part of: sfumato help {entry.page}"]
-    return lines
+    part_of = "" if entry.section is None else entry.section.path if entry.term else entry.page
+    more = [path for path in (part_of, *entry.also) if path]
+    return [*lines, *[""] * bool(more), *(f"See also: sfumato help {path}" for path in more)]

@@ -232,6 +232,15 @@ class Results(Pane, Split):
 
         return Exportable(self.named("results"), lines, public=public)
 
+    def manual_topics(self) -> Sequence[str]:
+        """The measure under the cursor."""
+        grid, opened = self.query_one(Grid), self._opened
+        row = None if opened is None or grid.source is not opened else grid.row(grid.cursor)
+        if opened is None or row is None:
+            return ()
+        at = [column.name for column in opened.columns].index("measure")
+        return (str(row[at]),)
+
     def take_focus(self) -> None:
         """The table takes the keys."""
         self.query_one(Grid).focus()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput, suggestion
@@ -24,9 +24,10 @@ _HEADING = re.compile(r"(#{1,4}) (.+)")
 _MARKS = re.compile(r"[`*\[\]]")
 _TERM = re.compile(r"^ *- ((?:`[^`]+`(?:, | and )?)+)", re.MULTILINE)
 _WORD = re.compile(r"[\w.-]+")
-_STOP = frozenset(
+_STOP = re.findall(
+    r"\w+",
     "a about after all an and are as at be before by can do does for from get has have how i if in into is it its me my no of on or our"
-    " the their them there this to was what when where which who why will with you your".split()
+    " the their them there this to was what when where which who why will with you your",
 )
 
 
@@ -43,7 +44,7 @@ class Section:
     @property
     def name(self) -> str:
         """What a reader types to open it: the heading up to a colon, in small letters and without marks."""
-        return _plain(self.heading.partition(":")[0])
+        return _plain(self.heading.partition(":")[0]).removeprefix("the ")
 
     @property
     def title(self) -> str:
@@ -55,20 +56,36 @@ class Section:
         """The names that its lists define: ``- `known`: variables that the intruder knows``."""
         return frozenset(_plain(term) for found in _TERM.findall(self.body) for term in re.findall(r"`([^`]+)`", found))
 
+    @property
+    def path(self) -> str:
+        """The words after ``sfumato help`` that open it and nothing else."""
+        return f"{self.page} {self.name}" if self.level > 1 else self.page
+
+    def item(self, term: str) -> str:
+        """The list item that defines a term."""
+        items = re.split(r"(?m)^(?= *- )|\n\n", self.body)
+        return next(one for one in items if (found := _TERM.match(one)) and f"`{term}`" in found[1].lower()).rstrip()
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A page, or a section of it with the sections below; ``term`` is the name in one of its lists that was looked up."""
+    """A page, or a section of it with the sections below, or one ``term`` of a list in it.
+
+    ``also`` has the paths of other sections of that name.
+    """
 
     page: str
     section: Section | None = None
     term: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """Its Markdown."""
         if self.section is None:
             return page_text(self.page)
+        if self.term:
+            return f"## {self.section.title}\n\n{self.section.item(self.term)}"
         return "\n\n".join(f"{'#' * one.level} {one.heading}\n\n{one.body}".rstrip() for one in _below(self.section))
 
 
@@ -127,41 +144,44 @@ def _below(section: Section) -> Iterator[Section]:
 
 
 def look_up(topic: str) -> Entry:
-    """The page, section or term that a reader names. Raises BadInput with the nearest name.
+    """The page, section or term that a reader names, in this order. Raises BadInput with the nearest name.
 
     A topic is a page, a command, the key of a method or of its output or parameter, a heading, or a term of a list. A page
     before it narrows the search: ``app runs``, ``recipe holdout``.
     """
     wanted = _plain(topic)
-    if wanted in TOPICS:
-        return Entry(wanted)
-    first, _, rest = wanted.partition(" ")
-    within = (first,) if rest and first in TOPICS else TOPICS
-    found = _entry(rest if within != TOPICS else wanted, [one for page in within for one in sections(page)])
-    if found is None:
-        names = [*TOPICS, *(one.name for one in all_sections()), *(term for one in all_sections() for term in one.terms)]
-        near = suggestion(wanted, names) or suggestion(wanted, [name.rpartition(".")[2] for name in names])
-        raise BadInput("topic", f'the manual has no "{topic}"{near}; sfumato help lists the pages, --find WORDS searches them')
-    return found
+    page, _, rest = wanted.partition(" ")
+    if page in TOPICS:
+        found = _entries(rest, sections(page)) if rest else [Entry(page), *_entries(wanted, tuple(all_sections()))]
+    else:
+        found = []
+    found = found or _entries(wanted, tuple(all_sections()))
+    if not found:
+        raise BadInput("topic", f'the manual has no "{topic}"{_near(wanted)}; sfumato help --find WORDS searches it')
+    first = found[0]
+    also = dict.fromkeys(
+        one.section.path
+        for one in found[1:]
+        if one.section and one.section.level > 1 and one.section != first.section and not one.term
+    )
+    return replace(first, also=tuple(also))
 
 
-def _entry(name: str, among: Sequence[Section]) -> Entry | None:
-    """The section that is called ``name``, or that has it as a term."""
-    for called in (name, f"sfumato {name}"):
-        for one in among:
-            if one.name == called:
-                return Entry(one.page, one)
-    short = [one for one in among if one.page == "methods" and one.name.rpartition(".")[2] == name]
-    if len(short) == 1:
-        return Entry("methods", short[0])
+def _near(wanted: str) -> str:
+    named = [one for page in TOPICS for section in sections(page) for one in (section.name, *sorted(section.terms))]
+    return suggestion(wanted, [*TOPICS, *named]) or suggestion(wanted, [name.rpartition(".")[2] for name in named])
+
+
+def _entries(name: str, among: Sequence[Section]) -> list[Entry]:
+    """The sections that are called ``name``, commands first, then those that have it as a term."""
+    called = [one for one in among if one.name == f"sfumato {name}"] + [one for one in among if one.name == name]
+    if not called and len(short := [one for one in among if one.name.partition(".")[2] == name]) == 1:
+        called = short
     outer, _, last = name.rpartition(".")
-    inside = [one for one in among if outer and one.name in (outer, name.partition(".")[0])]
-    for one in [*inside, *among]:
-        for term in (last, name) if one in inside else (name,):
-            if term in one.terms:
-                return Entry(one.page, one, term)
-    named = [one for one in inside if one.name == outer]
-    return Entry(named[0].page, named[0]) if named else None
+    owner = [one for one in among if outer and outer in (one.name, one.name.partition(".")[2])]
+    terms = [Entry(one.page, one, last) for one in owner if last in one.terms]
+    terms += [Entry(one.page, one, name) for one in among if name in one.terms]
+    return [*(Entry(one.page, one) for one in called), *terms]
 
 
 def _stem(word: str) -> str:
@@ -198,14 +218,17 @@ def _score(section: Section, patterns: Sequence[tuple[str, re.Pattern[str]]]) ->
     """How well a section fits; 0 where it lacks a word."""
     heading, body = f"{sections(section.page)[0].title} {section.title}", section.body
     score = 0.0
-    for _, pattern in patterns:
+    for word, pattern in patterns:
         in_heading, in_body = bool(pattern.search(section.title)), len(pattern.findall(body))
         if not in_body and not pattern.search(heading):
             return 0.0
         score += 10 * in_heading + min(in_body, 4) + 600 * in_body / (len(body) + 400)
+        score += min(len(re.findall(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", body, re.IGNORECASE)), 4)
     whole = all(pattern.search(section.title) for _, pattern in patterns)
     near = any(all(pattern.search(part) for _, pattern in patterns) for part in re.split(r"\n\s*\n|\n- ", body))
-    return score + 20 * whole + 6 * near
+    words = {word for word, _ in patterns}
+    defined = any(set(re.split(r"[_. -]", term)) == words for term in section.terms)
+    return score + 20 * whole + 25 * defined + 6 * near
 
 
 def _best_lines(section: Section, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> tuple[str, ...]:
