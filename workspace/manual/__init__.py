@@ -43,8 +43,9 @@ class Section:
 
     @property
     def name(self) -> str:
-        """What a reader types to open it: the heading up to a colon, in small letters and without marks."""
-        return _plain(self.heading.partition(":")[0]).removeprefix("the ")
+        """What a reader types to open it: the key before the colon, as in ``threshold: limits``, else the heading in small letters."""
+        key = self.heading.partition(":")[0] if self.heading[0].islower() else self.heading
+        return _plain(key).removeprefix("the ")
 
     @property
     def title(self) -> str:
@@ -149,7 +150,7 @@ def look_up(topic: str) -> Entry:
     A topic is a page, a command, the key of a method or of its output or parameter, a heading, or a term of a list. A page
     before it narrows the search: ``app runs``, ``recipe holdout``.
     """
-    wanted = _plain(topic)
+    wanted = _plain(topic).removeprefix("the ")
     page, _, rest = wanted.partition(" ")
     if page in TOPICS:
         found = _entries(rest, sections(page)) if rest else [Entry(page), *_entries(wanted, tuple(all_sections()))]
