@@ -233,13 +233,13 @@ class Results(Pane, Split):
         return Exportable(self.named("results"), lines, public=public)
 
     def manual_topics(self) -> Sequence[str]:
-        """The measure under the cursor."""
-        grid, opened = self.query_one(Grid), self._opened
-        row = None if opened is None or grid.source is not opened else grid.row(grid.cursor)
-        if opened is None or row is None:
+        """The measure under the cursor: the table may have shortened its key, so the row is read, as its order is at hand."""
+        opened, grid = self._opened, self.query_one(Grid)
+        if opened is None or not grid.count:
             return ()
-        at = [column.name for column in opened.columns].index("measure")
-        return (str(row[at]),)
+        with Workspace.open(opened.directory, read_only=True) as workspace:
+            row = opened.line(workspace, grid.cursor)
+        return () if row is None else (row.key,)
 
     def take_focus(self) -> None:
         """The table takes the keys."""

@@ -152,6 +152,7 @@ def look_up(topic: str) -> Entry:
     """
     wanted = _plain(topic).removeprefix("the ")
     page, _, rest = wanted.partition(" ")
+    rest = rest.removeprefix("the ")
     if page in TOPICS:
         found = _entries(rest, sections(page)) if rest else [Entry(page), *_entries(wanted, tuple(all_sections()))]
     else:

@@ -83,11 +83,14 @@ async def test_a_field_of_a_form_leads_to_its_parameter(sit, built_data):
 @pytest.mark.slow
 async def test_the_measure_of_a_result_leads_to_its_method(sit, built_data):
     async with sit(built_data, tab="results") as seat:
-        assert any("risk." in topic or "utility." in topic for topic in topics_here(seat.app.screen_stack))
+        assert topics_here(seat.app.screen_stack)[0] == "risk.identification.expected_match_risk"
         await seat.press("f1")
         screen = await settled(seat)
-        assert screen.entry.page == "methods"
-        assert screen.entry.section.name in ("risk.identification", "utility.ecdf", "utility.summary")
+        assert at(screen) == "methods risk.identification expected_match_risk"
+        await seat.press("escape", *["down"] * 23)
+        assert topics_here(seat.app.screen_stack)[0] == "studies.intruder_uncertainty.expected_match_risk"
+        await seat.press("f1")
+        assert at(await settled(seat)) == "methods studies.intruder_uncertainty expected_match_risk"
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_words_that_are_nowhere_are_named() -> None:
         ("release.epsilon", "recipe", "release", "epsilon"),
         ("kept_weight", "release", "checks of copies and single values", "kept_weight"),
         ("smallest_cell", "release", "policy", "smallest_cell"),
-        ("the key", "operations", "key", ""),
+        ("operations the key", "operations", "key", ""),
     ],
 )
 def test_a_topic_opens_its_page_section_or_term(topic: str, page: str, section: str | None, term: str) -> None:
