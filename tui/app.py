@@ -64,7 +64,8 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,f1", "keys", "Help", key_display="?", id="app.help"),
+        Binding("question_mark", "keys", "Help", key_display="?", id="app.help"),
+        Binding("f1", "manual", "Manual", show=False, id="app.manual"),
         Binding("q", "back", "Back", id="app.back"),
         Binding("escape", "leave", "Back", show=False, id="app.escape"),
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
@@ -237,6 +238,13 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
         if not isinstance(self.screen, Keys):
             await self.open(Keys(help_keys(self.screen)))
+
+    async def action_manual(self) -> None:
+        """Open the manual at the page that fits what has the focus."""
+        from .screens.manual import Manual, topics_here
+
+        if not isinstance(self.screen, Manual):
+            await self.open(Manual(topics_here(self.screen_stack)))
 
     def action_when_run_ends(self) -> None:
         """Choose what happens when a run ends: nothing, the bell, a message of the desktop."""

@@ -2,7 +2,7 @@
 
 ``keys.toml`` names bindings and says which keys do what they do; what is not named keeps its keys:
 
-    app.help = "f1"
+    app.help = "f2"
     runs.again = ["s", "ctrl+s"]
 """
 

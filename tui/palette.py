@@ -116,6 +116,7 @@ def _of_the_app(app: App[Any]) -> Iterator[Command]:
     )
     yield Command("Audit", "Every act that changed the workspace, verified", act("audit"), "app.audit", "A")
     yield Command("Help", "The keys that work here, searched by word or by key", act("keys"), "app.help", "?")
+    yield Command("Manual", "The page that fits what the cursor is on", act("manual"), "app.manual", "F1")
     yield Command("Own keys", "Where the file is that changes keys", act("keys_file"))
     yield Command("Messages", "What was said in this session", act("notices"))
     yield Command("When a run ends", "Nothing, the bell, or a message of the desktop", act("when_run_ends"))

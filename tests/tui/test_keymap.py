@@ -101,7 +101,8 @@ def test_the_command_prints_the_keys(home, sfumato, capsys):
     assert sfumato("keys") == 0
     printed = capsys.readouterr().out
     assert f"to be kept in {home / 'config' / 'sfumato' / 'keys.toml'}" in printed
-    assert 'app.help = "question_mark, f1"  # Help' in printed
+    assert 'app.help = "question_mark"  # Help' in printed
+    assert 'app.manual = "f1"  # Manual' in printed
 
 
 @pytest.mark.parametrize(

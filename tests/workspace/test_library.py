@@ -15,12 +15,12 @@ from sfumato.workspace.errors import NotAWorkspace
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "workspace" / "manual" / "python.md"
 
 
 def examples() -> list[str]:
     """The blocks of Python in the manual."""
-    return re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), flags=re.DOTALL)
+    return re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for example in examples():
-            exec(compile(example, "README.md", "exec"), names)
+            exec(compile(example, "python.md", "exec"), names)
     return {**names, "folder": folder}
 
 

@@ -46,17 +46,17 @@ def method_page(key: str) -> str:
         state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")
     if found.results:
-        parts.append("measures\n" + printed(table(("key", "meaning", "direction", "range"), _outputs(found))))
+        parts.append("measures\n" + printed(table(("key", "meaning", "direction", "range"), output_cells(found))))
         parts.append(INTERVALS)
     if said := form_text(found):
         parts.append(said)
     lines = [
-        [info.name, _default(info), "; ".join(filter(None, (info.param.help, _choices(info))))]
+        [info.name, default_text(info), "; ".join(filter(None, (info.param.help, choices_text(info))))]
         for info in found.spec.params()
     ]
     if lines:
         parts.append("parameters\n" + printed(table(("name", "default", "what it is"), lines)))
-    parts.extend(f"{name}\n{_prose(meaning)}" for name, meaning in _meanings(found))
+    parts.extend(f"{name}\n{_prose(meaning)}" for name, meaning in meanings(found))
     return "\n\n".join(parts)
 
 
@@ -65,24 +65,27 @@ def _prose(text: str, indent: int = 0) -> str:
     return textwrap.fill(text, min(96, (terminal_width() or 100) - indent))
 
 
-def _meanings(found: Method) -> list[tuple[str, str]]:
+def meanings(found: Method) -> list[tuple[str, str]]:
     """The parameters whose values are of a type that says itself what they mean, each with that."""
     types = [(info.name, kind) for info in found.spec.params() for kind in typing.get_args(info.type)]
     return [(name, kind.meaning) for name, kind in types if hasattr(kind, "meaning")]
 
 
-def _outputs(found: Method) -> list[list[str]]:
+def output_cells(found: Method) -> list[list[str]]:
+    """Key, meaning, direction and range of each output of a method."""
     return [[f"{found.key}.{o.name}", o.meaning, DIRECTIONS[o.goal], o.range_words] for o in found.results]
 
 
-def _default(info: ParamInfo) -> str:
+def default_text(info: ParamInfo) -> str:
+    """The default of a parameter, ``required``, or nothing where it is empty."""
     if info.required:
         return "required"
     value = written(info.default)
     return "" if value in (None, [], {}, "") else str(value)
 
 
-def _choices(info: ParamInfo) -> str:
+def choices_text(info: ParamInfo) -> str:
+    """The words or the limits that a parameter accepts."""
     return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits
 
 

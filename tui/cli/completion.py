@@ -60,6 +60,17 @@ def methods(context: click.Context, parameter: click.Parameter, typed: str) -> l
     return _offered(((key, "") for key in method_keys()), typed)
 
 
+def topics(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The pages of the manual, and the commands and methods that it explains."""
+    from sfumato.engine.families import method_keys
+    from sfumato.workspace.manual import TOPICS, summary
+
+    root = context.find_root().command
+    commands = sorted(root.commands) if isinstance(root, click.Group) else []
+    named = [*((topic, summary(topic)) for topic in TOPICS), *((name, "") for name in (*commands, *method_keys()))]
+    return _offered(dict(reversed(named)).items(), typed)
+
+
 def settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """What ``--set`` may change of the recipe that stands on the line: ``release.m=``, ``variables.age.kind=``."""
     table = _recipe(_word(context, "recipe"))

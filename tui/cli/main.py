@@ -22,6 +22,7 @@ from .failures import Commands, guarded
 from .gate import approve, examine, policy
 from .hierarchies import hierarchies
 from .key import key
+from .manual import manual
 from .options import (
     COMPUTING,
     JOBS,
@@ -429,7 +430,7 @@ def recipes(name: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, plan, policy, release, report, runs, verify, worker,
+    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, release, report, runs, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

@@ -47,6 +47,15 @@ def _fitted(line: str, width: int) -> list[str]:
     return folded(line, width, f"{indent[: width // 2]}  ")
 
 
+def page(text: str) -> None:
+    """Print ``text`` in the user's pager where it is longer than the terminal, else as it is."""
+    said = printable_lines(text)
+    if sys.stdout.isatty() and sys.stdin.isatty() and said.count("\n") >= shutil.get_terminal_size().lines - 1:
+        click.echo_via_pager(f"{said}\n")
+    else:
+        click.echo(said)
+
+
 def confirm(question: str) -> None:
     """Ask; raises click.Abort at any answer but yes."""
     click.confirm(printable(question), abort=True)

@@ -40,6 +40,8 @@ COLUMNS = (
 class Audit(Dialog[None], Exports):
     """Newest first; the log is verified when it is opened and on request."""
 
+    manual = "operations audit and seals"
+
     BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "verify", "Verify", id="audit.verify")]
     AUTO_FOCUS = "Grid"
 

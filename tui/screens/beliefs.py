@@ -39,6 +39,8 @@ class Beliefs(Dialog[None], Exports):
     All parts are in sight where there is room, else one at a time.
     """
 
+    manual = "app strongest intruder"
+
     DEFAULT_CSS = """
     Beliefs #beliefs-parts { height: 1fr; layout: grid; grid-size: 2 2; grid-rows: 3fr 2fr; }
     Beliefs #beliefs-parts Scroll { column-span: 2; }

@@ -188,6 +188,12 @@ class Compare(Dialog[None], Exports, Split):
         ]
         return row.key, partial(compared_facts, row, runs, found.apart)
 
+    def manual_topics(self) -> Sequence[str]:
+        """The measure under the cursor, else the command that compares."""
+        grid = self.query_one(Grid)
+        explained = self._explained(grid.cursor) if grid.count else None
+        return (*(() if explained is None else (explained[0],)), "commands sfumato compare")
+
     def detail_query(self) -> DetailQuery | None:
         """The row under the cursor: what the number means, and all that both runs say of it; of the plans, how they differ there."""
         found, grid, view = self._found, self.query_one(Grid), self._view

@@ -35,7 +35,7 @@ def computing_form(say: Callable[[str], None]) -> tuple[Form, Callable[[dict[str
             say(computing_text())
 
     fields = [Field(name, said, value=now[name]) for name, said in FIELDS.items()]
-    return Form("Where runs are computed", fields, _check), settle
+    return Form("Where runs are computed", fields, _check, topic="running memory"), settle
 
 
 def _check(table: dict[str, Any]) -> None:

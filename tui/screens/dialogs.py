@@ -207,6 +207,8 @@ DATA = "data file, where the recipe's own is not meant; right completes the path
 class NewRun(Dialog[tuple[str, str | None]]):
     """Answers the recipe, a name or a file, and the data file if one was named."""
 
+    manual = "commands sfumato run"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "focused.cursor_down", "Down", show=False, id="new_run.down"),
         Binding("k", "focused.cursor_up", "Up", show=False, id="new_run.up"),

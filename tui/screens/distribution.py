@@ -67,6 +67,8 @@ class SidePlot(Plot, can_focus=False):
 class Distributions(Dialog[None], Exports):
     """Keys choose the variables, the picture and the datasets; a cursor reads values."""
 
+    manual = "app distributions"
+
     DEFAULT_CSS = """
     Distributions #distribution-body, Distributions #distribution-plots { height: 1fr; }
     Distributions #distribution-plots > * { width: 1fr; }
@@ -91,7 +93,7 @@ class Distributions(Dialog[None], Exports):
         Binding("p", "arrange", "Beside or over each other; one map or all", show=False, id="distribution.arrange"),
         Binding("enter", "records", "Records of the bar or cell", show=False, id="distribution.records"),
         Binding("t", "numbers", "Numbers", show=False, id="distribution.numbers"),
-        Binding("question_mark,f1", "app.keys", "Help", key_display="?", id="distribution.help"),
+        Binding("question_mark", "app.keys", "Help", key_display="?", id="distribution.help"),
     ]
     AUTO_FOCUS = f"#{PLOT}"
 

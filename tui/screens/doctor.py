@@ -32,6 +32,8 @@ ORDER = ("problem", "note", "ok")
 class Doctor(Dialog[None], Exports):
     """Problems first; looked at when it is opened and on request."""
 
+    manual = "operations disk"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "again", "Check again", id="doctor.check"),
         Binding("f", "fix", "Remove files that no run needs", id="doctor.fix"),

@@ -34,6 +34,8 @@ NO_ROLES = "No variable has a role yet: mark what an intruder may know of a pers
 class DraftForm(Form):
     """Answers what is wanted, as a table of ``draft_fields``, for these variables."""
 
+    manual = "tutorial draft a recipe"
+
     DEFAULT_CSS = """
     DraftForm #draft-says { height: auto; margin-top: 1; }
     """

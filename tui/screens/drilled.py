@@ -65,6 +65,8 @@ class DrilledPages:
 class DrilledRecords(Dialog[None], Exports):
     """The records; v hides them again, by closing."""
 
+    manual = "app distributions"
+
     BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "close", "Hide", id="drilled.hide")]
     AUTO_FOCUS = "Grid"
 

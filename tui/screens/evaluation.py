@@ -41,7 +41,9 @@ def evaluation_form(app: AppProtocol, draft: Draft | None) -> tuple[Form, Callab
             recipe, released = str(table["recipe"]), _released(table)
             app.job(partial(jobs.evaluate, app.directory, recipe, str(table["original"]), released, plan))
 
-    return Form("Evaluate files of another tool", fields, partial(check_evaluation, draft)), answered
+    return Form(
+        "Evaluate files of another tool", fields, partial(check_evaluation, draft), topic="commands sfumato evaluate"
+    ), answered
 
 
 def draft_in(project_id: int, workspace: Workspace) -> Draft | None:

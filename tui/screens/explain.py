@@ -86,6 +86,10 @@ class ExplainNumber(Dialog[None]):
         """Have the method looked up."""
         self._look_up()
 
+    def manual_topics(self) -> Sequence[str]:
+        """The measure that is explained."""
+        return (self._key,)
+
     @work(thread=True, exit_on_error=False)
     def _look_up(self) -> None:
         """The registry imports every method with its numerical libraries; that must not hold up the keys."""

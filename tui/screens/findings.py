@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
@@ -80,6 +80,11 @@ class Findings(Dialog[dict[str, str]]):
         """The finding under the cursor."""
         key = self.query_one(LiveGrid).key
         return next((one for one in self._findings if one.check == key), None)
+
+    def manual_topics(self) -> Sequence[str]:
+        """The check under the cursor."""
+        chosen = self._chosen
+        return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
 
     @on(Grid.Selected)
     async def action_explain(self) -> None:

@@ -79,9 +79,11 @@ class Form(Dialog[dict[str, Any]]):
         remark: Callable[[Texts], Remark] | None = None,
         follow: Callable[[str, Texts], Texts] | None = None,
         start: str = "",
+        topic: str = "",
     ) -> None:
-        """``start`` names the field that has the focus at first."""
+        """``start`` names the field that has the focus at first, ``topic`` what the manual has of the whole form."""
         super().__init__()
+        self._topic = topic
         self._form_title, self._form_fields, self._check = title, tuple(fields), check
         self._remark, self._follow, self._start = remark, follow, start
         self._number = 0
@@ -143,6 +145,12 @@ class Form(Dialog[dict[str, Any]]):
     @property
     def _here(self) -> Field | None:
         return self._field_of(self.focused.id) if self.focused else None
+
+    def manual_topics(self) -> Sequence[str]:
+        """The field that has the focus, then the whole form."""
+        topic, field = self._topic or self.manual, self._here
+        fields = () if field is None or not topic else (f"{topic}.{field.name}", f"{topic} {field.name}")
+        return (*fields, topic)
 
     @on(events.DescendantFocus)
     def _show_help(self) -> None:

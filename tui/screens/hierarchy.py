@@ -41,6 +41,8 @@ LEAVE = "Not saved yet: enter saves, q again leaves it as it was"
 class Hierarchy(Dialog["OpenHierarchy"]):
     """Answers the hierarchy as it is to be saved. Each edit can be taken back."""
 
+    manual = "app hierarchy"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,ctrl+s", "save", "Save", priority=True, id="hierarchy.save"),
         Binding("space", "mark", "Mark", id="hierarchy.mark"),

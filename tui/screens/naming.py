@@ -21,7 +21,7 @@ def naming_form(run: Run) -> Form:
     """Asks for both; its answer is a table of the two, without those that are empty."""
     now = {"name": run.name, "note": run.note}
     fields = [Field(name, said, value=printable(now[name])) for name, said in FIELDS.items()]
-    return Form(f"Name and note of run {run.id}", fields, _check)
+    return Form(f"Name and note of run {run.id}", fields, _check, topic="app runs")
 
 
 def _check(table: dict[str, Any]) -> None:

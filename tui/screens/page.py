@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
@@ -146,6 +146,8 @@ class Reads(TellsErrors, Widget):
     A screen says what it reads, ``read_query``, and how it shows the answer, ``take``; ``reload`` does both.
     """
 
+    manual: ClassVar[str] = ""
+    """The topic of the manual that describes it, as ``sfumato help`` takes it."""
     computes: ClassVar[bool] = False
     """Whether the query needs more than SQL: tables and the engine."""
 
@@ -160,6 +162,10 @@ class Reads(TellsErrors, Widget):
     def sfumato(self) -> AppProtocol:
         """The app."""
         return app_of(self.app)
+
+    def manual_topics(self) -> Sequence[str]:
+        """What ``F1`` opens the manual at, the nearest first; a topic that it does not have is passed over."""
+        return (self.manual,)
 
     def read_query(self) -> Callable[[Workspace], Any] | None:
         """What is read from the workspace; None where there is nothing to read."""
@@ -352,7 +358,8 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Close", id="dialog.close"),
-        Binding("question_mark,f1", "app.keys", "Help", show=False, key_display="?", id="dialog.help"),
+        Binding("question_mark", "app.keys", "Help", show=False, key_display="?", id="dialog.help"),
+        Binding("f1", "app.manual", "Manual", show=False, id="dialog.manual"),
         Binding("at", "app.commands", "Commands that equal this", show=False, key_display="@", id="dialog.commands"),
     ]
 

@@ -36,6 +36,8 @@ MOST_POINTS = 50
 class Parameter(Dialog[None], Exports):
     """Opens on the trace of chains, or on the density of weighted draws. What it shows is as confidential as the data."""
 
+    manual = "app diagnostics"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(key, f"plot('{plot}')", plot.capitalize(), id=f"parameter.{plot}") for plot, key in KEYS.items()),
         Binding("c", "only(1)", "Chain", id="parameter.next_chain"),

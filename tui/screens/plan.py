@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -179,6 +179,15 @@ class Plan(EditsInTurn):
         key = self.query_one(StepGrid).key
         lines = (self._view.lines if self._view else None) or ()
         return next((line.place for line in lines if str(line.place) == key), None)
+
+    def manual_topics(self) -> Sequence[str]:
+        """The method of the step under the cursor, or the section of the recipe."""
+        place = self.here
+        if place is None:
+            return ("recipe data",)
+        lines = (self._view.lines if self._view else None) or ()
+        methods = [f"methods {line.method}" for line in lines if line.place == place and line.method]
+        return (*methods, f"recipe {place.section}")
 
     @on(Grid.Highlighted)
     def _point(self) -> None:

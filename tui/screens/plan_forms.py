@@ -211,12 +211,13 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
     variables = view.table.get("variables", {})
     try:
         if place.section == "threshold":
-            title, fields = "Threshold", threshold_fields(step, view.table)
+            title, fields, topic = "Threshold", threshold_fields(step, view.table), "recipe threshold"
         else:
             method = method_of(place, step)
             title, fields = f"{method.title} ({method.key})", step_fields(method, step, variables)
+            topic = method.key
     except BadInput as error:
-        title, fields = error.message, []
+        title, fields, topic = error.message, [], f"recipe {place.section}"
 
     def made(answers: Mapping[str, Any]) -> dict[str, Any]:
         return step_table(place.section, name, answers, view.table)
@@ -229,10 +230,18 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
             edit(lambda toml: with_step(toml, place, made(answers)), str(place))
 
     if place.section != "threshold":
-        return Form(title, fields, check), answered
+        return Form(title, fields, check, topic=topic), answered
     first = next((offer.value for offer in measured_offers(view.table)), "")
     start = "limit" if step.get("value") and not {*BOUNDS} & {*step} else ""
-    form = Form(title, fields, check, remark=lambda texts: limit_remark(texts, first), follow=follow_value, start=start)
+    form = Form(
+        title,
+        fields,
+        check,
+        remark=lambda texts: limit_remark(texts, first),
+        follow=follow_value,
+        start=start,
+        topic=topic,
+    )
     return form, answered
 
 
@@ -246,7 +255,7 @@ def settings_form(view: PlanView, edit: Edit) -> Opened:
         if answers is not None:
             edit(lambda toml: with_sections(toml, settings_sections(answers, view.table)), None)
 
-    return Form("Data and release", settings_fields(view.table), check), answered
+    return Form("Data and release", settings_fields(view.table), check, topic="recipe"), answered
 
 
 class AddStep(PickList):

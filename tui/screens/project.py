@@ -139,6 +139,10 @@ class Project(LeadsBehind, HoldsSeals, Page):
         if self.sfumato.alone:
             self.run_worker(self._bring_all(), exit_on_error=False)
 
+    def manual_topics(self) -> Sequence[str]:
+        """The tab that is shown."""
+        return (*self.pane.manual_topics(), f"app {TABS[self._tab]}")
+
     @property
     def project_id(self) -> int:
         """Which project it is."""

@@ -61,6 +61,8 @@ class ProjectGrid(MarkedGrid):
 class Projects(Sifted, Page):
     """The root of the app."""
 
+    manual = "tutorial"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.new_run", "New run", id="projects.new"),
         Binding("i", "import", "Import", id="projects.import"),
@@ -146,7 +148,7 @@ class Projects(Sifted, Page):
             Field("file", "text, Excel, SPSS, Stata, SAS, Parquet, Arrow; right completes the path", paths=True),
             Field("project", "the project it belongs to; left out, the file's name"),
         ]
-        await self.sfumato.open(Form("Import a file", fields, check_file), answered)
+        await self.sfumato.open(Form("Import a file", fields, check_file, topic="commands sfumato import"), answered)
 
     async def action_workspace(self) -> None:
         """Ask for another workspace, and open it."""

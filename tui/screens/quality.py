@@ -53,6 +53,8 @@ class QualityGrid(LiveGrid):
 class Quality(Dialog[None], Exports, Split):
     """The board of one run; the cursor reads a row in full."""
 
+    manual = "app board of quality"
+
     DEFAULT_CSS = """
     Quality #quality-why { color: $text-muted; }
     Quality #quality-reading { height: 3; padding: 0 1; }

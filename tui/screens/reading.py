@@ -26,6 +26,8 @@ YES = ("yes", "no")
 class Reading(Form):
     """Answers the fields of a format (``asked_format`` makes it one), for a file of which ``head`` are the first lines and ``found`` what they show."""
 
+    manual = "recipe data.format"
+
     def __init__(self, name: str, head: bytes, found: Detection) -> None:
         self._head, self._shown, self._first = head, found, found
         super().__init__(f"How {name} is read", format_fields(found), self._check_format)

@@ -86,6 +86,8 @@ class Looked:
 class ReleaseScreen(Dialog[None]):
     """Releases a run that is done, after a question."""
 
+    manual = "release waive a finding"
+
     DEFAULT_CSS = """
     ReleaseScreen Input { margin: 0 1; }
     """

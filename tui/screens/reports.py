@@ -34,7 +34,7 @@ def report_form(app: AppProtocol, run_id: int) -> tuple[Form, Callable[[dict[str
             app.say(f"The report of run {run_id} is being written")
             app.job(partial(jobs.write_report, app.directory, run_id, file, public=public))
 
-    return Form(f"Report of run {run_id}", fields, check_report), answered
+    return Form(f"Report of run {run_id}", fields, check_report, topic="commands sfumato report"), answered
 
 
 def proposed(run_id: int) -> str:

@@ -232,6 +232,15 @@ class Results(Pane, Split):
 
         return Exportable(self.named("results"), lines, public=public)
 
+    def manual_topics(self) -> Sequence[str]:
+        """The measure under the cursor: the table may have shortened its key, so the row is read, as its order is at hand."""
+        opened, grid = self._opened, self.query_one(Grid)
+        if opened is None or not grid.count:
+            return ()
+        with Workspace.open(opened.directory, read_only=True) as workspace:
+            row = opened.line(workspace, grid.cursor)
+        return () if row is None else (row.key,)
+
     def take_focus(self) -> None:
         """The table takes the keys."""
         self.query_one(Grid).focus()

@@ -47,6 +47,8 @@ class RuleGrid(MarkedGrid):
 class Rules(Dialog[dict[str, Any]], Exports):
     """Answers the ``[constraints]`` of the plan with what was taken over, written or taken out here."""
 
+    manual = "recipe constraints"
+
     AUTO_FOCUS = "RuleGrid"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Write one", id="rules.add"),
@@ -143,7 +145,9 @@ class Rules(Dialog[dict[str, Any]], Exports):
             if table is not None:
                 self.dismiss({**self._said, str(table["name"]): str(table["holds"])})
 
-        await self.sfumato.open(Form("A rule of the plan", fields, partial(_check, self._draft.toml)), answered)
+        await self.sfumato.open(
+            Form("A rule of the plan", fields, partial(_check, self._draft.toml), topic="recipe constraints"), answered
+        )
 
     def exportable(self) -> Exportable | None:
         """The rules as they stand."""

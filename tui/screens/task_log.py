@@ -50,6 +50,8 @@ class Seen:
 class TaskLog(Dialog[None]):
     """Follows a run: what is shown is read again whenever somebody writes to the workspace."""
 
+    manual = "running resume a run, after a lost ssh connection too"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "whole", "This task or all", id="task_log.whole"),
     ]

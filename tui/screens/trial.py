@@ -52,6 +52,8 @@ class Limit(Entry):
 class Trial(Dialog[None]):
     """A threshold at a time with its limit to edit; the board below follows every key."""
 
+    manual = "app verdicts"
+
     DEFAULT_CSS = """
     Trial #trial-head { background: $warning; color: $background; text-style: bold; }
     Trial Input { margin: 0 1; }

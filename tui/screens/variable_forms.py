@@ -82,7 +82,7 @@ def variable_form(variable: Variable, planned: bool, profile: Profile | None = N
         Variable.from_table(variable.name, with_open_ends(table), variable.name)
 
     took = "" if planned else ", left out so far: accepting takes it in"
-    return Form(f"Variable {variable.name}{took}", fields_of(variable, profile), check)
+    return Form(f"Variable {variable.name}{took}", fields_of(variable, profile), check, topic="recipe variables")
 
 
 def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]:
@@ -127,7 +127,7 @@ def codes_form(variables: Sequence[Variable]) -> Form:
     own = [variable.missing for variable in variables]
     shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
     what = variables[0].name if len(variables) == 1 else f"{counted(len(variables), 'variable')}"
-    return Form(f"Missing codes of {what}", [_codes(shared)], check)
+    return Form(f"Missing codes of {what}", [_codes(shared)], check, topic="recipe variables")
 
 
 def with_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:

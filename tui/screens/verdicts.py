@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -119,6 +119,11 @@ class Verdicts(Pane, Split):
         """The verdicts with all their digits."""
         verdicts = self._verdicts
         return Exportable(self.named("verdicts"), lambda: lines_of(Verdict, verdicts)) if verdicts else None
+
+    def manual_topics(self) -> Sequence[str]:
+        """The measure of the verdict under the cursor."""
+        verdict = self.query_one(VerdictBoard).chosen
+        return () if verdict is None else (verdict.value,)
 
     def take_focus(self) -> None:
         """The board takes the keys."""

@@ -16,4 +16,6 @@ def weighing_form(found: Weighable) -> Form:
         Field("strength", "what a record of risk 1 loses, above 0 and at most 1; 1 leaves it no influence at all. Measure the new run "
               "as well: others may be at risk then", "value", default=1.0),
     ]  # fmt: skip
-    return Form(f"Less influence for the records at risk in run {found.run_id}", fields, found.check)
+    return Form(
+        f"Less influence for the records at risk in run {found.run_id}", fields, found.check, topic="recipe weights"
+    )

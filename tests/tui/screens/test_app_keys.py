@@ -76,7 +76,9 @@ async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "tab"), [("question_mark", "runs"), ("f1", "results"), ("question_mark", "sweep")])
+@pytest.mark.parametrize(
+    ("key", "tab"), [("question_mark", "runs"), ("question_mark", "results"), ("question_mark", "sweep")]
+)
 async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
     async with sit(directory, key, tab=tab, size=(120, 60)) as seat:
         shown = seat.text + await seat.press("G")

@@ -135,6 +135,12 @@ PLACES = {
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
     "findings": Place(("Findings",), "verdicts", ("w", "x")),
     "export": Place(("Export",), "results", ("e",)),
+    "manual": Place(
+        ("Manual",),
+        "runs",
+        ("f1",),
+        {f"manual.{way}_hit": ("slash", *"survey", "enter") for way in ("next", "previous")},
+    ),
     "help": Place(("Scroll", "Dialog", "Keys"), "runs", ("question_mark",), SCROLL),
     "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
     "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),

@@ -185,7 +185,7 @@ method = "utility.ecdf"
 def test_the_cluster_of_the_manual_computes_a_run_over_tls(tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
-    manual = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    manual = (Path(__file__).parents[3] / "workspace" / "manual" / "running.md").read_text("utf-8")
     block = manual.partition("<!-- cluster -->")[2].partition("```sh\n")[2].partition("```")[0]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

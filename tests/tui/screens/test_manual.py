@@ -1,0 +1,147 @@
+"""F1 opens the manual at what has the focus; words find sections; escape returns."""
+
+import pytest
+
+from sfumato.tui.screens.manual import Manual, entry_for, topics_here
+from sfumato.tui.screens.project import TABS
+from sfumato.workspace.manual import Entry, sections
+
+
+async def settled(seat):
+    """The manual once its page is laid out."""
+    for _ in range(400):
+        screen = seat.app.screen
+        if isinstance(screen, Manual) and screen.entry is not None:
+            await seat.pilot.pause()
+            return screen
+        await seat.pilot.pause(0.01)
+    raise AssertionError("the manual did not open")
+
+
+def at(screen):
+    entry = screen.entry
+    return f"{entry.page} {entry.section.name if entry.section else ''} {entry.term}".strip()
+
+
+def test_the_first_topic_that_the_manual_has_is_opened():
+    assert entry_for(["risk.of_another_package", "methods no_such", "app plan"]).section.name == "plan"
+    assert entry_for(["nothing"]) == Entry("app")
+
+
+def test_every_tab_has_a_section_of_its_own():
+    assert {title.lower() for title in TABS.values()} <= {one.name for one in sections("app")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tab", "keys", "place"),
+    [
+        ("runs", (), "app runs"),
+        ("records", (), "app records"),
+        ("verdicts", (), "methods risk.identification expected_match_risk"),
+        ("verdicts", ("enter",), "methods risk.identification expected_match_risk"),
+        ("verdicts", ("w", "x"), None),
+        ("plan", ("g",), "recipe data"),
+        ("plan", ("g", "j"), "methods synthesis.linear_regression"),
+        ("plan", ("g", "j", "enter", "down"), "methods synthesis.linear_regression method"),
+        ("data", (), "app data"),
+        ("runs", ("D",), "app distributions"),
+    ],
+)
+async def test_f1_opens_what_has_the_focus(sit, built_data, tab, keys, place):
+    async with sit(built_data, *keys, tab=tab) as seat:
+        below = seat.app.screen
+        focused = seat.app.focused
+        await seat.press("f1")
+        screen = await settled(seat)
+        if place is None:
+            assert at(screen).startswith("release checks of ")
+            assert screen.entry.term
+        else:
+            assert at(screen).startswith(place.removesuffix(" method"))
+        assert screen.query_one("Scroll").scroll_y > 0 or screen.entry.section is None
+        await seat.press("escape")
+        assert seat.app.screen is below
+        assert seat.app.focused is focused
+
+
+@pytest.mark.slow
+async def test_a_field_of_a_form_leads_to_its_parameter(sit, built_data):
+    async with sit(built_data, "g", "j", "enter", tab="plan") as seat:
+        form = seat.app.screen
+        terms = set()
+        for _ in range(6):
+            await seat.press("f1")
+            screen = await settled(seat)
+            assert screen.entry.section.name == "synthesis.linear_regression"
+            terms.add(screen.entry.term)
+            await seat.press("q", "down")
+            assert seat.app.screen is form
+        assert {"predictors", "transform"} <= terms
+
+
+@pytest.mark.slow
+async def test_the_measure_of_a_result_leads_to_its_method(sit, built_data):
+    async with sit(built_data, tab="results") as seat:
+        assert topics_here(seat.app.screen_stack)[0] == "risk.identification.expected_match_risk"
+        await seat.press("f1")
+        screen = await settled(seat)
+        assert at(screen) == "methods risk.identification expected_match_risk"
+        await seat.press("escape", *["down"] * 23)
+        assert topics_here(seat.app.screen_stack)[0] == "studies.intruder_uncertainty.expected_match_risk"
+        await seat.press("f1")
+        assert at(await settled(seat)) == "methods studies.intruder_uncertainty expected_match_risk"
+
+
+@pytest.mark.slow
+async def test_words_find_sections_and_n_goes_from_hit_to_hit(sit, built_data):
+    async with sit(built_data, "f1", tab="runs") as seat:
+        screen = await settled(seat)
+        await seat.press("slash", *"survey weights", "enter")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if "hit 1 of" in seat.text:
+                break
+        assert at(screen) == "recipe survey weights"
+        assert "Survey weights   (hit 1 of" in seat.text
+        await seat.press("n")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if "hit 2 of" in seat.text:
+                break
+        assert at(screen) != "recipe survey weights"
+        await seat.press("N")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if "hit 1 of" in seat.text:
+                break
+        assert at(screen) == "recipe survey weights"
+        await seat.press("slash", *"zzyzx", "enter")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if any("on no page" in said for said in seat.app.notices):
+                break
+        assert any('"zzyzx" is on no page' in said for said in seat.app.notices)
+        await seat.press("escape")
+        assert not isinstance(seat.app.screen, Manual)
+
+
+@pytest.mark.slow
+async def test_it_opens_in_any_terminal_and_pages_follow_each_other(sit, built_data):
+    async with sit(built_data, "f1", tab="runs", size=(40, 12)) as seat:
+        screen = await settled(seat)
+        await seat.press("right_square_bracket")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if screen.entry.page == "release":
+                break
+        assert at(screen) == "release"
+        await seat.pilot.resize_terminal(160, 50)
+        await seat.press("left_square_bracket")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if screen.entry.page == "app":
+                break
+        assert at(screen) == "app"
+        await seat.press("f1")
+        assert seat.app.screen is screen

@@ -1,0 +1,170 @@
+"""The manual holds what it should, opens at what a reader names, and answers questions by their words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.workspace import manual
+from sfumato.workspace.manual import TOPICS, all_sections, find, look_up, page_text, sections, summary
+from sfumato.workspace.release.gate import CHECKS
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "workspace" / "manual"
+PAGES = {topic: FOLDER / f"{topic}.md" for topic in TOPICS}
+README = ROOT / "README.md"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+QUESTIONS = [
+    ("hold-out", "recipe hold-out records"),
+    ("waive a finding", "release waive a finding"),
+    ("resume after ssh lost", "running resume a run, after a lost ssh connection too"),
+    ("what does true match rate mean", "methods risk.identification"),
+    ("public key", "operations public key"),
+    ("weights of a survey", "recipe survey weights"),
+    ("k-anonymity", "methods anonymisation.mondrian"),
+    ("export SPSS", "release export the datasets as spss, stata or sas"),
+    ("which knowledge of the intruder makes the risk", "methods studies.intruder_knowledge"),
+    ("intruder knows", "methods studies.intruder_uncertainty"),
+    ("delete a run", "operations delete a run"),
+    ("install without a network", "operations install without a network"),
+    ("second person approves", "release approval by a second person"),
+    ("exit status", "commands exit status"),
+    ("what is epsilon", "recipe privacy account: epsilon"),
+]
+
+
+@pytest.mark.parametrize(("question", "answer"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
+def test_a_question_is_answered_by_the_first_section_that_is_found(question: str, answer: str) -> None:
+    assert find(question)[0].section.path == answer
+
+
+def test_every_answer_holds_all_the_words_and_shows_some_of_them() -> None:
+    hits = find("survey weight stratum")
+    assert len(hits) >= 1
+    for hit in hits:
+        text = f"{hit.section.title} {hit.section.body}".lower()
+        assert all(word in text for word in ("survey", "weight", "strat"))
+        assert hit.lines
+
+
+def test_words_that_are_nowhere_are_named() -> None:
+    with pytest.raises(BadInput, match='"zzyzx" is on no page'):
+        find("zzyzx weights")
+    with pytest.raises(BadInput, match="no section holds all of these words"):
+        find("osc 52 mitra reiter")
+    with pytest.raises(BadInput, match="needs a word"):
+        find("  ")
+
+
+@pytest.mark.parametrize(
+    ("topic", "page", "section", "term"),
+    [
+        ("recipe", "recipe", None, ""),
+        ("risk.identification", "methods", "risk.identification", ""),
+        ("Identification", "methods", "risk.identification", ""),
+        ("risk.identification.true_match_rate", "methods", "risk.identification", "true_match_rate"),
+        ("risk.identification.known", "methods", "risk.identification", "known"),
+        ("sfumato run", "commands", "sfumato run", ""),
+        ("audit verify", "commands", "sfumato audit verify", ""),
+        ("app runs", "app", "runs", ""),
+        ("runs", "commands", "sfumato runs", ""),
+        ("[data]", "recipe", "data", ""),
+        ("release.epsilon", "recipe", "release", "epsilon"),
+        ("kept_weight", "release", "checks of copies and single values", "kept_weight"),
+        ("smallest_cell", "release", "policy", "smallest_cell"),
+        ("operations the key", "operations", "key", ""),
+    ],
+)
+def test_a_topic_opens_its_page_section_or_term(topic: str, page: str, section: str | None, term: str) -> None:
+    found = look_up(topic)
+    assert (found.page, found.section and found.section.name, found.term) == (page, section, term)
+    assert found.text.strip()
+
+
+def test_a_name_of_several_sections_names_the_others() -> None:
+    assert look_up("release").also[:1] == ("commands sfumato release",)
+    assert "app runs" in look_up("runs").also
+    assert look_up("risk.identification").also == ()
+
+
+def test_an_unknown_topic_is_answered_by_the_nearest() -> None:
+    with pytest.raises(BadInput, match=r'did you mean "risk\.identification"'):
+        look_up("risk.identificaton")
+    with pytest.raises(BadInput, match='did you mean "tutorial"'):
+        look_up("tutoriel")
+
+
+def test_a_term_shows_its_own_item_and_no_other() -> None:
+    text = look_up("risk.identification.true_match_rate").text
+    assert "`true_match_rate`" in text
+    assert "`false_match_rate`" not in text
+
+
+def test_every_page_is_listed_and_has_a_title_and_a_line_that_says_what_it_is_about() -> None:
+    assert sorted(PAGES.values()) == sorted(FOLDER.glob("*.md"))
+    for topic in TOPICS:
+        assert sections(topic)[0].level == 1
+        assert sum(one.level == 1 for one in sections(topic)) == 1
+        assert 20 < len(summary(topic)) < 160, topic
+
+
+def test_no_two_sections_of_a_page_have_one_name() -> None:
+    for topic in TOPICS:
+        names = [one.name for one in sections(topic)]
+        assert sorted(names) == sorted(set(names))
+
+
+def wide(text: str) -> list[str]:
+    """The lines of prose that are longer than 120 characters."""
+    prose = re.sub(r"(?ms)^```.*?^```$", "", text)
+    return [line for line in prose.splitlines() if len(line) > 120 and not line.startswith(("|", "!"))]
+
+
+@pytest.mark.parametrize("file", [README, *PAGES.values()], ids=lambda file: file.name)
+def test_prose_is_wrapped_at_120_characters(file: Path) -> None:
+    assert wide(file.read_text("utf-8")) == []
+    assert wide("x" * 121) == ["x" * 121]
+
+
+@pytest.mark.parametrize("file", [README, *PAGES.values()], ids=lambda file: file.name)
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(file: Path) -> None:
+    for link in LINK.findall(re.sub(r"(?ms)^```.*?^```$", "", file.read_text("utf-8"))):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = file.parent / path
+        assert target.is_file(), link
+        if anchor:
+            heads = re.findall(r"(?m)^#+ (.*)$", target.read_text("utf-8"))
+            assert anchor in [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
+
+
+def test_the_readme_is_short_and_links_every_page() -> None:
+    text = README.read_text("utf-8")
+    assert len(text.encode()) < 8_000
+    assert set(re.findall(r"\(workspace/manual/(\w+)\.md\)", text)) == set(TOPICS)
+
+
+def test_every_check_of_the_gate_is_explained() -> None:
+    terms = {term for one in sections("release") if one.name.startswith("checks") for term in one.terms}
+    declared = {check.key for check in CHECKS}
+    assert declared <= terms
+    assert terms - declared == set()
+
+
+def test_no_odd_phrase_of_the_older_manual_is_left() -> None:
+    odd = r"held against|\banew\b|nobody|what becomes of|so many|takes? back|taken back|lets? pass"
+    prose = re.sub(
+        r"(?ms)<!-- generated: .*?<!-- end of generated -->|^```.*?^```$", "", "\n".join(map(page_text, TOPICS))
+    )
+    assert re.findall(odd, prose) == []
+    assert re.findall(odd, "it is held against the limit anew") == ["held against", "anew"]
+
+
+def test_sections_are_not_split_inside_code() -> None:
+    assert "# 175 MB" in "\n".join(one.body for one in sections("operations"))
+    assert all(not one.heading.startswith("175") for one in all_sections())
+    assert manual.page_text("operations").count("# 175 MB") == 1

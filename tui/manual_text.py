@@ -1,0 +1,99 @@
+"""A page of the manual as lines of text that fit a width: for the command line and for the app."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sfumato.workspace.reporting.tables import table, text
+
+LONGEST_LINE = 100
+"""A paragraph is not set wider, however wide the terminal is."""
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+_ITEM = re.compile(r"( *)(-|\d+\.) (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A line of a page: a ``title``, a ``heading``, ``code`` or plain ``text``."""
+
+    text: str
+    kind: str = "text"
+
+
+def plain(markdown: str) -> str:
+    """Words without their marks; a link to another page says how to open it."""
+    without = _LINK.sub(_link, markdown)
+    return re.sub(r"\*\*([^*]+)\*\*", r"\1", without).replace("`", "").replace("\\|", "|")
+
+
+def _link(found: re.Match[str]) -> str:
+    words, to = found.groups()
+    page = to.partition("#")[0]
+    return f"{words} (sfumato help {page[:-3]})" if page.endswith(".md") and "/" not in page else words
+
+
+def page_lines(markdown: str, width: int) -> list[PageLine]:
+    """The lines of a page, none of its words wider than ``width``; code and tables of figures stand as they are."""
+    lines: list[PageLine] = []
+    listed = False
+    for block in _blocks(markdown):
+        follows, listed = listed, _ITEM.fullmatch(block[0]) is not None
+        if lines and not (follows and listed):
+            lines.append(PageLine(""))
+        lines += _laid_out(block, width)
+    return lines
+
+
+def _blocks(markdown: str) -> Iterator[list[str]]:
+    """The lines of each heading, paragraph, list item, table and piece of code."""
+    block: list[str] = []
+    fenced = False
+    for line in [*markdown.splitlines(), ""]:
+        if line.startswith("```"):
+            fenced = not fenced
+            if not fenced:
+                yield [*block, "```"]
+                block = []
+            elif block:
+                yield block
+                block = []
+        if fenced:
+            block.append(line)
+            continue
+        alone = line.startswith(("#", "<!--", "!", "```")) or not line.strip()
+        if block and (alone or _ITEM.fullmatch(line) or line.startswith("|") != block[0].startswith("|")):
+            yield block
+            block = []
+        if not alone:
+            block.append(line)
+        elif line.startswith("#"):
+            yield [line]
+
+
+def _laid_out(block: list[str], width: int) -> Iterator[PageLine]:
+    first = block[0]
+    if first.startswith("#"):
+        level = len(first) - len(first.lstrip("#"))
+        kind = "title" if level == 1 else "heading"
+        yield from (PageLine(line, kind) for line in textwrap.wrap(plain(first.lstrip("# ")), width))
+    elif first.startswith("```"):
+        yield from (PageLine(f"    {line}", "code") for line in block[1:-1])
+    elif first.startswith("|"):
+        head, _, *rows = [
+            [plain(cell).strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])] for line in block
+        ]
+        yield from map(PageLine, text(table(head, rows), width).splitlines())
+    else:
+        item = _ITEM.fullmatch(first)
+        indent = " " * (len(item[1]) + len(item[2]) + 1) if item else ""
+        words = plain(" ".join(line.strip() for line in block))
+        room = min(width, LONGEST_LINE)
+        yield from map(
+            PageLine,
+            textwrap.wrap(
+                words, room, initial_indent=item[1] if item else "", subsequent_indent=indent, break_on_hyphens=False
+            ),
+        )
