@@ -39,19 +39,17 @@ VALUES = {
     "nothing": "NULL",
     "empty": "''",
 }
+RESULTS = ("results", "1")
+HOLDING = (("runs", "1"), ("report", "1", "--output", "{out}.html"), ("examine", "1"), ("records", "1"))
+"""Commands that check the seal of a run before they read more of it, as ``RESULTS`` does first of all."""
 COMMANDS = (
+    RESULTS,
     ("runs",),
-    ("runs", "1"),
-    ("results", "1"),
-    ("report", "1", "--output", "{out}.html"),
-    ("examine", "1"),
+    ("resume", "1"),
     ("audit", "list"),
     ("audit", "verify"),
-    ("resume", "1"),
-    ("records", "1"),
+    *HOLDING,
 )
-
-
 REFUSED = (("runs",), ("audit", "verify"), ("audit", "list"), ("doctor",))
 """Commands on a workspace that is refused when it is opened: the others open it as the first does."""
 
@@ -169,12 +167,16 @@ def test_no_value_of_any_column_ends_a_command_in_a_traceback(
             written(directory, RELEASING)
         if written(directory, f'UPDATE OR IGNORE {table} SET "{column}" = {value}'):
             tried += 1
+            sealed = True
             for words in REFUSED if _refused(directory) else COMMANDS:
+                if words in HOLDING and not sealed:
+                    continue
                 try:
-                    _, said = command(directory, *words)
+                    status, said = command(directory, *words)
                 except AssertionError as error:
                     raise AssertionError(f"{table}.{column} = {value}: {error}") from None
                 assert said.count("sfumato: ") <= 1
+                sealed = sealed and not (words == RESULTS and status == 2)
         shutil.rmtree(directory)
     assert tried
 

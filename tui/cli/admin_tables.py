@@ -127,7 +127,7 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
     outside = "" if workspace.owner else "; ".join(["", *_kept_outside(workspace)])
-    return True, f"{counted(len(rows), 'row')}, none changed{outside}; head {last}{missing}{notes}"
+    return True, f"{counted(len(rows), 'row')}, none changed{missing}{outside}; head {last}{notes}"
 
 
 def _kept_outside(workspace: Workspace) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -130,6 +131,39 @@ def test_a_row_that_was_changed_is_named_by_verify_and_by_doctor(
     assert "the audit log is broken: row 3 was changed" in capsys.readouterr().err
     assert sfumato("doctor", "--workspace", str(place)) == 2
     assert "row 3 was changed" in capsys.readouterr().out
+
+
+def test_a_restored_backup_is_refused_until_it_is_accepted(
+    entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    where = ("--workspace", str(place))
+    assert sfumato("audit", "accept-rollback", "--reason", "a backup", *where) == 2
+    assert "there is nothing to accept" in capsys.readouterr().err
+    entered.close()
+    shutil.copytree(place, tmp_path / "backup")
+    assert sfumato("cancel", "1", *where) == 0
+    shutil.rmtree(place)
+    shutil.copytree(tmp_path / "backup", place)
+    capsys.readouterr()
+    assert sfumato("audit", "verify", *where) == 1
+    assert "accept-rollback" in capsys.readouterr().err
+    for command in (
+        ("runs",),
+        ("results", "1"),
+        ("examine", "1"),
+        ("resume", "1"),
+        ("release", "1", "-o", str(tmp_path / "o")),
+    ):
+        assert sfumato(*command, *where) == 2
+        said = capsys.readouterr().err.strip()
+        assert "accept-rollback --reason TEXT" in said
+        assert "\n" not in said
+    assert sfumato("audit", "accept-rollback", "--reason", "\u200b 12", *where) == 2
+    assert "no letters" in capsys.readouterr().err
+    assert sfumato("audit", "accept-rollback", "--reason", "restored after the disk failed", *where) == 0
+    assert sfumato("audit", "verify", *where) == 0
+    assert "head kept outside in" in capsys.readouterr().out
+    assert sfumato("runs", *where) == 0
 
 
 def test_verify_says_when_the_head_beside_the_database_is_gone(

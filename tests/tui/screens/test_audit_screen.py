@@ -1,4 +1,5 @@
 import csv
+import shutil
 
 import pytest
 from textual.widgets import Input
@@ -7,6 +8,8 @@ from sfumato.tui.screens.audit import Audit
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.projects import Projects
 from sfumato.workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
+from sfumato.workspace.errors import BrokenHistory
+from sfumato.workspace.places import state_directory
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -63,6 +66,11 @@ async def test_rows_that_are_gone_at_the_end_are_noticed(sit, logged):
     last = head_of(workspace.connection).number
     workspace.connection.execute("DELETE FROM audit WHERE number = ?", (last,))
     workspace.close()
+    with pytest.raises(BrokenHistory, match=f"lacks row {last}"):
+        Workspace.open(logged)
+    shutil.rmtree(
+        state_directory() / "heads"
+    )  # on a machine that has not seen it, the head beside the database remains
     async with sit(logged, "A") as seat:
         assert f"row {last} is missing" in seat.text
 
