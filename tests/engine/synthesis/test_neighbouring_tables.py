@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sfumato.engine.statistics.categories import categories_of
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
 from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, moved
+from sfumato.engine.weighting import Weighting
 
 VARIABLES: dict[str, Any] = {
     "area": {"kind": "categorical", "levels": ["north", "south", "west"], "may_be_missing": True},
@@ -108,15 +110,10 @@ def test_constraints_are_covered_where_they_are_declared(name: str) -> None:
 
 
 def test_weights_by_an_earlier_run_are_outside_the_proof() -> None:
-    from dataclasses import replace
-
-    from sfumato.engine.weighting import Weighting
-
     plan = recipe()
     data = conform(next(tables_of(plan, 1)).frame, plan.schema, plan.data.missing)
-    weighting = Weighting.__new__(Weighting)
     assert covered(plan)
-    claim = claim_of(replace(plan, weights=weighting), data)
+    claim = claim_of(replace(plan, weights=Weighting(run=1)), data)
     assert claim.public == ("how much influence a record has was learned from the confidential data",)
 
 
