@@ -81,6 +81,17 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
     assert (one.reason, one.form) == ("teaching", "parquet")
 
 
+async def test_a_reason_without_a_letter_is_asked_for_again(sit, tables, tmp_path):
+    async with sit(tables, "w", tab="verdicts") as seat:
+        await type_in(seat, "reason", "7")
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("w")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert "needs a reason in words" in seat.app.notices[-1]
+        assert seat.app.focused.id == "release-reason"
+    assert not (tmp_path / "out").exists()
+
+
 async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
         await type_in(seat, "reason", "agreed")
