@@ -46,7 +46,7 @@ def contents_text(width: int) -> str:
     found = text(table(("page", "what it is about"), [[topic, plain(summary(topic))] for topic in TOPICS]), width)
     return (
         f"{found}\n\n"
-        "sfumato help PAGE, COMMAND, METHOD or KEY shows it: sfumato help risk.identification\n"
+        "sfumato help PAGE, COMMAND, METHOD or KEY shows it: sfumato help audit verify\n"
         "sfumato help --find WORDS searches all pages:       sfumato help --find waive a finding"
     )
 
