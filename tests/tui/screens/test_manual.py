@@ -107,6 +107,11 @@ async def test_the_term_stands_at_the_top_and_no_line_is_broken_again(sit, built
         assert "risk.identification" in lines[0] or size[0] < 80
         assert lines[1].startswith("- expected_match_risk: ")
         await seat.press("home")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if not screen.query_one("Scroll").scroll_y:
+                break
+        await seat.pilot.pause(0.05)
         assert seat.text.splitlines()[1].strip().startswith("Methods")
 
 
