@@ -29,7 +29,10 @@ BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n)(.*?)(<!-- end of generated --
 
 
 def _filled(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    """A paragraph in lines of ``WIDTH``; none begins with a minus, which would make it an item of a list."""
+    bound = text.replace(" - ", "\0- ")
+    lines = textwrap.wrap(bound, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def _item(name: str, text: str) -> str:

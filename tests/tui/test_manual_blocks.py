@@ -66,6 +66,13 @@ def test_every_key_of_a_recipe_is_explained_in_its_section(section: str) -> None
     assert set(keys) - found.terms == set()
 
 
+def test_no_line_of_a_paragraph_becomes_an_item_of_a_list() -> None:
+    assert [line for topic in TOPICS for line in page_text(topic).splitlines() if re.match(r" +- ", line)] == []
+    words = manual_blocks._filled(f"{'x' * 110} (1 - control) - more", "  ").splitlines()
+    assert len(words) == 2
+    assert not words[1].lstrip().startswith("- ")
+
+
 def test_every_block_has_a_kind_that_is_known() -> None:
     kinds = {name.partition(" ")[0] for topic in TOPICS for _, name, _, _ in BLOCK.findall(page_text(topic))}
     assert kinds == set(manual_blocks.BLOCKS)

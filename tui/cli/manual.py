@@ -22,9 +22,10 @@ UNDERLINES = {"title": "=", "heading": "-"}
 @click.argument("topic", nargs=-1, shell_complete=topics)
 @click.option("--find", is_flag=True, help="List the sections that hold all the words.")
 def manual(topic: tuple[str, ...], *, find: bool) -> None:
-    """Show the manual: the page, command, method or term that TOPIC names.
+    """Show the manual, or the part that TOPIC names.
 
-    Without TOPIC it lists the pages. A long page opens in your pager; q leaves it.
+    TOPIC is a page, a command, a method or a key: sfumato help audit verify. Without TOPIC it lists the
+    pages. A long page opens in your pager; q leaves it.
     """
     words = " ".join(topic)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
@@ -46,7 +47,7 @@ def contents_text(width: int) -> str:
     found = text(table(("page", "what it is about"), [[topic, plain(summary(topic))] for topic in TOPICS]), width)
     return (
         f"{found}\n\n"
-        "sfumato help PAGE, COMMAND, METHOD or KEY shows it: sfumato help risk.identification\n"
+        "sfumato help PAGE, COMMAND, METHOD or KEY shows it: sfumato help audit verify\n"
         "sfumato help --find WORDS searches all pages:       sfumato help --find waive a finding"
     )
 

@@ -35,7 +35,7 @@ NONE = "This project has no data yet. Leave with escape, and press n in Runs."
 class GuidedMinimisation(Dialog[StoredData]):
     """Says what will be done, and answers the table to do it on."""
 
-    manual = "studies.minimisation"
+    manual = "app smallest sample"
 
     DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -112,7 +112,11 @@ class Manual(Dialog[None]):
     def _open(self, entry: Entry | None) -> None:
         """Lay a page out: a long one takes some time."""
         chosen = entry_for(self._topics) if entry is None else entry
-        width = max(20, self.query_one(Scroll).scrollable_content_region.width)
+        pane = self.query_one(Scroll)
+        bar = (
+            0 if pane.show_vertical_scrollbar else pane.styles.scrollbar_size_vertical
+        )  # a page has one once it is shown
+        width = max(20, pane.scrollable_content_region.width - bar)
         lines: list[PageLine] = []
         at = 0
         for section in sections(chosen.page):
@@ -175,13 +179,15 @@ class Manual(Dialog[None]):
             self.sfumato.say(event.problem)
             return
         self._words, self._hits, self._hit = event.words, tuple(event.hits), 0
+        self.refresh_bindings()
         self._open(self._hits[0])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is a next hit once a search has found some."""
+        return bool(self._hits) if action == "hit" else super().check_action(action, parameters)
 
     def action_hit(self, by: int) -> None:
         """Open the next or the previous section that the search found."""
-        if not self._hits:
-            self.sfumato.say("No search yet: press / and enter words")
-            return
         self._hit = (self._hit + by) % len(self._hits)
         self._open(self._hits[self._hit])
 
@@ -189,6 +195,7 @@ class Manual(Dialog[None]):
         """Open the next or the previous page."""
         page = FIRST_PAGE if self._entry is None else self._entry.page
         self._hits = ()
+        self.refresh_bindings()
         self._open(Entry(TOPICS[(TOPICS.index(page) + by) % len(TOPICS)]))
 
 

@@ -94,6 +94,28 @@ async def test_the_measure_of_a_result_leads_to_its_method(sit, built_data):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 30)])
+async def test_the_term_stands_at_the_top_and_no_line_is_broken_again(sit, built_data, size):
+    async with sit(built_data, "f1", tab="verdicts", size=size) as seat:
+        screen = await settled(seat)
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if screen.query_one("Scroll").scroll_y:
+                break
+        await seat.pilot.pause(0.05)
+        lines = [line.strip() for line in seat.text.splitlines()]
+        assert "risk.identification" in lines[0] or size[0] < 80
+        assert lines[1].startswith("- expected_match_risk: ")
+        await seat.press("home")
+        for _ in range(200):
+            await seat.pilot.pause(0.01)
+            if not screen.query_one("Scroll").scroll_y:
+                break
+        await seat.pilot.pause(0.05)
+        assert seat.text.splitlines()[1].strip().startswith("Methods")
+
+
+@pytest.mark.slow
 async def test_words_find_sections_and_n_goes_from_hit_to_hit(sit, built_data):
     async with sit(built_data, "f1", tab="runs") as seat:
         screen = await settled(seat)
