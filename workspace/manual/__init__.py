@@ -230,7 +230,8 @@ def _score(section: Section, patterns: Sequence[tuple[str, re.Pattern[str]]]) ->
     near = any(all(pattern.search(part) for _, pattern in patterns) for part in re.split(r"\n\s*\n|\n- ", body))
     words = {word for word, _ in patterns}
     defined = any(set(re.split(r"[_. -]", term)) == words for term in section.terms)
-    return score + 20 * whole + 25 * defined + 6 * near
+    named = any(set(part.lower().split()) == words for part in section.title.split(":"))
+    return score + 20 * whole + 25 * defined + 6 * near + 10 * named
 
 
 def _best_lines(section: Section, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> tuple[str, ...]:
