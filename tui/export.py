@@ -102,7 +102,9 @@ def comma_separated(lines: Lines) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for line in (lines[0], *lines[1]):
-        writer.writerow([plain_cell(cell) if isinstance(cell, str) else cell for cell in line])
+        writer.writerow(
+            ["\n".join(map(plain_cell, cell.split("\n"))) if isinstance(cell, str) else cell for cell in line]
+        )
     return text.getvalue()
 
 

@@ -15,6 +15,7 @@ from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.microdata import Microdata
 from sfumato.engine.recipe import Recipe
+from sfumato.engine.wording import counted
 
 from ..errors import DamagedTable, StrangeFile
 from ..store.workspace import Dataset, Workspace
@@ -278,7 +279,10 @@ class Pool:
             return f"{datasets} of {self.releases[0].sizes[0]:,} records against {n:,}{alone}"
         before = [str(run_id) for run_id in runs if run_id != self.case.plan.run.id]
         named = f"{'runs' if len(before) > 1 else 'run'} {', '.join(before)}"
-        return f"{datasets} datasets against {n:,} records; {len(runs)} releases together, this one and {named} before"
+        return (
+            f"{counted(datasets, 'dataset')} against {counted(n, 'record')}; "
+            f"{len(runs)} releases together, this one and {named} before"
+        )
 
 
 def _levels(data: Microdata, name: str) -> pd.Index | None:
