@@ -42,7 +42,7 @@ from ..matching.blocks import Blocks, evenly, in_order
 from ..matching.comparisons import compared
 from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
 from ..matching.linkage import Links, best_links, pairs_compared
-from ..matching.match_weights import TRAINED_ON, Seen, learned_weights, true_pair_weights
+from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata
@@ -135,7 +135,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
 @method(
     "Record linkage",
     spec=RecordLinkageSpec,
-    source="Fellegi & Sunter (1969); Winkler (1988); Domingo-Ferrer & Torra (2001); splink: Linacre et al. (2022)",
+    source="Fellegi & Sunter (1969); Winkler (1988); Domingo-Ferrer & Torra (2001)",
     outputs=(
         Output(
             "linked_share",
@@ -220,8 +220,8 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
     n = len(ordered)
     targets = evenly(ordered, max(n * spec.pairs // max(pairs_compared(comparisons, blocks), 1), 1))
     among = evenly(ordered, max(n * TRAINED_ON // max(int(blocks.sizes[blocks.ours].sum()), 1), 1))
-    seen = Seen.of(comparisons, blocks, among)
-    weights = learned_weights(comparisons, blocks, seen), true_pair_weights(comparisons, blocks, ordered, seen)
+    counts = PatternCounts.of(comparisons, blocks, among)
+    weights = learned_weights(comparisons, blocks, counts), true_pair_weights(comparisons, blocks, ordered, counts)
     learned, informed = best_links(comparisons, blocks, targets, weights)
     away = float(np.mean(blocks.ours != blocks.theirs))
     remark = "; ".join(_remarks(confidential, released, len(targets)))
