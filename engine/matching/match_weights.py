@@ -105,7 +105,8 @@ def _counted(codes: Codes, pairs: Floats) -> tuple[Codes, Floats]:
     which, distinct = pd.factorize(joint)
     first = np.empty(len(distinct), dtype=np.int64)
     first[which[::-1]] = np.arange(len(which))[::-1]
-    return [numbers[first] for numbers in codes], np.bincount(which, weights=pairs, minlength=len(first))
+    sums = np.bincount(which, weights=pairs, minlength=len(first)).astype(np.float64)
+    return [numbers[first] for numbers in codes], sums
 
 
 def true_pair_weights(
@@ -125,7 +126,7 @@ def learned_weights(comparisons: Sequence[Comparison], blocks: Blocks, counts: P
     candidates = blocks.sizes[blocks.ours[counts.among]]
     if len(comparisons) < 2 or candidates.max() < 2:
         return tuple(map(_monotone, map(_weights, start, u)))
-    m = _expectation_maximisation(counts.smoothed(), start, u, np.count_nonzero(candidates))
+    m = _expectation_maximisation(counts.smoothed(), start, u, int(np.count_nonzero(candidates)))
     least = 0.5 / len(counts.among)
     return tuple(_monotone(_weights(np.maximum(one, least), two)) for one, two in zip(m, u, strict=True))
 
