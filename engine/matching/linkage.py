@@ -1,7 +1,7 @@
 """Probabilistic record linkage: which released record is most likely a confidential one's (Fellegi & Sunter 1969).
 
-The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by chance. Of all
-that are compared with it, such a one is the record's own with probability 2^w / sum 2^w, its own being among them.
+The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by chance. The
+model gives it the probability 2^w / sum 2^w, over all released records of the block, of being the record's own. ``calibration`` corrects that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Links:
     """The best links of t targets, (t,) each.
 
     ``candidates`` released records are compared with the target, ``ties`` of them have the largest weight, each of which is the right one
-    with ``probability``; ``hit`` says whether the target's own is among them. ``variance`` is that of sum hit / ties where the released
+    with ``probability`` by the model; ``hit`` says whether the target's own is among them. ``variance`` is that of sum hit / ties where the released
     records of each block are dealt anew.
     """
 

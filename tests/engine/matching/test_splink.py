@@ -20,60 +20,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from linkage_tables import NEAR, flipped, people, prepared
 
 from sfumato.engine.matching import match_weights
 from sfumato.engine.matching.blocks import Blocks, evenly, in_order
-from sfumato.engine.matching.comparisons import Comparison, compared
+from sfumato.engine.matching.comparisons import Comparison
 from sfumato.engine.matching.match_weights import FINEST, START, PatternCounts, learned_weights
-from sfumato.engine.matching.radius import Radius
-from sfumato.engine.microdata import conform
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 
 FROZEN = Path(__file__).with_name("splink_weights.json")
-KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "hours_per_week": Kind.COUNT}
-NEAR: dict[str, Any] = {"age": 1, "pay": "5%"}
 ADULT = ["age", "workclass", "education", "marital_status", "occupation", "race", "sex", "hours_per_week"]
 Case = tuple[tuple[Comparison, ...], Blocks, PatternCounts]
 
 
-def people(rng: np.random.Generator, n: int, blocks: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "zip": rng.integers(0, blocks, n).astype(str),
-            "job": rng.choice([*"abcde"], n, p=[0.4, 0.3, 0.15, 0.1, 0.05]),
-            "pet": rng.choice([*"xyz"], n, p=[0.6, 0.3, 0.1]),
-            "age": rng.integers(0, 90, n),
-            "pay": np.round(rng.lognormal(7, 0.5, n), 2),
-        }
-    )
-
-
-def flipped(rng: np.random.Generator, rows: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Each value of a share of the records is that of another record; blocks stay."""
-    return rows.assign(
-        **{
-            name: np.where(rng.random(len(rows)) < share, rng.permutation(rows[name].to_numpy()), rows[name])
-            for name in rows
-            if name != "zip"
-        }
-    )
-
-
 def case(rows: pd.DataFrame, released: pd.DataFrame, radius: dict[str, Any], trained_on: int = 2_000_000) -> Case:
-    both = pd.concat([rows, released])
-    schema = Schema(
-        tuple(
-            Variable(name, KINDS[name])
-            if name in KINDS
-            else Variable(name, Kind.CATEGORICAL, levels=tuple(sorted(map(str, both[name].dropna().unique()))))
-            for name in map(str, rows)
-        )
-    )
-    ours, theirs = (conform(one, schema, MissingPolicy.KEEP) for one in (rows, released))
-    names = [name for name in map(str, rows) if name != "zip"]
-    comparisons = compared(ours, theirs, names, {name: Radius.parse(one) for name, one in radius.items()}, 3.0)
-    kept = compared(ours, theirs, ["zip"] if "zip" in rows else [], {}, 3.0)
-    blocks = Blocks.of(kept, (len(rows), len(released)))
+    comparisons, blocks = prepared(rows, released, radius)
     pairs = int(blocks.sizes[blocks.ours].sum())
     among = evenly(in_order(blocks, comparisons), max(len(rows) * trained_on // pairs, 1))
     return comparisons, blocks, PatternCounts.of(comparisons, blocks, among)

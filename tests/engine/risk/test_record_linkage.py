@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from linkage_tables import NEAR, alike, flipped, people
 
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.matching import match_weights
@@ -106,21 +107,6 @@ def test_one_variable_alone_links_those_that_agree() -> None:
     found = values(linked(rows, rows.copy()))
     assert found["linked_share"] == 0.75
     assert found["uniquely_linked"] == 0.5
-
-
-def people(rng: np.random.Generator, n: int, blocks: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "zip": rng.integers(0, blocks, n).astype(str),
-            "job": rng.choice([*"abcde"], n, p=[0.4, 0.3, 0.15, 0.1, 0.05]),
-            "pet": rng.choice([*"xyz"], n, p=[0.6, 0.3, 0.1]),
-            "age": rng.integers(0, 90, n),
-            "pay": np.round(rng.lognormal(7, 0.5, n), 2),
-        }
-    )
-
-
-NEAR = {"age": 1, "pay": "5%"}
 
 
 def noisy(rng: np.random.Generator, rows: pd.DataFrame) -> pd.DataFrame:
@@ -275,6 +261,17 @@ def test_noise_is_linked_less_than_a_copy_and_more_than_by_chance_and_links_are_
     assert values(noise)["linked_share_informed"] == pytest.approx(share.value, abs=0.03)
     assert (values(noise)["precision0.9"] or 0) > 0.9
     assert (values(noise)["recall0.5"] or 0) <= (share.value or 0)
+
+
+@pytest.mark.slow
+def test_a_release_without_anybody_of_the_data_makes_no_sure_links_and_one_of_flipped_values_makes_right_ones() -> None:
+    rng = np.random.default_rng(12)
+    rows = alike(rng, 300)
+    independent, some = linked(rows, alike(rng, 300)), linked(rows, flipped(rng, rows, 0.2))
+    assert values(independent)["precision0.5"] is None
+    assert values(independent)["recall0.5"] == 0
+    assert (values(some)["precision0.5"] or 0) >= 0.5
+    assert (values(some)["recall0.5"] or 0) > 0.1
 
 
 @pytest.mark.slow
