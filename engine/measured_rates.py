@@ -42,7 +42,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "risk.inference_attack": (0.034, 223000000.0, 417.0, 12.9),
     "risk.membership_inference": (0.99, 291000000.0, 277.0, 56.2),
     "risk.population_uniqueness": (0.0073, 227000000.0, 134.0, 11.6),
-    "risk.record_linkage": (0.34, 395000000.0, 3410.0, 11.7),
+    "risk.record_linkage": (0.098, 285000000.0, 244.0, 11.3),
     "risk.singling_out": (0.056, 227000000.0, 20.3, 61.4),
     "risk.special_uniques": (0.0093, 225000000.0, 128.0, 10.7),
     "risk.uniqueness": (0.0032, 233000000.0, 48.4, 12.0),

@@ -50,13 +50,43 @@ def evenly(ordered: Integers, count: int) -> Integers:
     return ordered[np.arange(count) * len(ordered) // count]
 
 
-def pairs_of(targets: Integers, blocks: Blocks) -> Iterator[tuple[Integers, Integers]]:
-    """All pairs of these confidential records, some at once: the records of each pair, (pairs,) and (pairs,)."""
-    sizes = blocks.sizes
-    order, start = np.argsort(blocks.theirs, kind="stable"), np.cumsum(sizes) - sizes
-    ends = np.cumsum(sizes[blocks.ours[targets]])
-    for part in np.split(targets, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
-        size = sizes[blocks.ours[part]]
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Records grouped by kind: records of one kind share a block and all values that are compared.
+
+    ``which`` (n,) is the kind of each record. ``first`` and ``count`` (kinds,) are a record of each kind and how many there are.
+    Kinds are ordered by block; those of block b begin at ``start[b]``.
+    """
+
+    which: Integers
+    first: Integers
+    count: Integers
+    start: Integers
+
+    @classmethod
+    def of(cls, records: Integers, block: Integers, columns: Sequence[Integers], width: int) -> Alike:
+        """Kinds of some ``records`` by their ``block`` and ``columns``, with ``width`` blocks in all."""
+        kind = classes([block[records], *(column[records] for column in columns)], len(records))
+        _, first, count = np.unique(kind, return_index=True, return_counts=True)
+        start = np.searchsorted(block[records[first]], np.arange(width + 1))
+        return cls(kind, records[first], count.astype(np.int64), start.astype(np.int64))
+
+
+def alike(comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers) -> tuple[Alike, Alike]:
+    """Kinds of the confidential records ``targets`` (t,) and of all released records."""
+    width = len(blocks.sizes)
+    ours = Alike.of(targets, blocks.ours, [column for one in comparisons for column in one.of_ours], width)
+    everyone = np.arange(len(blocks.theirs))
+    return ours, Alike.of(everyone, blocks.theirs, [one.theirs for one in comparisons], width)
+
+
+def pairs_of(ours: Alike, theirs: Alike) -> Iterator[tuple[Integers, Integers]]:
+    """All pairs of kinds within the blocks, in parts: the kinds of each pair, (pairs,) and (pairs,)."""
+    sizes = np.diff(theirs.start)
+    block = np.repeat(np.arange(len(sizes)), np.diff(ours.start))
+    ends = np.cumsum(sizes[block])
+    for part in np.split(np.arange(len(block)), np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
+        size = sizes[block[part]]
         i = np.repeat(part, size)
         within = np.arange(len(i)) - np.repeat(np.cumsum(size) - size, size)
-        yield i, order[np.repeat(start[blocks.ours[part]], size) + within]
+        yield i, np.repeat(theirs.start[block[part]], size) + within

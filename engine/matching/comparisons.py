@@ -4,13 +4,16 @@
     level 1, 2       of a number or date with a radius: within it; within so many times it, ``near``
     the last level   anything else
 
-What is compared are codes and ranks of values, so that whoever works on pairs is given no value of the data.
+What is compared are codes and ranks of values, so that whoever works on pairs is given no value of the data. The levels
+of all variables of a pair are its agreement pattern.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +22,11 @@ from ..arrays import Floats, Integers
 from ..microdata import Microdata
 from .radius import Radius
 
+PATTERNS = 4096
+"""The most patterns of one group of variables."""
+
 Levels = NDArray[np.int8]
+Codes = list[NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +122,48 @@ def classes(columns: Sequence[Integers], records: int) -> Integers:
         width = int(column.max(initial=0)) - low + 1
         found = np.unique(found * width + (column - low), return_inverse=True)[1].astype(np.int64)
     return found
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Agreement patterns as few numbers: one for each group of ``groups``."""
+
+    groups: tuple[tuple[Comparison, ...], ...]
+
+    @classmethod
+    def among(cls, comparisons: Sequence[Comparison]) -> Patterns:
+        """Groups of as many variables as a small table has patterns for."""
+        groups: list[list[Comparison]] = [[]]
+        for one in comparisons:
+            if math.prod(other.levels for other in groups[-1]) * one.levels > PATTERNS:
+                groups.append([])
+            groups[-1].append(one)
+        return cls(tuple(map(tuple, groups)))
+
+    def of(self, i: Integers, j: Integers) -> Codes:
+        """The patterns of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        found: Codes = []
+        for group in self.groups:
+            codes = np.zeros(np.broadcast_shapes(i.shape, j.shape), dtype=np.int16)
+            for one in group:
+                codes *= np.int16(one.levels)
+                codes += one.level(i, j)
+            found.append(codes)
+        return found
+
+    def levels(self, codes: Codes) -> Integers:
+        """The level of every variable in each of p patterns, (p, variables)."""
+        columns: list[Any] = []
+        for group, numbers in zip(self.groups, codes, strict=True):
+            columns += np.unravel_index(numbers, [one.levels for one in group]) if group else []
+        return np.column_stack(columns) if columns else np.zeros((len(codes[0]), 0), dtype=np.int64)
+
+    def weights(self, weights: Sequence[Floats]) -> list[Floats]:
+        """The match weight of each pattern of each group, (patterns,), by the weights of each variable's levels."""
+        left, tables = iter(weights), []
+        for group in self.groups:
+            total = np.zeros(1)
+            for _ in group:
+                total = (total[:, None] + next(left)[None, :]).ravel()
+            tables.append(total)
+        return tables

@@ -1,26 +1,22 @@
 """Probabilistic record linkage: which released record is most likely a confidential one's (Fellegi & Sunter 1969).
 
-The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by chance. Of all
-that are compared with it, such a one is the record's own with probability 2^w / sum 2^w, its own being among them.
+The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by chance. The
+model gives it the probability 2^w / sum 2^w, over all released records of the block, of being the record's own. ``calibration`` corrects that.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from .blocks import AT_ONCE, Blocks
-from .comparisons import Comparison, classes
+from .blocks import AT_ONCE, Blocks, alike
+from .comparisons import Codes, Comparison, Patterns
 from .match_weights import Weights
 
-PATTERNS = 4096
-Codes = list[NDArray[Any]]
 WIDEST = 500.0
 """Weights further apart than so many bits would leave the range of floating-point numbers as powers of two."""
 
@@ -30,7 +26,7 @@ class Links:
     """The best links of t targets, (t,) each.
 
     ``candidates`` released records are compared with the target, ``ties`` of them have the largest weight, each of which is the right one
-    with ``probability``; ``hit`` says whether the target's own is among them. ``variance`` is that of sum hit / ties where the released
+    with ``probability`` by the model; ``hit`` says whether the target's own is among them. ``variance`` is that of sum hit / ties where the released
     records of each block are dealt anew.
     """
 
@@ -51,42 +47,18 @@ class Links:
         return np.asarray(np.where(self.candidates > 0, 1 / np.maximum(self.candidates, 1), 0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Alike:
-    """Records that are alike: ``which`` (n,) says whose, ``first`` and ``count`` are of each kind, ordered by block from ``start`` on."""
-
-    which: Integers
-    first: Integers
-    count: Integers
-    start: Integers
-
-    @classmethod
-    def of(cls, records: Integers, block: Integers, columns: Sequence[Integers], width: int) -> _Alike:
-        kind = classes([block[records], *(column[records] for column in columns)], len(records))
-        _, first, count = np.unique(kind, return_index=True, return_counts=True)
-        start = np.searchsorted(block[records[first]], np.arange(width + 1))
-        return cls(kind, records[first], count.astype(np.int64), start.astype(np.int64))
-
-
 def pairs_compared(comparisons: Sequence[Comparison], blocks: Blocks) -> int:
     """Pairs of records that are not alike which all best links take."""
-    ours, theirs = _kinds(comparisons, blocks, np.arange(len(blocks.ours)))
+    ours, theirs = alike(comparisons, blocks, np.arange(len(blocks.ours)))
     return int(np.sum(np.diff(ours.start) * np.diff(theirs.start)))
-
-
-def _kinds(comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers) -> tuple[_Alike, _Alike]:
-    width = len(blocks.sizes)
-    ours = _Alike.of(targets, blocks.ours, [column for one in comparisons for column in one.of_ours], width)
-    everyone = np.arange(len(blocks.theirs))
-    return ours, _Alike.of(everyone, blocks.theirs, [one.theirs for one in comparisons], width)
 
 
 def best_links(
     comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers, weights: Sequence[Weights]
 ) -> list[Links]:
     """The best links of the targets, (t,), by each of these weights; the confidential and the released record i are one person's."""
-    ours, theirs = _kinds(comparisons, blocks, targets)
-    patterns = _Patterns.among(comparisons)
+    ours, theirs = alike(comparisons, blocks, targets)
+    patterns = Patterns.among(comparisons)
     found = [_Best.of(patterns.weights(own), len(ours.first), len(theirs.first)) for own in weights]
     for block in np.flatnonzero((np.diff(ours.start) > 0) & (np.diff(theirs.start) > 0)):
         j = np.arange(theirs.start[block], theirs.start[block + 1])
@@ -113,44 +85,6 @@ def best_links(
             )
         )
     return links
-
-
-@dataclass(frozen=True)
-class _Patterns:
-    """The levels of all variables of a pair as few numbers: one for each group of ``groups``."""
-
-    groups: tuple[tuple[Comparison, ...], ...]
-
-    @classmethod
-    def among(cls, comparisons: Sequence[Comparison]) -> _Patterns:
-        """Groups of as many variables as a small table has patterns for."""
-        groups: list[list[Comparison]] = [[]]
-        for one in comparisons:
-            if math.prod(other.levels for other in groups[-1]) * one.levels > PATTERNS:
-                groups.append([])
-            groups[-1].append(one)
-        return cls(tuple(map(tuple, groups)))
-
-    def of(self, i: Integers, j: Integers) -> Codes:
-        """The patterns of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
-        found: Codes = []
-        for group in self.groups:
-            codes = np.zeros(np.broadcast_shapes(i.shape, j.shape), dtype=np.int16)
-            for one in group:
-                codes *= np.int16(one.levels)
-                codes += one.level(i, j)
-            found.append(codes)
-        return found
-
-    def weights(self, weights: Weights) -> list[Floats]:
-        """The match weight of each pattern of each group, (patterns,)."""
-        left, tables = iter(weights), []
-        for group in self.groups:
-            total = np.zeros(1)
-            for _ in group:
-                total = (total[:, None] + next(left)[None, :]).ravel()
-            tables.append(total)
-        return tables
 
 
 @dataclass(frozen=True, eq=False)

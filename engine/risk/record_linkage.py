@@ -12,6 +12,10 @@ Levels, counts and dates are equal or not; with a ``radius`` also within it, or 
     uniquely_linked         share of the records whose one best link is their own
     precision, recall       of the links whose probability is ``probabilities`` or more: the share that is right, and right ones of all N
 
+**How sure a link is.** The probability of a link is calibrated with other records, whose own released record is known
+(``sfumato.engine.matching.calibration``). The model's own probability is too large where variables depend on each other or little links: of
+independent samples of one population, links of .5 or more were right 1 % of the time. Pairs alone do not show that.
+
 **Two intruders, and why the second counts.** Pairs teach which agreements are telling by those that come together: where one variable alone is
 near the truth, nothing comes together, and an intruder who has pairs alone may link no better than by chance what one who knows which variable that is links
 without error. So ``linked_share`` at its baseline says nothing by itself; a release is judged by the larger of the two.
@@ -39,10 +43,11 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput
 from ..matching.blocks import Blocks, evenly, in_order
+from ..matching.calibration import calibrated
 from ..matching.comparisons import compared
 from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
 from ..matching.linkage import Links, best_links, pairs_compared
-from ..matching.match_weights import TRAINED_ON, Seen, learned_weights, true_pair_weights
+from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
 from ..matching.radius import Radius
 from ..methods import method
 from ..microdata import Microdata
@@ -86,7 +91,7 @@ class RecordLinkageSpec(Spec):
     near: Annotated[float, Param("how many radii away a value is near still", gt=1, le=100)] = 3.0
     probabilities: Annotated[
         tuple[float, ...],
-        Param("from which probability on a link counts, for precision and recall", gt=0, le=1, selects=True),
+        Param("least probability of a link that counts, for precision and recall", gt=0, le=1, selects=True),
     ] = (0.5, 0.9)
     pairs: Annotated[
         int, Param("pairs that are compared at most; with more, fewer records are targets", ge=1_000, le=1_000_000_000)
@@ -135,7 +140,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
 @method(
     "Record linkage",
     spec=RecordLinkageSpec,
-    source="Fellegi & Sunter (1969); Winkler (1988); Domingo-Ferrer & Torra (2001); splink: Linacre et al. (2022)",
+    source="Fellegi & Sunter (1969); Winkler (1988); Domingo-Ferrer & Torra (2001); Belin & Rubin (1995)",
     outputs=(
         Output(
             "linked_share",
@@ -166,7 +171,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
         ),
         Output(
             "precision",
-            "share that is right of the links that are made with so much probability or more",
+            "share of the links with at least this calibrated probability that are right",
             "low",
             "share",
             range=SHARE,
@@ -174,7 +179,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
         ),
         Output(
             "recall",
-            "share of the records that are linked rightly with so much probability or more",
+            "share of the records that are linked rightly with at least this calibrated probability",
             "low",
             "share",
             range=SHARE,
@@ -220,8 +225,8 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
     n = len(ordered)
     targets = evenly(ordered, max(n * spec.pairs // max(pairs_compared(comparisons, blocks), 1), 1))
     among = evenly(ordered, max(n * TRAINED_ON // max(int(blocks.sizes[blocks.ours].sum()), 1), 1))
-    seen = Seen.of(comparisons, blocks, among)
-    weights = learned_weights(comparisons, blocks, seen), true_pair_weights(comparisons, blocks, ordered, seen)
+    counts = PatternCounts.of(comparisons, blocks, among)
+    weights = learned_weights(comparisons, blocks, counts), true_pair_weights(comparisons, blocks, ordered, counts)
     learned, informed = best_links(comparisons, blocks, targets, weights)
     away = float(np.mean(blocks.ours != blocks.theirs))
     remark = "; ".join(_remarks(confidential, released, len(targets)))
@@ -253,8 +258,9 @@ def _share(links: Links, remark: str, *, sample: float, interval: bool) -> Estim
 
 
 def _at_thresholds(links: Links, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
+    probability = calibrated(links)
     for least in probabilities:
-        made = links.probability >= least - 1e-9
+        made = probability >= least - 1e-9
         told: dict[str, Any] = {"probability": least}
         if made.any():
             value = _mean(links.found[made])

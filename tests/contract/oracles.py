@@ -1240,8 +1240,8 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
 NO_ORACLE: dict[str, str] = {
     "utility.summary.population": "only tables with a survey weight have it; tests/contract/test_survey_weights.py sums the weights",
     "utility.summary.design_effect": "only tables with a survey weight have it; tests/contract/test_survey_weights.py has Kish's formula",
-    "risk.record_linkage": "its weights are learned by a library; tests/engine/risk/test_record_linkage.py learns them again by loops, links by "
-    "loops, and deals the records of small tables in every order",
+    "risk.record_linkage": "its weights are learned step by step; tests/engine/matching/test_splink.py compares them with splink's, and "
+    "tests/engine/risk/test_record_linkage.py learns them again by loops, links by loops, and deals the records of small tables in every order",
     "risk.bayesian_posterior": "it asks the models of the release; tests/engine/risk/test_bayesian_posterior.py sums over all guesses "
     "by brute force",
     "risk.membership_inference": "it looks at all datasets together; tests/engine/risk/test_membership_inference.py scores records by loops",

@@ -36,7 +36,7 @@ from ..words import task_cells
 from .options import printed
 
 PACKAGES = (
-    "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "arviz-stats", "pyarrow", "joblib",
+    "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "arviz-stats", "pyarrow", "loky",
 )  # fmt: skip
 SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 

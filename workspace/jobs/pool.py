@@ -106,7 +106,7 @@ class _Process:
 
     @staticmethod
     def _started() -> Executor:
-        from joblib.externals.loky.process_executor import ProcessPoolExecutor
+        from loky.process_executor import ProcessPoolExecutor
 
         executor: Executor = ProcessPoolExecutor(max_workers=1, initializer=follow_parent, initargs=(os.getpid(),))
         return executor

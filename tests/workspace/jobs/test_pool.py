@@ -46,6 +46,18 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
+def test_processes_are_those_of_loky_itself_and_start_without_joblib() -> None:
+    script = """
+import sys
+from sfumato.workspace.jobs.pool import pool
+with pool(1) as one:
+    assert one.submit(pow, 2, 10).result(60) == 1024
+sys.exit("joblib" in sys.modules or "loky" not in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
+
+
+@pytest.mark.slow
 def test_a_process_that_is_killed_takes_no_other_along(two: ProcessPool) -> None:
     slow, other = two.submit(time.sleep, 60), two.submit(os.getpid)
     first = other.result(30)

@@ -1,0 +1,55 @@
+"""How sure an intruder may be of a link: probabilities calibrated with records whose own released record is known (Belin & Rubin 1995).
+
+The model's own probability trusts its weights. Weights learned from pairs alone are too large where the variables depend on each other or where few
+true pairs agree, and no likelihood of the pairs shows that: independent people who resemble each other look like true pairs. So an intruder
+is given what one gets who can check some links. A logistic regression predicts whether a record's own is among its best links, from
+
+    log odds of the model's probability of that,  and  log odds of the same for a released record of the block picked at random.
+
+Every fifth record in the order of their values makes one of five parts. The fit to four parts predicts the fifth: no record's answer enters its own
+probability. The probability is shared equally among tied links, so those of one record sum to at most 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from ..arrays import Floats
+from ..statistics.columns import independent_columns
+from ..statistics.logistic import logistic_regression
+from .linkage import Links
+
+LEAST = 1e-6
+"""Probabilities are cut to [LEAST, 1 - LEAST] before their log odds are taken."""
+PARTS = 5
+"""Parts of the records: the links of each have probabilities by those of all others."""
+TRUST = 1.0
+"""How many records the model's own probabilities count for beside those that are checked, so that few records or links without any error have a fit."""
+
+
+def calibrated(links: Links) -> Floats:
+    """The probability that each best link is right, (t,), of targets in the order of their values; 0 of a record without candidates."""
+    some = links.candidates > 0
+    ties, candidates = np.maximum(links.ties, 1), np.maximum(links.candidates, 1)
+    claimed = np.clip(links.probability * ties, LEAST, 1 - LEAST)
+    chance = np.clip(ties / candidates, LEAST, 1 - LEAST)
+    columns = np.column_stack([np.ones(len(some)), logit(claimed), logit(chance)])
+    found = np.zeros(len(some))
+    linked = np.flatnonzero(some)
+    for part in range(min(PARTS, len(linked))):
+        asked, checked = linked[part::PARTS], np.delete(linked, slice(part, None, PARTS))
+        if len(checked):
+            found[asked] = _predicted(columns[checked], links.hit[checked], claimed[checked], columns[asked])
+        else:
+            found[asked] = claimed[asked]
+    return np.asarray(found / ties)
+
+
+def _predicted(columns: Floats, hit: NDArray[np.bool_], claimed: Floats, asked: Floats) -> Floats:
+    """Fitted to the records that are checked, (c, 3), and used for those that are asked about, (a, 3)."""
+    kept = independent_columns(columns)
+    right = (len(hit) * hit + TRUST * claimed) / (len(hit) + TRUST)
+    fit = logistic_regression(columns[:, kept], right)
+    return np.asarray(expit(asked[:, kept] @ fit.coefficients))
