@@ -17,12 +17,9 @@ import difflib
 import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .wording import counted
-
-if TYPE_CHECKING:
-    from .results import Fit
 
 
 class EngineError(Exception):
@@ -62,10 +59,10 @@ class NotComputable(EngineError):
 class NotConverged(EngineError):
     """A sampler that did not converge. ``parameter`` names the worst one, ``statistic`` and ``value`` say by what.
 
-    ``left`` is what the sampler left to look at: its statistics and its trace, without draws to use.
+    ``left`` is the ``Fit`` that the sampler left to look at: its statistics and its trace, without draws to use.
     """
 
-    def __init__(self, parameter: str, statistic: str, value: float, rule: str, left: Fit | None = None) -> None:
+    def __init__(self, parameter: str, statistic: str, value: float, rule: str, left: Any = None) -> None:
         super().__init__(f"{parameter} has not converged: {statistic} is {value:.3f}, {rule}")
         self.parameter = parameter
         self.statistic = statistic
@@ -73,7 +70,7 @@ class NotConverged(EngineError):
         self.rule = rule
         self.left = left
 
-    def __reduce__(self) -> tuple[type[NotConverged], tuple[str, str, float, str, Fit | None]]:
+    def __reduce__(self) -> tuple[type[NotConverged], tuple[str, str, float, str, Any]]:
         return type(self), (self.parameter, self.statistic, self.value, self.rule, self.left)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import tomli_w
 from textual.pilot import Pilot
 
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.tui.app import SfumatoApp
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.workspace import Workspace

@@ -27,10 +27,10 @@ import pytest
 from hypothesis import settings
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.methods import discovered, method_called
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.methods.registry import discovered, method_called
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

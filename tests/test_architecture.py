@@ -80,15 +80,15 @@ def test_what_screens_read_loads_no_numerical_library() -> None:
 
 def test_the_values_of_the_engine_load_no_numerical_library_until_they_compute() -> None:
     values = (
-        "schema",
-        "terms",
-        "spec",
-        "methods",
-        "results",
-        "rows",
-        "thresholds",
-        "comparison",
-        "published",
+        "data.schema",
+        "data.terms",
+        "methods.spec",
+        "methods.registry",
+        "methods.results",
+        "methods.rows",
+        "recipe.thresholds",
+        "execution.comparison",
+        "recipe.published",
     )
     loaded = loaded_by(*(f"sfumato.engine.{name}" for name in values))
     assert "engine" in loaded

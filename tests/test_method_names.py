@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.methods import registry
+from sfumato.engine.methods.registry import registry
 
 ROOT = Path(__file__).parents[1]
 ABOUT_ONE_STUDY = {"workspace/plan/guided_minimisation.py"}

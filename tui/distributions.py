@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.engine.schema import Variable
+from sfumato.engine.data.schema import Variable
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines
 from sfumato.workspace.plots.axes import unit_text

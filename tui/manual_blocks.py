@@ -18,7 +18,7 @@ import click
 
 import sfumato.workspace.manual as pages
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import OWN, Method, registry
+from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.tui.cli.catalogue import choices_text, default_text, meanings, output_cells
 
 if TYPE_CHECKING:
@@ -122,13 +122,13 @@ UNKNOWN = "no such key"
 
 def recipe_keys(section: str) -> list[str]:
     """The keys that a section of a recipe accepts, as its parser lists them. Raises LookupError for a section that it does not have."""
-    from sfumato.engine.data_source import DataSource
-    from sfumato.engine.published import Published
-    from sfumato.engine.recipe import SECTIONS, Recipe
-    from sfumato.engine.schema import Schema, Variable
-    from sfumato.engine.text_format import TextFormat
-    from sfumato.engine.thresholds import Threshold
-    from sfumato.engine.weighting import Weighting
+    from sfumato.engine.data.schema import Schema, Variable
+    from sfumato.engine.recipe.data_source import DataSource
+    from sfumato.engine.recipe.published import Published
+    from sfumato.engine.recipe.recipe import SECTIONS, Recipe
+    from sfumato.engine.recipe.text_format import TextFormat
+    from sfumato.engine.recipe.thresholds import Threshold
+    from sfumato.engine.recipe.weights import Weighting
 
     odd = {UNKNOWN: 1}
     readers: dict[str, Callable[[], object]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
-from sfumato.engine.outputs import Plane
+from sfumato.engine.methods.outputs import Plane
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.planes import together
 from sfumato.workspace.plots.series import Series

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from textual.content import Content
 
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.planes import DrawnPlane, curve_of, drawn_planes
 from sfumato.workspace.plots.series import Series

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sfumato.engine.methods import method_called
-from sfumato.engine.outputs import Axis
+from sfumato.engine.methods.outputs import Axis
+from sfumato.engine.methods.registry import method_called
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sfumato.engine.methods import method_called
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.rows import Row
 
 if TYPE_CHECKING:
     import numpy as np

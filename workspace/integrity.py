@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.thresholds import judge
+from sfumato.engine.recipe.thresholds import judge
 from sfumato.engine.wording import counted
 
 from .audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.toml import read_toml
+from sfumato.engine.recipe.recipe import Recipe
 
 from .errors import WorkspaceError
 from .inference_data import arviz_library, chains_of, inference_data

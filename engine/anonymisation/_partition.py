@@ -12,8 +12,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
-from ..microdata import Microdata
+from ..methods.release_form import (
+    AnonymisationSpec,
+    Anonymised,
+    Hierarchies,
+    QuasiIdentifiers,
+    as_generalised,
+    as_micro_aggregated,
+)
+from ..methods.results import Diagnostic
+from ..methods.spec import Param
 from ..partition.equivalence_classes import (
     Composition,
     Limits,
@@ -25,17 +36,6 @@ from ..partition.equivalence_classes import (
 from ..partition.grouping import ranked
 from ..partition.hierarchies import Hierarchy, flat, label_of
 from ..partition.partitioning import Dimension, mondrian_classes
-from ..release_form import (
-    AnonymisationSpec,
-    Anonymised,
-    Hierarchies,
-    QuasiIdentifiers,
-    as_generalised,
-    as_micro_aggregated,
-)
-from ..results import Diagnostic
-from ..schema import Kind, Role, Schema, Variable
-from ..spec import Param
 from ..wording import counted
 
 UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)

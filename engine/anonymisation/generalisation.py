@@ -13,15 +13,15 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.registry import method
+from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
+from ..methods.run import Run
+from ..methods.spec import Param
 from ..partition.equivalence_classes import equivalence_classes
 from ..partition.hierarchies import interval_hierarchy, interval_labels
-from ..release_form import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
-from ..run import Run
-from ..schema import Kind, Schema, Variable
-from ..spec import Param
 from ._partition import anonymised_table, check_hierarchies, notes_of, numbers_of_labels, require_complete, tree_of
 
 

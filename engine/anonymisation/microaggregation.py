@@ -13,14 +13,14 @@ from typing import Annotated
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.registry import method
+from ..methods.release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
+from ..methods.run import Progress, Run
+from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits
-from ..release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
-from ..run import Progress, Run
-from ..schema import Kind, Schema, Variable
-from ..spec import Param
 from ._partition import anonymised_table, class_values, notes_of, require_complete, require_records
 
 

@@ -17,15 +17,15 @@ from typing import Annotated
 
 import numpy as np
 
-from ..drafting import GENERAL, Case, Declined, Offer, drafts, hierarchies_for
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.drafting import GENERAL, Case, Declined, Offer, drafts, hierarchies_for
+from ..methods.registry import method
+from ..methods.release_form import Anonymised
+from ..methods.run import Run
+from ..methods.spec import Param
 from ..partition.equivalence_classes import Diversity, Limits, Sensitive
-from ..release_form import Anonymised
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param
 from ..wording import counted
 from ._partition import PartitionSpec, check_partition, partitioned
 

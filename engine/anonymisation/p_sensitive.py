@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ..drafting import SUITED, Case, Declined, Offer, drafts, hierarchies_for
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.drafting import SUITED, Case, Declined, Offer, drafts, hierarchies_for
+from ..methods.registry import method
+from ..methods.release_form import Anonymised
+from ..methods.run import Run
+from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, Sensitive
-from ..release_form import Anonymised
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param
 from ..wording import counted
 from ._partition import PartitionSpec, check_partition, partitioned
 

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import numpy as np
 
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.registry import method
+from ..methods.release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
+from ..methods.run import Run
+from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, class_sizes, equivalence_classes
-from ..release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param
 from ._partition import anonymised_table, notes_of, require_records
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from ..checks import check_steps
+from ..data.microdata import Microdata
+from ..data.schema import Kind
 from ..errors import BadInput
-from ..families import FAMILIES, MEASURES
-from ..methods import Method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..recipe import Recipe
-from ..release_form import AnonymisationSpec
-from ..schema import Kind
-from ..spec import Spec
+from ..methods.outputs import Output
+from ..methods.protocols import FAMILIES, MEASURES
+from ..methods.registry import Method
+from ..methods.release_form import AnonymisationSpec
+from ..methods.spec import Spec
+from ..recipe.checks import check_steps
+from ..recipe.recipe import Recipe
 from .examples import every_method, recipe_of, table_of
 
 COUNTED = ("records", "classes", "values")

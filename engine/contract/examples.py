@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..checks import check_steps
+from ..data.microdata import Microdata, conform
+from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
-from ..families import FAMILIES, MEASURES
-from ..methods import Method
-from ..microdata import Microdata, conform
-from ..recipe import Recipe
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema, Variable
-from ..spec import ParamInfo
+from ..methods.protocols import FAMILIES, MEASURES
+from ..methods.registry import Method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import ParamInfo
+from ..recipe.checks import check_steps
+from ..recipe.recipe import Recipe
 
 RECORDS = 120
 SYNTHESISED = ("days", "income")

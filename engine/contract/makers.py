@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..checks import check_steps
+from ..data.microdata import Microdata, as_column
+from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable, NotConverged
-from ..execution import anonymise, draw_dataset, fit_model
-from ..methods import Method
-from ..microdata import Microdata, as_column
-from ..recipe import Recipe
-from ..release_form import AnonymisationSpec, Anonymised
-from ..results import Fit
-from ..run import PUBLIC, Run
-from ..schema import Kind, Role, Schema
-from ..spec import ParamInfo
+from ..execution.tasks import anonymise, draw_dataset, fit_model
+from ..methods.registry import Method
+from ..methods.release_form import AnonymisationSpec, Anonymised
+from ..methods.results import Fit
+from ..methods.run import PUBLIC, Run
+from ..methods.spec import ParamInfo
+from ..recipe.checks import check_steps
+from ..recipe.recipe import Recipe
 from .examples import (
     DRAWS,
     every_anonymisation,

@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..execution import anonymise, combined_rows, execute, gather_blocks, measure_block, rows_of
-from ..families import MEASURES
-from ..methods import Method
-from ..microdata import Microdata
-from ..recipe import Recipe
-from ..results import Estimate, Measure, WholeMeasure
-from ..rows import Row
-from ..run import PUBLIC, Run
-from ..schema import Schema
-from ..spec import ParamInfo
+from ..execution.tasks import anonymise, combined_rows, execute, gather_blocks, measure_block, rows_of
+from ..methods.protocols import MEASURES
+from ..methods.registry import Method
+from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.rows import Row
+from ..methods.run import PUBLIC, Run
+from ..methods.spec import ParamInfo
+from ..recipe.recipe import Recipe
 from .examples import (
     MODEL,
     SETTINGS,

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sfumato.engine.methods import Method
+    from sfumato.engine.methods.registry import Method
 
 TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers", "weights", "privacy"))
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def chosen_methods(config: pytest.Config) -> list[Method]:
     """The methods that the tests are run for. Raises UsageError where there is none of a key."""
     from sfumato.engine.errors import BadInput
-    from sfumato.engine.methods import OWN, find, registry
+    from sfumato.engine.methods.registry import OWN, find, registry
 
     keys = config.getoption("sfumato_method")
     if not keys:
@@ -73,7 +73,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker("sfumato_contract")
     if mark is None:
         return
-    from sfumato.engine.schema import Kind
+    from sfumato.engine.data.schema import Kind
 
     methods = _methods_of(mark, metafunc.config)
     names, params = ["method"], [pytest.param(found, id=found.key) for found in methods]

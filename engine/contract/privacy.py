@@ -18,17 +18,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..budget import accounts_of
-from ..checks import check_steps
+from ..data.microdata import Microdata, conform
+from ..data.schema import Kind, MissingPolicy, Schema, Variable
+from ..design.binning import Binning
 from ..errors import BadInput
-from ..execution import account_rows, draw_dataset, fit_model
-from ..methods import Method
-from ..microdata import Microdata, conform
-from ..privacy import PrivacyAccount
-from ..recipe import Recipe
-from ..run import PUBLIC
-from ..schema import Kind, MissingPolicy, Schema, Variable
-from ..statistics.binning import Binning
+from ..execution.tasks import account_rows, draw_dataset, fit_model
+from ..methods.privacy import PrivacyAccount
+from ..methods.registry import Method
+from ..methods.run import PUBLIC
+from ..recipe.budget import accounts_of
+from ..recipe.checks import check_steps
+from ..recipe.recipe import Recipe
 from .examples import table_of
 
 KEY = bytes(range(32))

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from ..data.microdata import Microdata
+from ..data.schema import Kind
 from ..errors import BadInput
-from ..methods import Method
-from ..microdata import Microdata
-from ..results import Fit
-from ..schema import Kind
+from ..methods.registry import Method
+from ..methods.results import Fit
 from .examples import DRAWS, every_synthesis, run_of, spec_of, target_of
 
 CLOSE = 1e-6

@@ -2,7 +2,7 @@
 
 Numbers are equal that agree to 2^-40, twelve digits: what comes back from a logarithm is the number that went in. A released
 column that is written with fewer digits is first taken back to the confidential values that it writes
-(``sfumato.engine.written_values``). Levels are equal by their text, dates by their second, a missing value to a missing one alone.
+(``sfumato.engine.data.spelling``). Levels are equal by their text, dates by their second, a missing value to a missing one alone.
 
 The number of a row is the sum of its cells' numbers, each mixed with its column's name (splitmix64, Steele, Lea & Flood 2014). Two different
 rows have the same one with probability 2^-64: among 50,000 rows and a million others once in 400 million releases.
@@ -18,8 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..microdata import Microdata
-from ..written_values import SURE_DIGITS, digits_and_decimals, originals_of
+from ..data.microdata import Microdata
+from ..data.spelling import SURE_DIGITS, digits_and_decimals, originals_of
 
 Keys = NDArray[np.uint64]
 Cells = Mapping[str, Keys]

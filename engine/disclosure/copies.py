@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
-from ..schema import Kind
+from ..data.microdata import Microdata
+from ..data.schema import Kind
 from .cells import MISSING, Cells, Keys, comparable, how_often, places_in, rows_of
 from .likeness import Likeness, standard_error
 from .neighbours import MOST_RECORDS, Pairs, nearest_pairs

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
+from ..data.microdata import Microdata
 from .cells import Keys
 
 MOST_RECORDS = 500

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
+from ..data.microdata import Microdata
 from .cells import Cells, Keys, how_often, places_in, rows_of
 from .likeness import Likeness, score_margin, standard_error
 from .neighbours import Pairs

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..row_blocks import row_blocks
+from ..data.blocks import row_blocks
 
 Ints = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from ..arrays import Floats
+from ..design.logistic import logistic_regression
 from ..statistics.columns import independent_columns
-from ..statistics.logistic import logistic_regression
 from .linkage import Links
 
 LEAST = 1e-6

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
+from ..data.microdata import Microdata
 from .radius import Radius
 
 PATTERNS = 4096

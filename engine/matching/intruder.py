@@ -17,9 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
-from ..microdata import Microdata
-from ..schema import Kind, Role, Schema
 from ..wording import agree, counted
 from .matching import Exact, Within
 from .radius import Radius

@@ -22,12 +22,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Integers
+from ..data.microdata import Microdata, conform
+from ..data.schema import Kind, MissingPolicy, Schema, Variable
+from ..data.spelling import whole_spelling
 from ..errors import BadInput
-from ..microdata import Microdata, conform
-from ..schema import Kind, MissingPolicy, Schema, Variable
 from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
 from ..wording import agree, counted
-from ..written_values import whole_spelling
 from .intruder import Knowledge, Nearness, partly_unknown, require_equal_values
 from .matching import Matcher, Matches
 from .targets import by_value

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
-from ..row_blocks import row_blocks
+from ..data.blocks import row_blocks
 
 Predicate = Callable[[Floats, NDArray[np.bool_]], NDArray[np.bool_]]
 

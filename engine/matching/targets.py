@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, Variable
+from ..data.spelling import whole_spelling
 from ..errors import BadInput
-from ..microdata import Microdata
 from ..partition.hierarchies import Interval, interval
-from ..schema import Kind, Schema, Variable
 from ..wording import counted
-from ..written_values import whole_spelling
 
 Among = Mapping[str, tuple[str, ...]]
 FORMS = {

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
-from ..schema import Kind
+from ..data.microdata import Microdata
+from ..data.schema import Kind
 from .grouping import Values, numbered, ranked
 from .partitioning import Rule
 

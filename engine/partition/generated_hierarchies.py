@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..microdata import Microdata
-from ..schema import Kind
+from ..data.microdata import Microdata
+from ..data.schema import Kind
 from ..wording import counted
 from .hierarchies import ROOT, Hierarchy, flat
 

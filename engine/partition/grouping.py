@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..row_blocks import row_blocks
+from ..data.blocks import row_blocks
 
 Values = NDArray[Any] | pd.Series
 

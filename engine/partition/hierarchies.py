@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..schema import Kind
+from ..data.schema import Kind
 from ..wording import counted
 from .grouping import ranked
 

@@ -8,7 +8,7 @@ RIL is its size as a share of the whole variable's; the losses here are averaged
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
 from ..errors import NotComputable
-from ..microdata import Microdata
-from ..results import Estimate
-from ..schema import Kind, Role, Schema
 from .equivalence_classes import class_ends, equivalence_classes
 from .grouping import Values
 from .hierarchies import ROOT, Hierarchy, flat, members
@@ -124,21 +123,6 @@ def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...
     """The variables of role known; without any, the released ones; without those, all but the identifiers."""
     known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
     return known or tuple(released) or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
-
-
-def minimum(measure: str, columns: Sequence[Estimate], nothing_to_lose: Collection[str] = ()) -> Estimate:
-    """The smallest of the columns' values (§3.6).
-
-    A column without a value leaves none for the whole, save those of ``nothing_to_lose``: constant in the original.
-    """
-    missing = [column for column in columns if column.value is None]
-    for column in missing:
-        if column.target not in nothing_to_lose:
-            return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
-    values = [column.value for column in columns if column.value is not None]
-    if not values:
-        return Estimate.not_computed(measure, missing[0].reason if missing else "there is no such variable")
-    return Estimate(measure, min(values))
 
 
 Flags = NDArray[np.bool_]

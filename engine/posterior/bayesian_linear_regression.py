@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from ..arrays import Floats
-from ..row_blocks import row_blocks
+from ..data.blocks import row_blocks
 
 _DROP = 45.0
 _POINTS = 2001

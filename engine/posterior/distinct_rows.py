@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..statistics.distinct_records import ranks
+from ..design.distinct_records import ranks
 
 Codes = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from ..arrays import Floats
-from ..statistics.regression_rows import RegressionRows
+from ..design.regression_rows import RegressionRows
 from .bayesian_linear_regression import LinearPosterior
 
 _AT_A_TIME = 1_000_000

@@ -18,9 +18,9 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import rankdata
 
 from ..arrays import Floats
-from ..chains import bytes_of_chains
-from ..results import LOG_POSTERIOR, Chains, ChainTrace, Diagnostic, Fit
-from ..run import Progress, legacy_state
+from ..methods.chains import bytes_of_chains
+from ..methods.results import LOG_POSTERIOR, Chains, ChainTrace, Diagnostic, Fit
+from ..methods.run import Progress, legacy_state
 from .continued import grown, run_until_converged
 from .laplace import Posterior, StudentT, Target, find_mode, require_converged
 

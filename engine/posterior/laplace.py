@@ -20,8 +20,8 @@ from scipy.special import gammaln
 
 from ..arrays import Floats
 from ..errors import NotConverged
-from ..results import LOG_POSTERIOR, Chains, Diagnostic, Fit, ImportanceTrace, Trace
-from ..run import Progress
+from ..methods.results import LOG_POSTERIOR, Chains, Diagnostic, Fit, ImportanceTrace, Trace
+from ..methods.run import Progress
 
 
 class Target(Protocol):

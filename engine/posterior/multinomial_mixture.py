@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..arrays import Floats
-from ..results import Chains, ChainTrace
-from ..run import Progress
+from ..methods.results import Chains, ChainTrace
+from ..methods.run import Progress
 from .continued import doubled, run_until_converged
 from .distinct_rows import LEAST, Codes, DistinctRows
 from .split_merge import Members, split_or_merged

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from ..arrays import Floats
+from ..data.blocks import row_blocks
+from ..design.distinct_records import ranks
 from ..errors import BadInput
-from ..row_blocks import row_blocks
-from ..statistics.distinct_records import ranks
 from .gamma_prior import GammaPrior, TauScale
 from .mass_table import MassSurface, log_masses, mass_derivatives, shared_counts
 from .poisson_lognormal import Derivatives, rate_quadrature

@@ -18,7 +18,7 @@ numbers that never repeat, left as it is, scores 0.86 unscaled in samples of 10,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal, Self
@@ -27,16 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..drafting import Case
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..microdata import Microdata
-from ..outputs import Limit, Output
-from ..partition.pairs import NUMBERS, Pairs, minimum, quasi_identifiers
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import Case
+from ..methods.outputs import Limit, Output
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
+from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
 
 
 def numerical(case: Case) -> list[str]:
@@ -255,3 +255,18 @@ def _information(
         which = "original" if np.ptp(original) == 0 or divisor == "original" else "released"
         raise NotComputable(f"the {which} values are all the same, so there is no entropy to share")
     return found.scaled, found.unscaled
+
+
+def minimum(measure: str, columns: Sequence[Estimate], nothing_to_lose: Collection[str] = ()) -> Estimate:
+    """The smallest of the columns' values (§3.6).
+
+    A column without a value leaves none for the whole, save those of ``nothing_to_lose``: constant in the original.
+    """
+    missing = [column for column in columns if column.value is None]
+    for column in missing:
+        if column.target not in nothing_to_lose:
+            return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
+    values = [column.value for column in columns if column.value is not None]
+    if not values:
+        return Estimate.not_computed(measure, missing[0].reason if missing else "there is no such variable")
+    return Estimate(measure, min(values))

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
+from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.pairs import NUMBERS, Pairs, numerical_loss, quasi_identifiers
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..drafting import Case, Offer, OfferedLimit, drafts
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Limit
-from ..results import Measure
-from ..run import Run
+from ..data.microdata import Microdata
+from ..methods.drafting import Case, Offer, OfferedLimit, drafts
+from ..methods.outputs import Limit
+from ..methods.registry import method
+from ..methods.results import Measure
+from ..methods.run import Run
 from ._columns import InformationSpec, information_kept, numerical, outputs_by
 
 LIMIT = Limit(0.80, "Lighthouse")

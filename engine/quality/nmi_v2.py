@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..methods import method
-from ..microdata import Microdata
-from ..results import Measure
-from ..run import Run
+from ..data.microdata import Microdata
+from ..methods.registry import method
+from ..methods.results import Measure
+from ..methods.run import Run
 from ._columns import InformationSpec, information_kept, outputs_by
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..drafting import Case, Offer, OfferedLimit, drafts
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Limit, Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..spec import Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import Case, Offer, OfferedLimit, drafts
+from ..methods.outputs import Limit, Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Spec
 from ..wording import counted
 
 LIMIT = Limit(0.99, "Lighthouse")

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Floats
-from ..drafting import Case, Offer, OfferedLimit, drafts
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Limit, Output
-from ..results import Measure
-from ..run import Run
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import Case, Offer, OfferedLimit, drafts
+from ..methods.outputs import Limit, Output
+from ..methods.registry import method
+from ..methods.results import Measure
+from ..methods.run import Run
 from ._columns import ColumnsSpec, measure_columns, numerical
 
 LIMIT = Limit(0.90, "Lighthouse")

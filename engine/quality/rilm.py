@@ -11,18 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
-from ..drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Limit, Output
+from ..methods.drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
+from ..methods.outputs import Limit, Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.hierarchies import Hierarchy
-from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, categorical_loss, minimum, numerical_loss, quasi_identifiers
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, categorical_loss, numerical_loss, quasi_identifiers
+from ._columns import minimum
 
 LIMIT = Limit(0.90, "Lighthouse")
 

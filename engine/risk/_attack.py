@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..drafting import OURS, OfferedLimit
-from ..outputs import Output, Question
-from ..results import Estimate
-from ..rows import Row, average, by_series
-from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
+from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
+from ..methods.drafting import OURS, OfferedLimit
+from ..methods.outputs import Output, Question
+from ..methods.results import Estimate
+from ..methods.rows import Row, average, by_series
 from ..statistics.score_interval import score_interval
 
 LEVEL = 0.95

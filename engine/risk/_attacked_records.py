@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Integers
-from ..microdata import Microdata
+from ..data.microdata import Microdata
 
 
 def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..arrays import Integers
+from ..data.microdata import Microdata
+from ..design.binning import Binning, as_categories
 from ..matching.intruder import require_equal_values
-from ..microdata import Microdata
 from ..partition.equivalence_classes import joint_classes
-from ..statistics.binning import Binning, as_categories
 
 
 def compared(

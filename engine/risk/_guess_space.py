@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind
 from ..errors import NotComputable
-from ..guesses import Guesses
-from ..microdata import Microdata
+from ..methods.release_models import Guesses
 from ..partition.equivalence_classes import equivalence_classes
-from ..schema import Kind
 
 Value = TypeVar("Value", bound=np.generic)
 Space = Literal["observed", "all", "neighbours"]

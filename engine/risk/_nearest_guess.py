@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
+from ..data.microdata import Microdata
 from ..errors import NotComputable
 from ..matching.radius import Radius
-from ..microdata import Microdata
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.gower import Gower
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..errors import NotComputable
-from ..guesses import OwnRecordModel, ReleaseModel
+from ..methods.release_models import OwnRecordModel, ReleaseModel
 from ._guess_space import OpenGuesses
 from ._ties import share_right
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..microdata import Microdata
-from ..outputs import Beliefs, Output
-from ..results import Estimate, Measure, WholeMeasure
-from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..methods.outputs import Beliefs, Output
+from ..methods.results import Estimate, Measure, WholeMeasure
 from ..statistics.score_interval import score_interval
 
 Arrays = Mapping[str, NDArray[Any]]

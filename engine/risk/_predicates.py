@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
+from ..data.microdata import Microdata
 
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000

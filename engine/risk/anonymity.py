@@ -16,17 +16,17 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drafting import Case, Offer, OfferedLimit, drafts
+from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
+from ..methods.drafting import Case, Offer, OfferedLimit, drafts
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import Composition, Sensitive, class_sizes, equivalence_classes
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Role, Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

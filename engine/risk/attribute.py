@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
-from ..drafting import Case, Offer, drafts, radii_for
+from ..data.intervals import NON_NEGATIVE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import Matcher, Matches, attribute_probabilities
 from ..matching.radius import Radius
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE
+from ..methods.drafting import Case, Offer, drafts, radii_for
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

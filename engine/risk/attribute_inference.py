@@ -29,18 +29,18 @@ from typing import Annotated, Self
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
-from ..drafting import Case, Declined, Offer, drafts, radii_for
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import Case, Declined, Offer, drafts, radii_for
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
 from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, excess_limit

@@ -4,7 +4,7 @@ Reiter, Wang & Zhang, eq. 1: p(Y_i | Z, X, D_-i) is proportional to p(Z | Y_i, X
 record but one, its values that are released unchanged, and the models of the release with their settings; each guess at the rest is weighed
 by how well the release bears it out. R (eq. 2) is the share of the records whose most likely guess is the truth, where q guesses are
 equally likely 1/q of a record; PR (eq. 13) is the same by the prior alone. Against the paper's open problem nothing is fitted anew for a
-guess: ``sfumato.engine.guesses`` asks each model for all guesses of a record at once.
+guess: ``sfumato.engine.methods.release_models`` asks each model for all guesses of a record at once.
 
 An intruder who lacks several records averages over what they may be: p(Z | D_-S, Y_i) is the mean over draws of the other lacking records
 from what is known.
@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ..arrays import Floats
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..guesses import Guesses, Models, Plausibility, ReleaseModel, nearer, weighed, with_records
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import RecordArray
-from ..results import WholeMeasure
-from ..run import Progress, Run
-from ..schema import Schema
-from ..spec import Param, Spec
+from ..methods.outputs import RecordArray
+from ..methods.registry import method
+from ..methods.release_models import Guesses, Models, Plausibility, ReleaseModel, nearer, weighed, with_records
+from ..methods.results import WholeMeasure
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, Spec
 from ..wording import agree, counted
 from ._guess_space import GuessSpace, OpenGuesses, Space, expected
 from ._own_record import own_record_right

@@ -37,17 +37,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..drafting import Case, Offer, drafts
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
+from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, Question, RecordArray
-from ..results import Estimate, Goal, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
-from ..statistics.binning import BINNED, BinsToAgree, check_binning, learned_words
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import Case, Offer, drafts
+from ..methods.outputs import Output, Question, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Goal, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..wording import agree, counted
 from ._compared import compared
 

@@ -16,16 +16,16 @@ from typing import Annotated, Self
 
 import numpy as np
 
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
+from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Role, Schema
-from ..spec import Param, Spec
-from ..statistics.binning import BINNED, BinsToAgree, check_binning, learned_words
-from ..statistics.bounded_interval import SHARE
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ._compared import compared
 
 

@@ -9,21 +9,21 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
+from ..data.intervals import NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.intruder_file import IntruderFile, IntruderRecords, made_up
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
 from ..matching.radius import Radius
 from ..matching.targets import check_among, chosen
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
+from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 
 OUTPUTS = (
     Output(

@@ -30,20 +30,20 @@ from typing import Annotated, Literal, Self
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..data.intervals import NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
+from ..design.binning import BINNED, Binning, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..matching.inference import Agreeing, Codes, indicators, number
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, as_categories, check_binning, learned_words
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ..statistics.columns import column_scales, left_out
 from ._compared import compared
 

@@ -31,17 +31,17 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from ..arrays import Booleans, Floats, Integers
-from ..drafting import Case, Declined, Offer, drafts
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
-from ..guesses import Models
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
-from ..results import Estimate, Measure, WholeMeasure
-from ..run import Progress, Run
-from ..schema import Role, Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.release_models import Models
+from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, Spec
 from ..statistics.gower import Gower
 from ..statistics.mann_whitney import area, area_interval
 from ..wording import counted

@@ -41,6 +41,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput
 from ..matching.blocks import Blocks, evenly, in_order
 from ..matching.calibration import calibrated
@@ -49,14 +52,11 @@ from ..matching.intruder import check_log_scale, check_radii, require_equal_valu
 from ..matching.linkage import Links, best_links, pairs_compared
 from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
 from ..matching.radius import Radius
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

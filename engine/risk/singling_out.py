@@ -31,14 +31,14 @@ from scipy.sparse import csr_array
 from scipy.stats import hypergeom
 
 from ..arrays import Floats, Integers
-from ..drafting import Case, Declined, Offer, drafts
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
+from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ._attack import (
     WITHOUT_CONTROLS,
     AttackResult,

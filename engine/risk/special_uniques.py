@@ -31,17 +31,17 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import Floats, Integers
+from ..data.intervals import NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema
+from ..design.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output, RecordArray
+from ..methods.outputs import Output, RecordArray
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Role, Schema
-from ..spec import Param, Spec
-from ..statistics.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 from ._minimal_uniques import minimal_sample_uniques
 
 MOST_KEYS = 20

@@ -7,7 +7,7 @@ that somebody is disclosed. ``replicated_uniques`` is repU of synthpop (Raab, No
 key is unique in the confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the
 share of the records whose key at most ``size`` records have.
 
-Numbers and dates of the key are compared as they are, or by ``bins`` (``sfumato.engine.statistics.binning``).
+Numbers and dates of the key are compared as they are, or by ``bins`` (``sfumato.engine.design.binning``).
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from ..drafting import Case, Offer, drafts
+from ..data.intervals import NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
+from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
+from ..methods.drafting import Case, Offer, drafts
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
 from ..partition.grouping import Values
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Role, Schema
-from ..spec import Param, Spec
-from ..statistics.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

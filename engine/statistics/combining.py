@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtridf, stdtrit
 
 from ..arrays import Floats
-from .bounded_interval import UNBOUNDED, Range, bounded_interval
+from ..data.intervals import UNBOUNDED, Range, bounded_interval
 
 _NORMAL_DEGREES = 1e9
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Floats
+from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..microdata import Microdata
 from .columns import column_scales
 
 _GRAIN = 2.0**20

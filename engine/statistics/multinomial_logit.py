@@ -19,8 +19,8 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from ..arrays import Floats, Integers
+from ..data.blocks import row_blocks
 from ..errors import EngineError
-from ..row_blocks import row_blocks
 
 MOST_STEPS = 200
 _DECREMENT = 1e-12

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..methods import Method, find
-from ..microdata import Microdata
-from ..results import Estimate, Measure, StudyPoint
-from ..run import Run
-from ..schema import Role, Schema
+from ..methods.registry import Method, find
+from ..methods.results import Estimate, Measure, StudyPoint
+from ..methods.run import Run
 from ..wording import agree, counted
 
 if TYPE_CHECKING:
-    from ..release_form import AnonymisationSpec
+    from ..methods.release_form import AnonymisationSpec
 
 
 OWN_TABLES = "the study makes tables of its own from the confidential data; its numbers stand with those"

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import NotComputable
+from ..methods.results import Goal
+from ..methods.rows import Row
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
-from ..results import Goal
-from ..rows import Row
 from ._group_tests import Agreement
 
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ..results import Goal
-from ..rows import Row
+from ..methods.results import Goal
+from ..methods.rows import Row
 
 Answer = Literal["least_epsilon", "largest_epsilon"]
 State = Literal["within", "unclear", "beyond"]

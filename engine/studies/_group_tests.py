@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr, xlogy
 
 from ..arrays import Floats
-from ..microdata import Microdata
+from ..data.microdata import Microdata
 from ..partition.pairs import NUMBERS, Pairs, class_ranges
 
 

@@ -17,15 +17,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..data.microdata import Microdata, as_column
+from ..data.schema import Schema
+from ..design.binning import Binning
 from ..errors import BadInput
-from ..methods import Method, find
-from ..microdata import Microdata, as_column
-from ..privacy import NoAccount, PrivacyAccount
-from ..results import Fit
-from ..run import Run
-from ..schema import Schema
-from ..spec import Made, Spec
-from ..statistics.binning import Binning
+from ..methods.privacy import NoAccount, PrivacyAccount
+from ..methods.registry import Method, find
+from ..methods.results import Fit
+from ..methods.run import Run
+from ..methods.spec import Made, Spec
 
 _WRITTEN = re.compile(r"\s*([A-Za-z_][\w.]*)((?:\s+\w+=\S+)*)\s*")
 STEP = "step"

@@ -19,16 +19,16 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from ..data.intervals import AT_LEAST_ONE, AT_MOST_ONE, SHARE
+from ..data.microdata import Microdata, as_column
+from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..methods import Method, find, method
-from ..microdata import Microdata, as_column
-from ..outputs import Axis, Output, Plane, Split
+from ..methods.outputs import Axis, Output, Plane, Split
+from ..methods.registry import Method, find, method
+from ..methods.results import Estimate, Fit, StudyPoint
+from ..methods.run import Progress, Run, silent
+from ..methods.spec import Param, Spec, StudySpec
 from ..partition.pairs import NUMBERS
-from ..results import Estimate, Fit, StudyPoint
-from ..run import Progress, Run, silent
-from ..schema import Role, Schema
-from ..spec import Param, Spec, StudySpec
-from ..statistics.bounded_interval import AT_LEAST_ONE, AT_MOST_ONE, SHARE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 from ._calibrated import CURVES, MEASURES_OF, SCORES, SHORT, SOURCES, SUMMARIES, calibrated
 from ._group_tests import Agreement, GroupTests

@@ -15,20 +15,20 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..arrays import Floats
+from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import Exact, Within
 from ..matching.radius import Radius
 from ..matching.subsets import added, members, shapley, subset_risks, without
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Axis, Lattice, Output
-from ..results import Estimate, Measure, StudyPoint
-from ..rows import Row
-from ..run import Progress, Run
-from ..schema import Kind, Schema
-from ..spec import Param, StudySpec
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
+from ..methods.outputs import Axis, Lattice, Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure, StudyPoint
+from ..methods.rows import Row
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, StudySpec
 from ..statistics.combining import monte_carlo_mean
 from ..wording import agree, counted
 

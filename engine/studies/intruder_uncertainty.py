@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import (
     NOISE_ON_NUMBERS,
@@ -29,16 +32,13 @@ from ..matching.intruder import (
 )
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Held, Matcher, Matches, Within, attribute_probabilities
 from ..matching.radius import Radius
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Axis, Output
-from ..results import Estimate, Measure, StudyPoint
+from ..methods.outputs import Axis, Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure, StudyPoint
+from ..methods.rows import Row, by_series
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, StudySpec
 from ..risk import identification
-from ..rows import Row, by_series
-from ..run import Progress, Run
-from ..schema import Kind, Schema
-from ..spec import Param, StudySpec
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..statistics.combining import crossed_mean, monte_carlo_mean, without_holes
 from ..wording import agree, counted
 

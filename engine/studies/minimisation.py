@@ -12,18 +12,18 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from ..data.intervals import AT_LEAST_ONE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Axis, Output
+from ..methods.outputs import Axis, Output
+from ..methods.registry import method
+from ..methods.results import Estimate, StudyPoint
+from ..methods.rows import Row
+from ..methods.run import Run
+from ..methods.spec import Param, StudySpec
 from ..partition.pairs import CATEGORIES, NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
-from ..results import Estimate, StudyPoint
-from ..rows import Row
-from ..run import Run
-from ..schema import Role, Schema
-from ..spec import Param, StudySpec
-from ..statistics.bounded_interval import AT_LEAST_ONE, SHARE
 from ..wording import counted
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 

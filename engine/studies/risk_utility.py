@@ -26,21 +26,21 @@ from typing import Annotated, Any, Self
 import numpy as np
 from scipy.special import betaincinv
 
+from ..data.intervals import NON_NEGATIVE, SHARE, Range
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
+from ..design.categories import BinsByVariable, categories_of
+from ..design.estimation import Model
 from ..errors import BadInput, NotComputable
-from ..methods import find, method
-from ..microdata import Microdata
-from ..outputs import Axis, Output, Plane
+from ..methods.outputs import Axis, Output, Plane
+from ..methods.privacy import POSITIVE, PrivacyAccount
+from ..methods.registry import find, method
+from ..methods.results import Estimate, StudyPoint
+from ..methods.rows import Row
+from ..methods.run import Progress, Run
+from ..methods.spec import Made, Param, StudySpec
 from ..partition.equivalence_classes import joint_classes
-from ..privacy import POSITIVE, PrivacyAccount
-from ..results import Estimate, StudyPoint
-from ..rows import Row
-from ..run import Progress, Run
-from ..schema import Role, Schema
-from ..spec import Made, Param, StudySpec
-from ..statistics.bounded_interval import NON_NEGATIVE, SHARE, Range
-from ..statistics.categories import BinsByVariable, categories_of
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.estimation import Model
 from ._anonymising import own_tables
 from ._epsilon_answers import Answer, answers
 from ._synthesisers import Synthesiser, bins_key, learned, narrowed

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..row_blocks import row_blocks
+from ..data.blocks import row_blocks
 from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
 
 MOST_STEPS = 20

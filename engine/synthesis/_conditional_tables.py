@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..statistics.categories import Codes
+from ..design.categories import Codes
 
 LARGEST_KEY = 2**62
 MIXED = np.uint64(0x9E3779B97F4A7C15)

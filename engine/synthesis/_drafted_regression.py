@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..drafting import SUITED, Case, Offer
-from ..schema import Kind
+from ..data.schema import Kind
+from ..methods.drafting import SUITED, Case, Offer
 
 HEAP = 0.05
 """A value that such a share of the records have is a heap, which no normal distribution has."""

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..arrays import Floats
-from ..microdata import Microdata
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Variable
+from ..data.terms import Design, parse_term
+from ..design.regression_rows import RegressionRows, held_together, weights_together
+from ..methods.spec import Param, Spec
 from ..posterior.bayesian_linear_regression import LinearPosterior, Standard, require_more_records
-from ..schema import Kind, Variable
-from ..spec import Param, Spec
-from ..statistics.regression_rows import RegressionRows, held_together, weights_together
-from ..terms import Design, parse_term
 
 LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
 

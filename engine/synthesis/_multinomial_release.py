@@ -26,16 +26,16 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..data.terms import parse_term
+from ..design import stratified_logit
+from ..design.categories import categories_of
+from ..design.completed_design import CompletedDesign
+from ..design.stratified_logit import StratumRecords, places_among, strata_of, stratified_records
 from ..errors import NotComputable
-from ..guesses import Guesses, Plausibility
-from ..microdata import Microdata
-from ..statistics import stratified_logit
-from ..statistics.categories import categories_of
-from ..statistics.completed_design import CompletedDesign
+from ..methods.release_models import Guesses, Plausibility
+from ..recipe.weights import WEIGHTS_KNOWN
 from ..statistics.multinomial_logit import fit, log_probabilities, places_of
-from ..statistics.stratified_logit import StratumRecords, places_among, strata_of, stratified_records
-from ..terms import parse_term
-from ..weighting import WEIGHTS_KNOWN
 from ._changed_multinomial import Change
 from ._drawn_multinomial import other_columns
 from ._multinomial_own_record import OwnRecord

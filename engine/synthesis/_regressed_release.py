@@ -13,19 +13,19 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import Floats
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..data.terms import Design
+from ..design.regression_rows import RegressionRows, held_together, triangle_together, weights_together
 from ..errors import NotComputable, NotConverged
-from ..guesses import Guesses, Plausibility
-from ..microdata import Microdata
+from ..methods.release_models import Guesses, Plausibility
+from ..methods.run import silent
 from ..posterior.bayesian_linear_regression import Standard
 from ..posterior.drawn_in_bounds import Drawn, WithDrawn
 from ..posterior.laplace import find_mode, weighted_draws
 from ..posterior.linear_deletion import DeletedRecords
 from ..posterior.reweighting import LeftOut, together
-from ..run import silent
-from ..schema import Kind
-from ..statistics.regression_rows import RegressionRows, held_together, triangle_together, weights_together
-from ..terms import Design
-from ..weighting import WEIGHTS_KNOWN
+from ..recipe.weights import WEIGHTS_KNOWN
 from ._linear_model import LinearRegressionSpec, design_of, drawn_between, posterior_of, response_of, rows_of
 
 WITHOUT, WITH = 2000, 4000

@@ -24,13 +24,13 @@ from scipy.special import betaln, expit
 from scipy.stats import norm, qmc
 
 from ..arrays import Floats
-from ..guesses import Guesses, Plausibility
-from ..microdata import Microdata
-from ..statistics.distinct_records import distinct_records
-from ..statistics.logistic import LogisticFit, LogisticPrior, logistic_regression
-from ..statistics.sequential_regressions import SequentialModel, sequential_models, share_of
-from ..terms import Design
-from ..weighting import WEIGHTS_KNOWN
+from ..data.microdata import Microdata
+from ..data.terms import Design
+from ..design.distinct_records import distinct_records
+from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
+from ..design.sequential_regressions import SequentialModel, sequential_models, share_of
+from ..methods.release_models import Guesses, Plausibility
+from ..recipe.weights import WEIGHTS_KNOWN
 
 MOST_REFITS = 400
 """Changes of a regression that are fitted anew."""

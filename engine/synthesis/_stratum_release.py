@@ -10,12 +10,12 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from ..arrays import Floats, Integers
-from ..microdata import Microdata
-from ..statistics.categories import categories_of
-from ..statistics.completed_design import CompletedDesign
-from ..statistics.distinct_records import distinct_records
+from ..data.microdata import Microdata
+from ..design.categories import categories_of
+from ..design.completed_design import CompletedDesign
+from ..design.distinct_records import distinct_records
+from ..design.stratified_logit import StratumRecords, strata_of
 from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities, places_of
-from ..statistics.stratified_logit import StratumRecords, strata_of
 from ._changed_multinomial import Change, changed_coefficients, information_of, log_sums, sums_of
 from ._drawn_multinomial import DrawnMode, drawn_mode
 

@@ -33,16 +33,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..drafting import GENERAL, OURS, Case, Offer, drafts
-from ..methods import method
-from ..microdata import DAY, Microdata
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Run
-from ..schema import Kind
-from ..spec import Param, Spec
+from ..data.microdata import DAY, Microdata
+from ..data.schema import Kind
+from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
+from ..methods.table_profile import VariableSeen
 from ..statistics.smoothing import smoothed, steps, within
-from ..statistics.trees import Trees, grow, grow_classes, joined, level_order
-from ..table_seen import VariableSeen
+from ..trees.trees import Trees, grow, grow_classes, joined, level_order
 from ..wording import counted
 
 COMMON = 10
@@ -165,7 +165,7 @@ def _shape(seen: VariableSeen) -> str:
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
     """The trees, one for each draw if ``proper``, else one for all.
 
-    Arrays: those of ``sfumato.engine.statistics.trees.Trees``, and for each predictor with levels the order (trees,
+    Arrays: those of ``sfumato.engine.trees.trees.Trees``, and for each predictor with levels the order (trees,
     levels) in which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
     """
     grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))

@@ -36,13 +36,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.microdata import DAY, Microdata, as_column
+from ..data.schema import Kind
 from ..errors import GAN
-from ..methods import method
-from ..microdata import DAY, Microdata, as_column
-from ..results import Diagnostic, Fit
-from ..run import Progress, Run
-from ..schema import Kind
-from ..spec import Param, Spec
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, Spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,15 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..arrays import Floats
-from ..errors import BadInput
-from ..guesses import Guesses, Plausibility
-from ..methods import method
-from ..microdata import Microdata
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Run
-from ..schema import Kind
-from ..spec import Param, Spec
-from ..statistics.categories import (
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..design.categories import (
     BinsByVariable,
     Categories,
     Codes,
@@ -42,8 +36,14 @@ from ..statistics.categories import (
     check_bins,
     require_weighable_bins,
 )
-from ..statistics.distinct_records import ranks
-from ..weighting import WEIGHTS_KNOWN
+from ..design.distinct_records import ranks
+from ..errors import BadInput
+from ..methods.registry import method
+from ..methods.release_models import Guesses, Plausibility
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
+from ..recipe.weights import WEIGHTS_KNOWN
 from ._conditional_tables import LARGEST_KEY, Key
 
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"

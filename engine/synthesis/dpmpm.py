@@ -26,10 +26,16 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
+from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable, NotConverged
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..posterior.continued import doubled
 from ..posterior.distinct_rows import DistinctRows, values_given
 from ..posterior.multinomial_mixture import (
@@ -41,12 +47,6 @@ from ..posterior.multinomial_mixture import (
     sample,
 )
 from ..posterior.structural_zeros import Support, TooManySlices, Truncation, fulfilling
-from ..results import Diagnostic, Fit
-from ..run import Run
-from ..schema import Kind
-from ..spec import Param, Spec
-from ..statistics.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
-from ..statistics.impossible import Impossible
 from ..wording import counted
 
 LARGEST_R_HAT = 1.05

@@ -17,17 +17,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Floats
-from ..checks import require_complete, require_full_rank
-from ..drafting import drafts
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..design.linear_predictor import linear_predictor
+from ..design.regression_rows import triangle_together
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.drafting import drafts
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Progress, Run
 from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, truncated_normal
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Progress, Run
-from ..schema import Kind
-from ..statistics.linear_predictor import linear_predictor
-from ..statistics.regression_rows import triangle_together
+from ..recipe.checks import require_complete, require_full_rank
 from ..wording import counted
 from ._drafted_regression import offer
 from ._linear_model import LinearRegressionSpec, design_of, drawn_between, limits, posterior_of, rows_of

@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods import method
-from ..microdata import Microdata
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Run
-from ..schema import Kind
-from ..spec import Spec
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Run
+from ..methods.spec import Spec
 
 WEIGHED = "records are weighed by chance, not sampled from a chain"
 

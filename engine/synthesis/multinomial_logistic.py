@@ -28,24 +28,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..design import stratified_logit
+from ..design.categories import categories_of
+from ..design.completed_design import CompletedDesign, require_determined
+from ..design.stratified_logit import StratumRecords, check_groups, strata_of, stratified_records, stratum_name
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Run
-from ..schema import Kind
-from ..spec import Param, Spec
-from ..statistics import stratified_logit
-from ..statistics.categories import categories_of
-from ..statistics.completed_design import CompletedDesign, require_determined
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..statistics.multinomial_logit import MultinomialLogit, NoMaximum, log_probabilities
-from ..statistics.stratified_logit import (
-    StratumRecords,
-    check_groups,
-    strata_of,
-    stratified_records,
-    stratum_name,
-)
 from ._multinomial_release import MultinomialRelease
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"

@@ -26,24 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins, learned_of
+from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..privacy import ACCOUNT, NoAccount, PrivacyAccount, Uncovered, virtual_records
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Run
-from ..schema import Kind
-from ..spec import Param, Spec
-from ..statistics.categories import (
-    BinsByVariable,
-    Categories,
-    Codes,
-    InsideBin,
-    categories_of,
-    check_bins,
-    learned_of,
-)
-from ..statistics.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
+from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, Uncovered, virtual_records
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"

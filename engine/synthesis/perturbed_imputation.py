@@ -21,23 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..methods import method
-from ..microdata import Microdata
-from ..privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Run
-from ..schema import Kind
-from ..spec import Param, Spec
-from ..statistics.categories import (
-    BinsByVariable,
-    Categories,
-    Codes,
-    InsideBin,
-    categories_of,
-    check_bins,
-    learned_of,
-)
-from ..statistics.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins, learned_of
+from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
+from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 
 MAXIMISED = "a penalised likelihood is maximised, not sampled"
 MOST_STEPS = 500

@@ -13,7 +13,7 @@ too small. With ``predictors``, terms of variables that are kept (§4), the firs
 their products with one another and with the targets count.
 
 A combination of levels without a record of one of the two outcomes can separate them: the maximum is then infinite and V-hat says nothing. That is refused, unless
-``prior = "jeffreys"``, Firth's penalised likelihood (``sfumato.engine.statistics.logistic``), which always has a maximum.
+``prior = "jeffreys"``, Firth's penalised likelihood (``sfumato.engine.design.logistic``), which always has a maximum.
 """
 
 from __future__ import annotations
@@ -28,23 +28,18 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..arrays import Floats
-from ..checks import require_complete, require_full_rank
+from ..data.microdata import Microdata, as_column
+from ..data.schema import Kind, Schema
+from ..data.terms import Design, parse_term
+from ..design.distinct_records import distinct_records
+from ..design.logistic import LogisticFit, LogisticPrior
+from ..design.sequential_regressions import SequentialModel, sequential_models, sequential_terms, share_of
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata, as_column
-from ..results import Diagnostic, Fit, NoTrace
-from ..run import Progress, Run
-from ..schema import Kind, Schema
-from ..spec import Param, Spec
-from ..statistics.distinct_records import distinct_records
-from ..statistics.logistic import LogisticFit, LogisticPrior
-from ..statistics.sequential_regressions import (
-    SequentialModel,
-    sequential_models,
-    sequential_terms,
-    share_of,
-)
-from ..terms import Design, parse_term
+from ..methods.registry import method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, Spec
+from ..recipe.checks import require_complete, require_full_rank
 from ._sequential_release import SequentialRelease, standard_normals
 
 DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"

@@ -16,28 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..chains import KEEP_CHAINS, require_room_for_chains
-from ..checks import require_complete, require_full_rank
-from ..drafting import SUITED, Case, Offer, drafts
+from ..data.blocks import row_blocks
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Variable
+from ..data.terms import Design, parse_term
+from ..design.distinct_records import distinct_records
+from ..design.linear_predictor import linear_predictor
 from ..errors import BadInput, NotComputable, NotConverged
-from ..guesses import Guesses, Plausibility
-from ..methods import method
-from ..microdata import Microdata
+from ..methods.chains import KEEP_CHAINS, require_room_for_chains
+from ..methods.drafting import SUITED, Case, Offer, drafts
+from ..methods.registry import method
+from ..methods.release_models import Guesses, Plausibility
+from ..methods.results import Diagnostic, Fit
+from ..methods.run import Run, silent
+from ..methods.spec import Param, Spec
+from ..methods.table_profile import VariableSeen
 from ..posterior.gamma_prior import GammaPrior, TauScale
 from ..posterior.laplace import Mode, Posterior, WeightedDraws, find_mode, weighted_draws
 from ..posterior.paired_counts import PairedCounts, log_pairs
 from ..posterior.poisson_lognormal import Predicted, draw_counts
 from ..posterior.reweighting import LeftOut, together
 from ..posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from ..results import Diagnostic, Fit
-from ..row_blocks import row_blocks
-from ..run import Run, silent
-from ..schema import Kind, Variable
-from ..spec import Param, Spec
-from ..statistics.distinct_records import distinct_records
-from ..statistics.linear_predictor import linear_predictor
-from ..table_seen import VariableSeen
-from ..terms import Design, parse_term
+from ..recipe.checks import require_complete, require_full_rank
 from ..wording import agree, counted
 
 LARGEST_COUNT = 1e9

@@ -29,15 +29,15 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from ..arrays import Floats, Integers
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role
 from ..errors import NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Progress, Run
-from ..schema import Role
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, with_own_level
 from ..wording import counted
 

@@ -1,7 +1,7 @@
 """How many records break the constraints that the recipe declares, in every dataset and in the confidential data.
 
 A record is counted where it is known to break a rule: what hangs on a missing value is unknown, and so is what the label of a
-generalised value leaves open (``sfumato.engine.constraint_truth``); of how many nothing can be said is counted beside it. A recipe with ``[constraints]`` has
+generalised value leaves open (``sfumato.engine.constraints.evaluation``); of how many nothing can be said is counted beside it. A recipe with ``[constraints]`` has
 this measure unasked.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Self
 
-from ..conditions import Constraint
-from ..constraint_truth import kept_by, schema_of
-from ..constraints import read_constraints
+from ..constraints.constraints import read_constraints
+from ..constraints.evaluation import kept_by, schema_of
+from ..data.conditions import Constraint
+from ..data.microdata import Microdata
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param, Spec
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 
 COUNT = (0.0, None)
 

@@ -10,7 +10,7 @@ records have it. A level that one of the tables lacks has no shares there, and t
 counts 2, the largest squared distance of two distributions, so that to leave a level out is never better than to have
 it. The row says how many such levels there are.
 
-Numbers and dates are values by bins (``sfumato.engine.statistics.binning``). A missing value is a value of its own, of the
+Numbers and dates are values by bins (``sfumato.engine.design.binning``). A missing value is a value of its own, of the
 variable and of u.
 
 The baseline is what two samples of one distribution give: given the pooled values, every split into n and m equally likely,
@@ -31,18 +31,18 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import Floats, Integers
+from ..data.intervals import NON_NEGATIVE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, compared_variables
+from ..design.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
+from ..design.survey import SurveyDesign
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Schema, compared_variables
-from ..spec import Param, Spec
-from ..statistics.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
-from ..statistics.bounded_interval import NON_NEGATIVE
-from ..survey import SurveyDesign
 
 LARGEST = 2.0
 """The squared distance of two distributions that share no value and have one each."""

@@ -20,19 +20,19 @@ from typing import Annotated, Literal, Self
 import numpy as np
 
 from ..arrays import Floats
-from ..drafting import OURS, Case, Offer, OfferedLimit, drafts
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, compared_variables
+from ..design.survey import SurveyDesign
+from ..design.survey_estimation import effective_size
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Schema, compared_variables
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import SHARE
+from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..statistics.columns import left_out
-from ..statistics.survey_estimation import effective_size
-from ..survey import SurveyDesign
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 

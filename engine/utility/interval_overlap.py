@@ -6,13 +6,13 @@ and ``standard_error``; those of the m datasets together follow the combining ru
 (``sfumato.engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
 
 Intervals of a mean, of one dataset or of all, and those of a quantile of all datasets stay between the bounds of the variable:
-0 and 1 for a binary one, 0 for a count (``sfumato.engine.statistics.bounded_interval``). Coefficients have no bounds.
+0 and 1 for a binary one, 0 for a count (``sfumato.engine.data.intervals``). Coefficients have no bounds.
 
 Where values are missing, means and quantiles are of the values present and regressions of the records that lack none of
 their variables, as analysts' programs do; the rows say how many records are left out.
 
 Where a variable is the survey weight, estimates are of the population and standard errors those of the design of each table
-(``sfumato.engine.statistics.survey_estimation``), on the degrees of freedom of which the combined interval rests too.
+(``sfumato.engine.design.survey_estimation``), on the degrees of freedom of which the combined interval rests too.
 """
 
 from __future__ import annotations
@@ -23,28 +23,21 @@ from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 from ..arrays import Floats
-from ..combining_rules import BOUNDS, DEGREES, by_combining_rules, stated_bounds
-from ..drafting import Case, Offer, drafts
+from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, compared_variables, range_of_values
+from ..design.estimation import Answer, Model, check_models, mean_estimate, quantile_estimate, records_left_out
+from ..design.survey import SurveyDesign
+from ..design.survey_estimation import SurveySample, survey_mean, survey_quantile
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Schema, compared_variables, range_of_values
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
-from ..statistics.estimation import (
-    Answer,
-    Model,
-    check_models,
-    mean_estimate,
-    quantile_estimate,
-    records_left_out,
-)
+from ..execution.combining import BOUNDS, DEGREES, by_combining_rules, stated_bounds
+from ..methods.drafting import Case, Offer, drafts
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..statistics.interval_estimate import IntervalEstimate
-from ..statistics.survey_estimation import SurveySample, survey_mean, survey_quantile
-from ..survey import SurveyDesign
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)

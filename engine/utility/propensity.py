@@ -35,31 +35,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..drafting import OURS, Case, Offer, OfferedLimit, drafts
+from ..data.blocks import row_blocks
+from ..data.intervals import NON_NEGATIVE, Range
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role
+from ..design.logistic import BlockedLogistic, logistic_regression
+from ..design.repeated_columns import repeated_columns
+from ..design.sparse_design import Indicators, Intercept, Product, SparseDesign, Standardised, Term, independent_basis
 from ..errors import NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..row_blocks import row_blocks
-from ..run import Run
-from ..schema import Kind, Role
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE, Range
-from ..statistics.class_trees import class_trees
+from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.logistic import BlockedLogistic, logistic_regression
-from ..statistics.repeated_columns import repeated_columns
-from ..statistics.sparse_design import (
-    Indicators,
-    Intercept,
-    Product,
-    SparseDesign,
-    Standardised,
-    Term,
-    independent_basis,
-)
+from ..trees.class_trees import class_trees
 
 Pmse = Callable[[Sequence[Floats]], list[float]]
 """The pMSE of a classifier of each of some labels y (N,), 0 or 1."""

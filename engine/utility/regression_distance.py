@@ -22,16 +22,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from ..data.intervals import NON_NEGATIVE
+from ..data.microdata import Microdata
+from ..data.schema import Schema
+from ..design.estimation import Answer, Model, check_models, records_left_out
 from ..errors import BadInput, NotComputable
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Schema
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import NON_NEGATIVE
-from ..statistics.estimation import Answer, Model, check_models, records_left_out
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 from ..statistics.interval_estimate import IntervalEstimate
 
 

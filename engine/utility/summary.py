@@ -9,24 +9,18 @@ from typing import Annotated, Self
 import numpy as np
 
 from ..arrays import Booleans, Floats
-from ..combining_rules import BOUNDS, averages_within_bounds, stated_bounds
+from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, compared_variables, range_of_values
+from ..design.survey import SurveyDesign
+from ..design.survey_estimation import design_effect, weighted_mean, weighted_quantile, weighted_sd, weighted_share
 from ..errors import BadInput
-from ..methods import method
-from ..microdata import Microdata
-from ..outputs import Output
-from ..results import Estimate, Measure
-from ..run import Run
-from ..schema import Kind, Schema, compared_variables, range_of_values
-from ..spec import Param, Spec
-from ..statistics.bounded_interval import AT_LEAST_ONE, NON_NEGATIVE, SHARE
-from ..statistics.survey_estimation import (
-    design_effect,
-    weighted_mean,
-    weighted_quantile,
-    weighted_sd,
-    weighted_share,
-)
-from ..survey import SurveyDesign
+from ..execution.combining import BOUNDS, averages_within_bounds, stated_bounds
+from ..methods.outputs import Output
+from ..methods.registry import method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
 
 SUMMARISED = (Kind.COUNT, Kind.CONTINUOUS, Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 

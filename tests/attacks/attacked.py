@@ -12,10 +12,10 @@ import pandas as pd
 from attackers import Outside, register_of
 from numpy.typing import NDArray
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness
-from sfumato.engine.streams import making_streams
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.streams import making_streams
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Schema
+from sfumato.engine.data.terms import Design, parse_term
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.run import Randomness
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior, truncated_normal
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Randomness
-from sfumato.engine.schema import Schema
-from sfumato.engine.terms import Design, parse_term
+from sfumato.engine.recipe.recipe import Recipe
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from attacked import HOUSEHOLDS, LISTINGS, Release, Released, released
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from attacked import HOUSEHOLDS, KEY, LISTINGS, STOLEN, recipe_of
 from attackers import Outside, correction, design, register_of
 from scipy.stats import mannwhitneyu
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 
 M = 5
 PERSONS = 8
@@ -47,7 +47,7 @@ def test_a_corrected_value_is_not_found_from_two_editions(
     for said, (key, later) in keys.items():
         with monkeypatch.context() as patch:
             if said == UNBOUND:
-                patch.setattr("sfumato.engine.execution.making_streams", bound_to_nothing)
+                patch.setattr("sfumato.engine.execution.tasks.making_streams", bound_to_nothing)
             one = edition(recipe, before, key)
             for person in range(0, len(frame), len(frame) // PERSONS + 1):
                 factor = np.where(frame.index == person, FACTOR, 1.0)

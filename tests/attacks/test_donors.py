@@ -11,10 +11,10 @@ import pytest
 from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, Released, recipe_of
 from attackers import Donors, Integers, Score, dice, leaves_from_releases, name_donors
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.run import PUBLIC, Randomness
-from sfumato.engine.statistics.trees import Trees
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.synthesis.cart import _order_key, _predictors, _with_levels
+from sfumato.engine.trees.trees import Trees
 
 DICE = 12
 

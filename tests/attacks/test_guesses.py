@@ -9,10 +9,10 @@ from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, recipe_of
 from attackers import alone_without_source, guesses_that_fit, seeds_of_order
 from scipy.stats import norm
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 
 TREES = {"method": "cart", "minbucket": 5}
 LINEAR = {"method": "linear_regression", "transform": "log"}

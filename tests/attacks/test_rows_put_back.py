@@ -8,9 +8,9 @@ import pytest
 from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, Released, recipe_of
 from attackers import Streams, alone, alone_without_source, design, dice, put_back, sums_of_squares_and_products
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 
 M = 5
 PLACES = {name: HOUSEHOLDS[name] for name in ("UrbanRural", "Race", "Expenditure")}

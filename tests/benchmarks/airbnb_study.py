@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tomli_w
 
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import start_worker
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe

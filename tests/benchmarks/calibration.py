@@ -24,11 +24,11 @@ from typing import Any
 from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
-from sfumato.engine.execution import study_point
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import study_point
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe

@@ -14,10 +14,10 @@ import time
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.execution import draw_dataset, execute, fit_model
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import draw_dataset, execute, fit_model
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
 RADII = ((5, "5%"), (10, "5%"), (10, "10%"))

@@ -20,10 +20,10 @@ from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.cluster import ClusterSpec, _points, cluster
 
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]

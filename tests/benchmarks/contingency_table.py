@@ -22,10 +22,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp, xlogy
 
-from sfumato.engine.guesses import Guesses
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Run
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.methods.release_models import Guesses
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.recipe import Recipe
 
 CELLS = np.array(list(product((0, 1), repeat=4)))
 NAMES = ("y1", "y2", "y3", "y4")

@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import Run
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]

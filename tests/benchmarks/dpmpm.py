@@ -14,9 +14,9 @@ import time
 
 import numpy as np
 
+from sfumato.engine.methods.run import silent
 from sfumato.engine.posterior.distinct_rows import Codes, DistinctRows
 from sfumato.engine.posterior.multinomial_mixture import Allocated, Parameters, Prior, sample
-from sfumato.engine.run import silent
 
 PRIOR = Prior(classes=40, concentration=1.0, shape=0.25, rate=0.25)
 LEVELS = (3, 2, 4, 5, 2, 3, 6, 2, 3, 4)

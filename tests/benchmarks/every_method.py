@@ -34,14 +34,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ten_million import VARIABLES, exponent, write
 
-from sfumato.engine import execution
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import EngineError
-from sfumato.engine.families import MEASURES
-from sfumato.engine.methods import OWN, Method, registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Fit
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution import tasks
+from sfumato.engine.methods.protocols import MEASURES
+from sfumato.engine.methods.registry import OWN, Method, registry
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.pool import THREAD_LIMITS
 from sfumato.workspace.jobs.run_task import forget_peak, peak_bytes
 from sfumato.workspace.store.tables import Tables
@@ -160,7 +160,7 @@ def store(directory: Path, rows: int) -> None:
         visits = np.clip(data.column("visits") + rng.integers(-1, 2, rows), 0, 60)
         near = data.with_columns({"income": income, "visits": visits}, "synthetic")
         hashes[f"draw/{draw}"] = tables.write_microdata(near)
-    found = execution.anonymise(recipe_for(registry()["quality.rilm"]), data, key=PUBLIC)
+    found = tasks.anonymise(recipe_for(registry()["quality.rilm"]), data, key=PUBLIC)
     hashes |= {
         "anonymised": tables.write_microdata(found.data),
         "classes": tables.write_arrays({"classes": found.classes}),
@@ -184,7 +184,7 @@ class Given:
             released = recipe.released_schema
             found = tables.read_microdata(hashes["anonymised"], released, recipe.origin)
             classes = tables.read_arrays(hashes["classes"])["classes"]
-            self.releases = [execution.as_released(recipe, found.frame.iloc[some], classes[some])]
+            self.releases = [tasks.as_released(recipe, found.frame.iloc[some], classes[some])]
         elif method.family not in ("synthesis", "anonymisation"):
             every = range(1, 2 if method.family in MEASURES and not method.whole else M + 1)
             self.releases = [tables.read_microdata(hashes[f"draw/{d}"], schema, "synthetic").block(some) for d in every]
@@ -195,26 +195,26 @@ class Given:
         method = self.method
         if method.family == "synthesis":
             fits: list[Fit] = []
-            yield "fit", lambda: fits.append(execution.fit_model(recipe, 0, data, key=PUBLIC))
-            yield "draw", lambda: execution.draw_dataset(recipe, 1, data, fits, key=PUBLIC)
+            yield "fit", lambda: fits.append(tasks.fit_model(recipe, 0, data, key=PUBLIC))
+            yield "draw", lambda: tasks.draw_dataset(recipe, 1, data, fits, key=PUBLIC)
         elif method.family == "anonymisation":
-            yield "anonymise", lambda: execution.anonymise(recipe, data, key=PUBLIC)
+            yield "anonymise", lambda: tasks.anonymise(recipe, data, key=PUBLIC)
         elif method.family == "studies":
             points = recipe.studies[0].spec.grid()
             for name, point in {"first point": points[0], "last point": points[-1]}.items():
-                yield name, lambda point=point: execution.study_point(recipe, 0, point, data, releases, key=PUBLIC)
+                yield name, lambda point=point: tasks.study_point(recipe, 0, point, data, releases, key=PUBLIC)
         elif method.whole:
             parts: list[Any] = []
             grid = recipe.measures[0].spec.grid()
             yield (
                 "a block",
-                lambda: parts.append(execution.measure_block(recipe, 0, grid[0], data, releases, key=PUBLIC)),
+                lambda: parts.append(tasks.measure_block(recipe, 0, grid[0], data, releases, key=PUBLIC)),
             )
-            yield "gather", lambda: execution.gather_blocks(recipe, 0, data, releases, parts * len(grid))
+            yield "gather", lambda: tasks.gather_blocks(recipe, 0, data, releases, parts * len(grid))
         else:
             if method.confidential:
-                yield "confidential", lambda: execution.measure_dataset(recipe, 0, data, data, None, key=PUBLIC)
-            yield "released", lambda: execution.measure_dataset(recipe, 0, data, releases[0], 1, key=PUBLIC)
+                yield "confidential", lambda: tasks.measure_dataset(recipe, 0, data, data, None, key=PUBLIC)
+            yield "released", lambda: tasks.measure_dataset(recipe, 0, data, releases[0], 1, key=PUBLIC)
 
 
 def computed(directory: Path, key: str, seconds: int, gigabytes: float) -> None:

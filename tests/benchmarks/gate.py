@@ -11,12 +11,12 @@ import time
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.cells import cells_of, comparable
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records
 from sfumato.engine.disclosure.pooled import recurring_records
 from sfumato.engine.disclosure.tails import tails
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Schema, Variable
 
 
 def table(rng: np.random.Generator, records: int, schema: Schema) -> pd.DataFrame:

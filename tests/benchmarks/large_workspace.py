@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.execution import TaskKind
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Diagnostic
-from sfumato.engine.rows import Row
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.thresholds import judge
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.execution.tasks import TaskKind
+from sfumato.engine.methods.results import Diagnostic
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import judge
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.runs import enter_run

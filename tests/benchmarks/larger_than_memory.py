@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data_source import DataSource
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest import limits
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.ingest.importing import import_file

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.matching import Exact
 from sfumato.engine.matching.subsets import subset_risks
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
 SCHEMA = Schema(

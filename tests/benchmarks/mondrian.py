@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.execution import anonymise
-from sfumato.engine.microdata import conform
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
 SIZES = (50_000, 150_000, 500_000, 1_500_000, 5_000_000)

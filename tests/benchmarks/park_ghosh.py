@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from discharges import BINS, ORDER, SCHEMA, discharges
 
-from sfumato.engine.execution import rows_of
-from sfumato.engine.methods import method_called
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.rows import Row
-from sfumato.engine.run import Run
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import rows_of
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import Run
 from sfumato.engine.studies.risk_utility import RiskUtilitySpec, risk_utility, within_limits
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
 from sfumato.engine.synthesis.perturbed_gibbs import (

@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from discharges import BINS, ORDER, discharges
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Schema
-from sfumato.engine.statistics.binning import Binning
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Schema
+from sfumato.engine.design.binning import Binning
+from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, features_of, joint_draw, perturbed_gibbs
 
 TIMES = 3

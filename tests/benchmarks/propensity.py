@@ -17,10 +17,10 @@ import pandas as pd
 from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.results import Measure
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 
 KEY = bytes(range(32))
 MILLION = 1_000_000

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.blocks import Blocks, evenly, in_order
 from sfumato.engine.matching.comparisons import compared
 from sfumato.engine.matching.match_weights import TRAINED_ON, PatternCounts, learned_weights
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 CATEGORIES, NUMBERS = ("a", "b"), ("x", "y")
 SIZES = (1_000, 5_000, 100_000, 1_000_000)

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app import SfumatoApp
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

@@ -4,7 +4,7 @@
 
 Every method runs as a worker runs it, through a workspace, on the table that the contract tries it on, made longer and wider. Each task has a
 process of its own. The table grows to a million records (``--most``) while a task takes less than ``--seconds``; there it is measured with twice the variables too. Memory grows on as
-it did between the last two sizes. ``--write`` puts the rates into ``engine/measured_rates.py``.
+it did between the last two sizes. ``--write`` puts the rates into ``engine/methods/measured_rates.py``.
 ``--check`` holds the rates that are there against a table of so many records.
 """
 
@@ -26,14 +26,14 @@ from runpy import run_path
 import numpy as np
 import pandas as pd
 
-from sfumato.engine import measured_rates
 from sfumato.engine.contract import examples
-from sfumato.engine.execution import plan
-from sfumato.engine.methods import OWN, Method, registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, Role, Schema, Variable
-from sfumato.engine.task_rates import RECORDS, VARIABLES, TaskRate
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.execution.tasks import plan
+from sfumato.engine.methods import measured_rates
+from sfumato.engine.methods.registry import OWN, Method, registry
+from sfumato.engine.methods.task_rates import RECORDS, VARIABLES, TaskRate
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.pool import THREAD_LIMITS
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish

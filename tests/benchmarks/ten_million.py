@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.row_blocks import row_blocks
+from sfumato.engine.data.blocks import row_blocks
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.task_costs import task_costs
 from sfumato.workspace.store.database import DATABASE
 

@@ -18,6 +18,8 @@ import pandas as pd
 from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
+from sfumato.engine.methods.results import Trace
+from sfumato.engine.methods.run import Progress
 from sfumato.engine.posterior.ensemble import (
     bulk_effective_sample_size,
     chain_trace,
@@ -28,8 +30,6 @@ from sfumato.engine.posterior.ensemble import (
 from sfumato.engine.posterior.laplace import find_mode, sample_laplace
 from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from sfumato.engine.results import Trace
-from sfumato.engine.run import Progress
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.tables import Tables
 

@@ -10,10 +10,10 @@ from oracles import TELLING_APART, Answers, Case, series
 from tables import SCHEMA, SYNTHESISED
 
 from sfumato.engine.contract.examples import run_of
+from sfumato.engine.data.schema import Schema
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods import Method
-from sfumato.engine.results import Estimate
-from sfumato.engine.schema import Schema
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.results import Estimate
 
 
 def spec_of(method: Method, table: Mapping[str, Any], schema: Schema = SCHEMA) -> Any:

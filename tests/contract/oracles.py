@@ -21,8 +21,8 @@ import pandas as pd
 import statsmodels.api as sm
 from scipy import integrate, special, stats
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind
 
 Series = tuple[str, tuple[tuple[str, Any], ...]]
 Value = Any

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.engine.families import MEASURES as MEASURE_FAMILIES
-from sfumato.engine.methods import OWN, registry
+from sfumato.engine.methods.protocols import MEASURES as MEASURE_FAMILIES
+from sfumato.engine.methods.registry import OWN, registry
 
 METHODS = [pytest.param(found, id=key) for key, found in registry().items() if found.package == OWN]
 SYNTHESIS = [param for param in METHODS if param.values[0].family == "synthesis"]

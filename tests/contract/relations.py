@@ -16,8 +16,8 @@ import pytest
 from oracles import Answers, Series
 from tables import SCHEMA, SYNTHESISED, larger, microdata, resynthesised
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Schema
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Schema
 
 Rule = Callable[[Answers, Answers], None]
 RECORDS = 60

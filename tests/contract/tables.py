@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind, Origin, Role, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
 
 SYNTHESISED = ("days", "income")
 
@@ -51,7 +51,7 @@ def microdata(records: Sequence[Record], origin: Origin = "confidential", *, lin
 
 
 def column_of(values: Sequence[Any], variable: Variable) -> pd.Series:
-    """A column as ``sfumato.engine.microdata.conform`` makes it, a hundred times as fast."""
+    """A column as ``sfumato.engine.data.microdata.conform`` makes it, a hundred times as fast."""
     if variable.kind.has_levels:
         ordered = variable.kind is Kind.ORDINAL
         return pd.Series(pd.Categorical(values, list(variable.levels), ordered=ordered))

@@ -17,16 +17,16 @@ import pandas as pd
 import pytest
 from own_methods import METHODS
 
-from sfumato.engine.checks import check_steps
 from sfumato.engine.contract.examples import SETTINGS, recipe_of
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotConverged
-from sfumato.engine.execution import execute
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import pytest
 from own_methods import METHODS
 
 from sfumato.engine.contract.every_method import wrong
-from sfumato.engine.methods import Method, method_called, registry
-from sfumato.engine.outputs import Output, RecordArray
+from sfumato.engine.methods.outputs import Output, RecordArray
+from sfumato.engine.methods.registry import Method, method_called, registry
 
 
 def test_a_declaration_that_does_not_fit_is_found() -> None:

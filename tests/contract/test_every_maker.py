@@ -9,10 +9,10 @@ import pytest
 from sfumato.engine.contract.examples import DRAWS, LACKING, SCHEMA, run_of, with_missing
 from sfumato.engine.contract.makers import *  # noqa: F403
 from sfumato.engine.contract.makers import one_record_more, smallest_class
+from sfumato.engine.data.microdata import Microdata, as_column, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import EngineError
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, as_column, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.methods.registry import registry
 
 
 @pytest.mark.parametrize("name", [v for v in SCHEMA.names if v != "number"])

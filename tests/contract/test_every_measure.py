@@ -6,8 +6,8 @@ import own_methods
 
 from sfumato.engine.contract.measures import *  # noqa: F403
 from sfumato.engine.contract.measures import changed_tables, shuffled, values
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.registry import registry
 
 
 def test_a_measure_that_takes_row_i_for_record_i_would_be_noticed(

@@ -7,9 +7,9 @@ import pytest
 
 from sfumato.engine.contract.every_method import *  # noqa: F403
 from sfumato.engine.contract.examples import assert_sound, refuses_missing, with_missing, without_identifiers
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.results import Estimate
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.results import Estimate
 
 
 def test_there_are_methods() -> None:

@@ -12,12 +12,12 @@ from hypothesis import Phase, given, settings
 from oracles import NO_ORACLE, ORACLES, WITHIN, Answers, Case
 from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution import anonymise
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 REGIONS = [["north", "not south", "*"], ["west", "not south", "*"], ["south", "south", "*"]]
 

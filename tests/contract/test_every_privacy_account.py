@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine import budget, execution
 from sfumato.engine.contract import privacy
 from sfumato.engine.contract.privacy import *  # noqa: F403
 from sfumato.engine.contract.privacy import VARIANTS, claim_of, differences, private_table, tables_of, variant
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.privacy import PrivacyAccount, Uncovered
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution import tasks
+from sfumato.engine.methods.privacy import PrivacyAccount, Uncovered
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.recipe import budget
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 
 GIBBS = "synthesis.perturbed_gibbs"
@@ -71,7 +72,7 @@ def test_a_public_key_that_the_account_never_sees_is_noticed(monkeypatch: pytest
     monkeypatch.setattr(privacy, "domain_of", lambda *given: ())
     recipe = of("all declared")
     assert differences(recipe) == []
-    for module in (privacy, execution):
+    for module in (privacy, tasks):
         monkeypatch.setattr(module, "accounts_of", old)
     found = differences(recipe)
     assert found
@@ -116,7 +117,7 @@ def test_an_account_that_looks_at_the_records_is_noticed(
 @pytest.mark.slow
 def test_a_refusal_that_looks_at_the_records_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: a variable of one value was refused, and no recipe declares that there are two."""
-    from sfumato.engine import checks
+    from sfumato.engine.recipe import checks
 
     real = checks.check_steps
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from own_methods import METHODS
 
-from sfumato.engine.methods import Method
-from sfumato.engine.outputs import Output
-from sfumato.engine.results import Estimate
-from sfumato.engine.rows import Row, average, from_estimate
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.rows import Row, average, from_estimate
 
 OUTPUTS = [(method, output) for (method,) in (param.values for param in METHODS) for output in method.outputs]
 IDS = [f"{method.key}.{output.name}" for method, output in OUTPUTS]

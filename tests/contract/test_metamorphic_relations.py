@@ -30,10 +30,10 @@ from relations import (
 )
 from tables import SCHEMA
 
-from sfumato.engine.data_source import DataSource
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest.files import Source, ingest
 
 RADIUS = {"days": 1, "income": "5%"}

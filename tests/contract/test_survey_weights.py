@@ -14,13 +14,13 @@ from oracles import ORACLES, Answers, Case
 from own_methods import MEASURES
 from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import DesignPart, Kind, Role, Schema, Variable
+from sfumato.engine.design.survey import UNWEIGHTED, said_unweighted
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution import rows_of
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import DesignPart, Kind, Role, Schema, Variable
-from sfumato.engine.survey import UNWEIGHTED, said_unweighted
+from sfumato.engine.execution.tasks import rows_of
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.recipe.recipe import Recipe
 
 PEOPLE = Variable("people", Kind.CONTINUOUS, Role.WEIGHT)
 WEIGHTED = Schema((*SCHEMA, PEOPLE))
@@ -174,7 +174,7 @@ def test_rows_say_by_which_design_they_are_weighted() -> None:
 
 @pytest.mark.parametrize("method", MEASURES)
 def test_a_measure_of_information_without_a_weighted_form_says_so(method: Method) -> None:
-    from sfumato.engine.results import Estimate, Measure
+    from sfumato.engine.methods.results import Estimate, Measure
 
     values = Measure(
         (Estimate(method.outputs[0].name, 0.5, reason="why"), Estimate(method.outputs[0].name, None, reason="none"))

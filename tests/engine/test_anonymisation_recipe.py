@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import TaskKind, anonymise, execute, plan
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind
+from sfumato.engine.execution.tasks import TaskKind, anonymise, execute, plan
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 MONDRIAN = {"method": "mondrian", "k": 5}
 MEASURES = [{"method": "utility.ecdf"}, {"method": "risk.identification"}]

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine import methods
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution import execute, measure_dataset
-from sfumato.engine.methods import Method
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.outputs import Output
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate, Measure, StudyPoint
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.spec import Spec, StudySpec
+from sfumato.engine.execution.tasks import execute, measure_dataset
+from sfumato.engine.methods import registry
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.results import Estimate, Measure, StudyPoint
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.methods.spec import Spec, StudySpec
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.recipe import Recipe
 
 TABLE: dict[str, Any] = {
     "data": {"file": "people.csv", "holdout": 0.25},
@@ -80,8 +80,8 @@ def methods_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     study = Method("studies", "sees_nobody_either", "", OnePoint, "", sees_nobody_either, outputs)
     extra[study.key] = study
-    known, refused = methods.discovered()
-    monkeypatch.setattr(methods, "discovered", lambda: ({**known, **extra}, refused))
+    known, refused = registry.discovered()
+    monkeypatch.setattr(registry, "discovered", lambda: ({**known, **extra}, refused))
 
 
 @pytest.mark.parametrize("holdout", [0.2, 0.999, "is control", "refuse"])

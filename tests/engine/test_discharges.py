@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from discharges import BINS, CATEGORIES, MEASURES, NUMBERS, ORDER, SCHEMA, VARIABLES, discharges
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.schema import MissingPolicy
-from sfumato.engine.statistics.binning import Binning
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.design.binning import Binning
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
 
 pytestmark = pytest.mark.slow
 

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, as_column, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.microdata import Microdata, as_column, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.rows import Row, average
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.rows import Row, average
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 from sfumato.engine.utility.cluster import ClusterSpec, cluster
 from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.design.structural_zeros import Impossible
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution import draw_dataset, fit_model, seen_by_drawing
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.spec import Named, Param, Spec
-from sfumato.engine.statistics.impossible import Impossible
+from sfumato.engine.execution.tasks import draw_dataset, fit_model, seen_by_drawing
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.methods.spec import Named, Param, Spec
+from sfumato.engine.recipe.recipe import Recipe
 
 LEVELS = ("a", "b", "c", "d")
 SCHEMA = Schema(

@@ -12,11 +12,11 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from sfumato.engine import execution
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, KeyedSeed, Randomness
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution import tasks
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, KeyedSeed, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 PATHS: list[tuple[str | int, ...]] = [
@@ -44,8 +44,8 @@ def test_with_a_public_key_the_stream_is_that_of_the_seed_alone(path: tuple[str 
 
 @pytest.mark.parametrize(
     "function",
-    [Randomness, execution.fit_model, execution.draw_dataset, execution.anonymise, execution.measure_dataset,
-     execution.study_point, execution.execute],
+    [Randomness, tasks.fit_model, tasks.draw_dataset, tasks.anonymise, tasks.measure_dataset,
+     tasks.study_point, tasks.execute],
 )  # fmt: skip
 def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
     """A public key is named, never taken for granted."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.published import Cell, Findings, Published, ratio, source_tables
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.published import Cell, Findings, Published, ratio, source_tables
 
 RISK, GAP = "risk.attribute.risk", "utility.ecdf.max_abs_difference"
 

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.comparison import compare
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row, may_be_of, row_params
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.comparison import compare
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.rows import Row, may_be_of, row_params
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 Make = Callable[..., Recipe]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_ind
 
-from sfumato.engine.comparison import welch_half_width
+from sfumato.engine.execution.comparison import welch_half_width
 
 SAMPLE = st.lists(st.integers(-1000, 1000), min_size=2, max_size=12).filter(lambda sample: len(set(sample)) > 1)
 

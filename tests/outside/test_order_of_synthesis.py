@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.methods import find
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 KEY = "synthesis.within_cells"
 WITHIN_CELLS = '''
@@ -24,10 +24,10 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.engine.methods import method
-from sfumato.engine.results import Diagnostic, Fit
-from sfumato.engine.schema import Kind
-from sfumato.engine.spec import Param, Spec
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.results import Diagnostic, Fit
+from sfumato.engine.data.schema import Kind
+from sfumato.engine.methods.spec import Param, Spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

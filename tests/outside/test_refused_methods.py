@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import find, refused, registry
+from sfumato.engine.methods.registry import find, refused, registry
 from sfumato.tui.cli.admin_tables import all_checks
 from sfumato.tui.cli.catalogue import method_list
 
 GOOD = '''
 from dataclasses import dataclass
-from sfumato.engine.methods import method
-from sfumato.engine.outputs import Output
-from sfumato.engine.results import Estimate, Measure
-from sfumato.engine.spec import Spec
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.spec import Spec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoodSpec(Spec):

@@ -67,8 +67,8 @@ def line(built_workspace) -> RunLine:
 def built_workspace(tmp_path_factory):
     import pandas as pd
 
-    from sfumato.engine.microdata import conform
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.data.microdata import conform
+    from sfumato.engine.recipe.recipe import Recipe
     from sfumato.workspace.ingest.files import Source
     from sfumato.workspace.jobs.runs import enter_run
 

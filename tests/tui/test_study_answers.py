@@ -4,9 +4,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.outputs import Axis, Limit, Output, Plane
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.methods.outputs import Axis, Limit, Output, Plane
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.study_answers import LimitView, PlaneView, view_of
 from sfumato.workspace.views import quality
 from sfumato.workspace.views.studies import Answer, Study

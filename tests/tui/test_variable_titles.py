@@ -1,6 +1,6 @@
 """Titles of variables stand beside, or in place of, their short names."""
 
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
 from sfumato.tui.screens.explain import Meaning, facts
 from sfumato.tui.variable_titles import first_titled, titled, titles_of
 

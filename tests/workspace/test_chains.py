@@ -13,15 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.chains import bytes_of_chains
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import fit_model
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import LOG_POSTERIOR, Chains, ChainTrace, Fit
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.streams import making_streams
+from sfumato.engine.execution.streams import making_streams
+from sfumato.engine.execution.tasks import fit_model
+from sfumato.engine.methods.chains import bytes_of_chains
+from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, ChainTrace, Fit
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable, NotReady, WorkspaceError
 from sfumato.workspace.ingest.files import Source

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest.files import Source, ingest, select_where
 
 MARKER = "zqxjkvbw"
@@ -132,7 +132,7 @@ def test_no_file_makes_a_message_repeat_a_value(
 
 
 def test_the_engines_own_checks_count_records_and_show_none(small_recipe: Any, small_data: Any) -> None:
-    from sfumato.engine.checks import check_steps
+    from sfumato.engine.recipe.checks import check_steps
 
     recipe = small_recipe(
         synthesis=[{"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region"]}],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.pool import ProcessPool
 from sfumato.workspace.jobs.processes import birth_of, call_in_process, gone, host
 from sfumato.workspace.jobs.worker import start_worker

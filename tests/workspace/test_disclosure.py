@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.statistics.estimation import mean_estimate
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.design.estimation import mean_estimate
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.disclosure import DisclosureRules, public_rows, rare_variables
 from sfumato.workspace.plots.distributions import Group, distribution_figure
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, description
@@ -150,13 +150,13 @@ def test_public_rows_are_rounded_and_give_no_reasons() -> None:
 
 
 def test_a_method_of_another_package_is_internal_unless_it_says_otherwise() -> None:
-    from sfumato.engine.outputs import Output
+    from sfumato.engine.methods.outputs import Output
 
     assert Output("mine", "whatever it is", "low").public == ""
 
 
 def test_a_risk_that_calls_itself_public_stays_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.engine.methods import registry
+    from sfumato.engine.methods.registry import registry
     from sfumato.workspace import disclosure
 
     found = registry()["risk.identification"]
@@ -169,7 +169,7 @@ def test_a_risk_that_calls_itself_public_stays_inside(monkeypatch: pytest.Monkey
 
 
 def test_only_information_loss_is_declared_public() -> None:
-    from sfumato.engine.methods import registry
+    from sfumato.engine.methods.registry import registry
 
     public = {
         f"{method.key}.{output.name}" for method in registry().values() for output in method.outputs if output.public

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import BEFORE, Act, Head, append, audit_rows, head_of, keep_head, kept_head
 from sfumato.workspace.errors import BrokenHistory, WorkspaceError
 from sfumato.workspace.ingest.files import Source

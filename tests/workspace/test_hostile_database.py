@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.files import Source

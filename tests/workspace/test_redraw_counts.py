@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.redraw_counts import Redrawn
+from sfumato.engine.constraints.redraw_counts import Redrawn
 from sfumato.tui.cli.summary import summarise
 from sfumato.tui.widgets.run_detail import glance
 from sfumato.workspace import library

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.integrity import NotAsSealed, hold, verify_workspace

@@ -163,7 +163,7 @@ def _methods() -> list[Check]:
     """Other distributions that bring methods, and those whose methods cannot be used."""
     if not entry_points(group="sfumato.methods"):
         return []
-    from sfumato.engine.methods import OWN, refused, registry
+    from sfumato.engine.methods.registry import OWN, refused, registry
 
     usable = [(found.package, found.key) for found in registry().values() if found.package != OWN]
     return [

@@ -6,8 +6,8 @@ import textwrap
 import typing
 from importlib.metadata import version
 
-from sfumato.engine.methods import OWN, Method, find, refused, registry
-from sfumato.engine.spec import ParamInfo, written
+from sfumato.engine.methods.registry import OWN, Method, find, refused, registry
+from sfumato.engine.methods.spec import ParamInfo, written
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.reporting.survey import form_text
 from sfumato.workspace.reporting.tables import table

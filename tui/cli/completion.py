@@ -55,14 +55,14 @@ def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list
 
 def methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """The keys of all methods, without importing any."""
-    from sfumato.engine.families import method_keys
+    from sfumato.engine.methods.protocols import method_keys
 
     return _offered(((key, "") for key in method_keys()), typed)
 
 
 def topics(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """The pages of the manual, and the commands and methods that it explains."""
-    from sfumato.engine.families import method_keys
+    from sfumato.engine.methods.protocols import method_keys
     from sfumato.workspace.manual import TOPICS, summary
 
     root = context.find_root().command

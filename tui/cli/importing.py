@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Role
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.importing import Selection, import_file, preview_file
 from sfumato.workspace.ingest.limits import READ_SECONDS

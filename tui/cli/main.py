@@ -94,7 +94,7 @@ def _carry_out(
     given: bool = False,
     quiet: bool,
 ) -> int:
-    from sfumato.engine.limit_checks import misgivings
+    from sfumato.engine.recipe.threshold_warnings import misgivings
     from sfumato.workspace.plan.prepare import enter_together
     from sfumato.workspace.store.chains import chains_words
     from sfumato.workspace.store.keys import NoKey

@@ -76,7 +76,7 @@ def hits_text(words: str, width: int) -> str:
 def topic_text(topic: str, width: int) -> str:
     """A page or section, and the names of both where a command is called like a page. Raises BadInput."""
     from sfumato.engine.errors import BadInput
-    from sfumato.engine.families import method_keys
+    from sfumato.engine.methods.protocols import method_keys
     from sfumato.workspace.manual import look_up
 
     try:

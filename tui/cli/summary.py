@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.methods import Method
-from sfumato.engine.published import Published, figure_beside
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.published import Published, figure_beside
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.workspace.jobs.runs import published_tables
 from sfumato.workspace.reporting.beliefs import (

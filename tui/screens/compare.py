@@ -40,7 +40,7 @@ from .page import Dialog, Exports, grid_exportable
 from .split import DetailQuery, Split
 
 if TYPE_CHECKING:
-    from sfumato.engine.comparison import Compared
+    from sfumato.engine.execution.comparison import Compared
     from sfumato.workspace.reporting.words import Apart
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.comparison import RunComparison

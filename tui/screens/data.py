@@ -13,8 +13,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
 
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Kind, Role
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid

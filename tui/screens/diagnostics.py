@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher
 
-from sfumato.engine.results import Diagnostic
+from sfumato.engine.methods.results import Diagnostic
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
@@ -76,7 +76,7 @@ def _why(model: ModelTrace) -> str:
 
 def read_traced(workspace: Workspace, run_id: int) -> Traced:
     """The traces of a run. Raises NotFound and DamagedTable."""
-    from sfumato.engine.results import ChainTrace, ImportanceTrace
+    from sfumato.engine.methods.results import ChainTrace, ImportanceTrace
     from sfumato.workspace.plots.traces import shape_of
     from sfumato.workspace.store.artefacts import traces_of
 

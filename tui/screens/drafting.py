@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Static
 
+from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Role, Variable
 from sfumato.tui import jobs
 from sfumato.tui.fields import Field
 from sfumato.workspace.reporting.words import mark

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
 from sfumato.tui.variable_titles import titled
 from sfumato.tui.widgets.facts import fact_lines, facts_in
 from sfumato.tui.widgets.lines import Scroll
@@ -35,8 +35,8 @@ from sfumato.workspace.reporting.words import (
 from .page import Dialog
 
 if TYPE_CHECKING:
-    from sfumato.engine.comparison import Compared, ComparedVerdict, Side
-    from sfumato.engine.thresholds import Verdict
+    from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
+    from sfumato.engine.recipe.thresholds import Verdict
     from sfumato.workspace.store.workspace import Workspace
 
     from .split import LaidOut
@@ -120,8 +120,8 @@ class Explain(ExplainNumber):
 
 def meaning_of(key: str) -> Meaning:
     """What this version's method says of a measure; slow the first time."""
-    from sfumato.engine.methods import registry
-    from sfumato.engine.spec import written
+    from sfumato.engine.methods.registry import registry
+    from sfumato.engine.methods.spec import written
 
     name, _, measure = key.rpartition(".")
     method = registry().get(name)

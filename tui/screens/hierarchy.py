@@ -310,7 +310,7 @@ async def edit_hierarchy(pane: PlanPane, draft: Draft, table: Mapping[str, Any] 
 
     ``at`` is the step or the variable under the cursor; ``table`` is what the draft says, where that is known.
     """
-    from sfumato.engine.toml import read_toml
+    from sfumato.engine.data.toml import read_toml
     from sfumato.workspace.plan.hierarchies import open_hierarchy, with_hierarchies
 
     app = pane.sfumato

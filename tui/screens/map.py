@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.screens import behind

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, Literal, get_args
 
+from sfumato.engine.data.schema import Kind, MissingPolicy
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.release_form import REDRAWS, Unmet
-from sfumato.engine.schema import Kind, MissingPolicy
-from sfumato.engine.spec import ParamInfo, written
-from sfumato.engine.thresholds import BOUNDS
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.release_form import REDRAWS, Unmet
+from sfumato.engine.methods.spec import ParamInfo, written
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import BOUNDS
 from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
 from sfumato.workspace.store.workspace import Workspace
 

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.text_format import DECIMALS, DELIMITERS, QUOTES, THOUSANDS, TextFormat
+from sfumato.engine.recipe.text_format import DECIMALS, DELIMITERS, QUOTES, THOUSANDS, TextFormat
 from sfumato.tui.fields import Field
 from sfumato.workspace.ingest.dialects import Detection, Reason, detect
 from sfumato.workspace.reporting.reading import NAMES, SIGNS, first_rows, sign

@@ -31,7 +31,7 @@ from .revealing import Revealing
 from .split import DetailQuery, LaidOut, Split
 
 if TYPE_CHECKING:
-    from sfumato.engine.record_risk import LeaveOneOut
+    from sfumato.engine.execution.record_risk import LeaveOneOut
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.records import Candidates, RecordMeasure
     from sfumato.workspace.views.records import Records as OpenRecords

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines, lines_of
 from sfumato.tui.variable_titles import titles_of

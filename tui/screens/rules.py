@@ -156,10 +156,10 @@ class Rules(Dialog[dict[str, Any]], Exports):
 
 def _check(toml: str, table: dict[str, Any]) -> None:
     """Raises BadInput where what was written is no rule."""
-    from sfumato.engine.constraints import read_constraints
+    from sfumato.engine.constraints.constraints import read_constraints
+    from sfumato.engine.data.schema import Schema, Variable
+    from sfumato.engine.data.toml import read_toml, section_of
     from sfumato.engine.errors import BadInput
-    from sfumato.engine.schema import Schema, Variable
-    from sfumato.engine.toml import read_toml, section_of
 
     for key in ("name", "holds"):
         if not table.get(key):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import agree, counted
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline

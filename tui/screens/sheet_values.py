@@ -7,7 +7,7 @@ from dataclasses import replace
 from textual.message import Message
 from textual.timer import Timer
 
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, reading_of

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.limit_checks import beyond_range, natural_bound, never_fails, output_of, wrong_side
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.outputs import Output
-from sfumato.engine.spec import written
-from sfumato.engine.thresholds import BOUNDS
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.spec import written
+from sfumato.engine.recipe.threshold_warnings import beyond_range, natural_bound, never_fails, output_of, wrong_side
+from sfumato.engine.recipe.thresholds import BOUNDS
 from sfumato.workspace.reporting.words import DIRECTIONS
 
 from ..fields import Field, shown_value

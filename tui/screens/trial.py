@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -25,8 +25,8 @@ from sfumato.workspace.reporting.words import Apart, limit_text, measured, numbe
 from .page import Dialog
 
 if TYPE_CHECKING:
-    from sfumato.engine.rows import Row
-    from sfumato.engine.thresholds import Threshold
+    from sfumato.engine.methods.rows import Row
+    from sfumato.engine.recipe.thresholds import Threshold
     from sfumato.workspace.store.workspace import Workspace
 
 HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
@@ -138,7 +138,7 @@ class Trial(Dialog[None]):
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[Verdict]:
-            from sfumato.engine.thresholds import judge
+            from sfumato.engine.recipe.thresholds import judge
 
             return judge(tried, rows)
 

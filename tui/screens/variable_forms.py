@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from sfumato.engine.schema import DesignPart, Kind, Role, Variable
+from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
 from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer

@@ -10,8 +10,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in

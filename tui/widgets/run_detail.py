@@ -8,8 +8,8 @@ from textwrap import wrap
 
 from textual.content import Content
 
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.reporting.recipe_difference import sentence

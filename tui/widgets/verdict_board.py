@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.words import (
     NOTHING,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sfumato.engine.schema import Kind, Role, Variable
+from sfumato.engine.data.schema import Kind, Role, Variable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +64,7 @@ def lacking(raw: Columns, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]
     """Which records (n,) have no value in some of the columns that enter."""
     import numpy as np
 
-    from sfumato.engine.missing_codes import without_codes
+    from sfumato.engine.data.missing_codes import without_codes
 
     entering = {column.variable.name: column.variable for column in columns if column.enters}
     found = np.zeros(raw.records, dtype=np.bool_)
@@ -74,7 +74,7 @@ def lacking(raw: Columns, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]
 
 
 def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
-    from sfumato.engine.missing_codes import without_codes
+    from sfumato.engine.data.missing_codes import without_codes
 
     from .identifiers import reasons
 
@@ -103,7 +103,7 @@ def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
     import numpy as np
     import pandas as pd
 
-    from sfumato.engine.different_values import different, holds_texts, times
+    from sfumato.engine.data.distinct_values import different, holds_texts, times
 
     if holds_texts(values):
         codes, texts = different(values)
@@ -124,7 +124,7 @@ def labelled_values(about: Description, codes: Sequence[str | float]) -> dict[st
     """The labels of values that are no missing codes."""
     import pandas as pd
 
-    from sfumato.engine.missing_codes import coded
+    from sfumato.engine.data.missing_codes import coded
 
     hidden = Variable("", Kind.CATEGORICAL, missing=tuple(codes))
     names = list(named(about.labels))

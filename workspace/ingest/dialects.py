@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.text_format import DELIMITERS, TextFormat
+from sfumato.engine.recipe.text_format import DELIMITERS, TextFormat
 from sfumato.engine.wording import counted
 
 from ..plain_files import open_plain

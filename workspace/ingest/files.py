@@ -15,11 +15,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Origin, Schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Origin, Schema
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.text_format import TextFormat
 
 from ..errors import StrangeFile
 from ..plain_files import open_plain

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.run import Randomness
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.methods.run import Randomness
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import counted
 
 PLACE = "data.holdout"

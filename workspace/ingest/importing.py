@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.schema import MissingPolicy, Role, Schema
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.schema import MissingPolicy, Role, Schema
 
 from ..plan.drafts import draft_of, draft_of_import, inline, keep_missing, store_draft
 from ..store.workspace import Workspace
@@ -19,8 +19,8 @@ from .columns import ColumnProfile, describe, lacking
 from .dialects import Detection, detect
 
 if TYPE_CHECKING:
-    from sfumato.engine.data_source import DataSource
-    from sfumato.engine.text_format import TextFormat
+    from sfumato.engine.recipe.data_source import DataSource
+    from sfumato.engine.recipe.text_format import TextFormat
 
     from .files import Source
     from .out_of_core import LargeTable
@@ -43,7 +43,7 @@ class Selection:
 
     def data(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
         """The ``[data]`` of a recipe that reads the same. Raises BadInput."""
-        from sfumato.engine.data_source import DataSource
+        from sfumato.engine.recipe.data_source import DataSource
 
         if self.sample is not None and self.sample < 1:
             raise BadInput("--sample", f"{self.sample} must be at least 1")
@@ -111,7 +111,7 @@ def read_source(
     source: Source, said: Mapping[str, Any], selection: Selection
 ) -> tuple[RawTable | LargeTable, Detection | None]:
     """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
-    from sfumato.engine.text_format import TextFormat
+    from sfumato.engine.recipe.text_format import TextFormat
 
     from .files import is_text, open_table
 

@@ -21,13 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engine.data_source import DataSource
-from sfumato.engine.different_values import written_out
+from sfumato.engine.data.distinct_values import written_out
+from sfumato.engine.data.microdata import Microdata, check_columns, conform, none_left
+from sfumato.engine.data.missing_codes import without_codes
+from sfumato.engine.data.schema import MissingPolicy, Origin, Schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, check_columns, conform, none_left
-from sfumato.engine.missing_codes import without_codes
-from sfumato.engine.schema import MissingPolicy, Origin, Schema
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.text_format import TextFormat
 
 from .arrow_files import check_types, titles
 from .dialects import PARQUET

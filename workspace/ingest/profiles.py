@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.engine.row_blocks import row_blocks
-from sfumato.engine.schema import Kind
+from sfumato.engine.data.blocks import row_blocks
+from sfumato.engine.data.schema import Kind
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sfumato.engine.microdata import Microdata
+    from sfumato.engine.data.microdata import Microdata
 
 FEWEST = 3
 """The smallest bin that is shown."""
@@ -55,7 +55,7 @@ def profile(data: Microdata, name: str) -> Profile:
     """
     import numpy as np
 
-    from sfumato.engine.different_values import times
+    from sfumato.engine.data.distinct_values import times
 
     variable = data.schema[name]
     if variable.kind.has_levels:
@@ -85,7 +85,7 @@ def profile(data: Microdata, name: str) -> Profile:
 
 
 def _as_weights(numbers: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    from sfumato.engine.statistics.survey_estimation import design_effect
+    from sfumato.engine.design.survey_estimation import design_effect
 
     return (float(numbers.sum()), design_effect(numbers)) if (numbers > 0).all() else (None, None)
 

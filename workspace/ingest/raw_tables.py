@@ -13,7 +13,7 @@ import pandas as pd
 class Description:
     """What a file says of a column beside its values.
 
-    ``labels`` are of values and of missing codes, by their text; ``missing`` are codes, or ranges of them (``engine.missing_codes``);
+    ``labels`` are of values and of missing codes, by their text; ``missing`` are codes, or ranges of them (``engine.data.missing_codes``);
     ``measure`` is nominal, ordinal, scale, or empty.
     """
 

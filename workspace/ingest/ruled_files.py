@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import MissingPolicy, Schema
+from sfumato.engine.data.schema import MissingPolicy, Schema
+from sfumato.engine.methods.run import PUBLIC
 
 from ..recipes import find_recipe
 from ..reporting.constraints import RulesView
@@ -16,7 +16,7 @@ def rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool
     """How the records of a recipe's file, all of them, keep to its rules; of a file of data, which rules they keep to. Raises BadInput."""
     if not recipe:
         return _of_data(data_file or target, search=search)
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.recipe.recipe import Recipe
 
     from ..plan.recipe_files import with_files
     from .files import find_source, ingest
@@ -30,7 +30,7 @@ def rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool
 
 
 def _of_data(file: str, *, search: bool) -> RulesView:
-    from sfumato.engine.microdata import conform
+    from sfumato.engine.data.microdata import conform
 
     from .columns import describe
     from .files import find_source

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import Randomness
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.methods.run import Randomness
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import agree, counted
 
 

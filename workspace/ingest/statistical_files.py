@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 
-from sfumato.engine.missing_codes import range_code
+from sfumato.engine.data.missing_codes import range_code
 
 from .raw_tables import Description, RawTable
 from .sas_transport import kinds_of_missing

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.csv as csv_writer
 from numpy.typing import NDArray
 
-from sfumato.engine.different_values import ABSENT, different
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.data.distinct_values import ABSENT, different
+from sfumato.engine.recipe.text_format import TextFormat
 
 from .text_files import as_written, options, read_column, unparsed
 from .text_streams import TableText

@@ -15,11 +15,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv_reader
 
+from sfumato.engine.data.schema import Schema
+from sfumato.engine.data.spelling import are_names, has_decimal_commas, read_numbers
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Schema
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.engine.wording import counted
-from sfumato.engine.written_values import are_names, has_decimal_commas, read_numbers
 
 from .dialects import split_rows
 from .limits import MOST_COLUMNS

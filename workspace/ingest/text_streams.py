@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.text_format import TextFormat
 
 from .text_files import as_commas, in_commas, lines_apart, not_text_in, not_utf8
 

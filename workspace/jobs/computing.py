@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NoCluster
 from ..store.workspace import Workspace

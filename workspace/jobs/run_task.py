@@ -19,15 +19,15 @@ from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
-from sfumato.engine import execution
+from sfumato.engine.constraints.redraw_counts import Redrawn
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import Cancelled, EngineError, NotConverged
-from sfumato.engine.execution import TaskKind
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.redraw_counts import Redrawn
-from sfumato.engine.results import Fit
-from sfumato.engine.rows import Row
-from sfumato.engine.run import Progress, silent
+from sfumato.engine.execution import tasks
+from sfumato.engine.execution.tasks import TaskKind
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import Progress, silent
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..core_dumps import clear_refs, forbid_core_dumps
 from ..errors import WorkspaceError
@@ -259,9 +259,9 @@ def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:
 
 def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
-    fit = execution.fit_model(recipe, held.item, _to_fit(tables, given), report, key=key)
+    fit = tasks.fit_model(recipe, held.item, _to_fit(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
-    rows = execution.account_rows(recipe, held.item, _confidential(tables, given), key=key)
+    rows = tasks.account_rows(recipe, held.item, _confidential(tables, given), key=key)
     return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
 
@@ -279,15 +279,13 @@ def _compute_draw(tables: Tables, given: TaskInput, report: Report, key: bytes) 
     assert held.draw is not None
     fits = [_fit(tables.directory, given.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
     counts: list[Redrawn] = []
-    released = execution.draw_dataset(
-        recipe, held.draw, _to_fit(tables, given), fits, report, key=key, note=counts.extend
-    )
+    released = tasks.draw_dataset(recipe, held.draw, _to_fit(tables, given), fits, report, key=key, note=counts.extend)
     left = {redraws_name(held.draw): write_redraws(tables, counts)} if counts else {}
     return TaskResult(artefacts={held.key: tables.write_microdata(released), **left})
 
 
 def _compute_anonymise(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
-    found = execution.anonymise(_recipe(given.recipe), _confidential(tables, given), report, key=key)
+    found = tasks.anonymise(_recipe(given.recipe), _confidential(tables, given), report, key=key)
     classes = tables.write_arrays({"classes": found.classes})
     artefacts = {given.held.key: tables.write_microdata(found.data), classes_name(1): classes}
     return TaskResult(diagnostics=found.notes, artefacts=artefacts)
@@ -299,7 +297,7 @@ def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: byte
         return _compute_whole_measure(tables, given, report, key)
     confidential = _to_measure(tables, given)
     released = confidential if held.draw is None else _released(tables, given, held.draw)
-    measure, rows = execution.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
+    measure, rows = tasks.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
     if not measure.per_record:
         return TaskResult(rows=rows)
     sha256 = write_records(tables, measure.per_record)
@@ -311,11 +309,11 @@ def _compute_whole_measure(tables: Tables, given: TaskInput, report: Report, key
     held, confidential, recipe = given.held, _to_measure(tables, given), _recipe(given.recipe)
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     if held.point is not None:
-        part = execution.measure_block(recipe, held.item, held.point, confidential, releases, report, key=key)
+        part = tasks.measure_block(recipe, held.item, held.point, confidential, releases, report, key=key)
         return TaskResult(artefacts={held.key: tables.write_arrays(part)})
-    names = [execution.block_name(held.item, block) for block in recipe.measures[held.item].spec.grid()]
+    names = [tasks.block_name(held.item, block) for block in recipe.measures[held.item].spec.grid()]
     parts = [tables.read_arrays(given.tables[name]) for name in names]
-    found, rows = execution.gather_blocks(recipe, held.item, confidential, releases, parts)
+    found, rows = tasks.gather_blocks(recipe, held.item, confidential, releases, parts)
     left = {guesses_name(held.item): tables.write_arrays(found.guesses)} if found.guesses else {}
     for draw, measure in enumerate((found.whole, *found.datasets)):
         if measure.per_record:
@@ -329,7 +327,7 @@ def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes)
     assert held.point is not None
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     confidential = _confidential(tables, given)
-    rows = execution.study_point(recipe, held.item, held.point, confidential, releases, report, key=key)
+    rows = tasks.study_point(recipe, held.item, held.point, confidential, releases, report, key=key)
     return TaskResult(rows=rows)
 
 
@@ -337,7 +335,7 @@ def _compute_combine(tables: Tables, given: TaskInput, report: Report, _: bytes)
     report(Progress(0, 1, "verdicts"))
     records = tables.records(given.confidential)
     recipe = _recipe(given.recipe)
-    rows, verdicts = execution.combine(recipe, given.rows, records)
+    rows, verdicts = tasks.combine(recipe, given.rows, records)
     return TaskResult(rows=rows, verdicts=verdicts, artefacts=rankings_of(tables, recipe, given.tables, records))
 
 

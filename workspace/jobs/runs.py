@@ -12,11 +12,11 @@ from importlib.metadata import version
 from typing import Any
 
 from sfumato.engine.arrays import Floats
-from sfumato.engine.execution import Task, plan
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.published import Findings, Published, SourceTable, source_tables
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import Task, plan
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.published import Findings, Published, SourceTable, source_tables
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..audit import Act, append
 from ..disclosure import INTERNAL

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import ParamSpec
 
-from sfumato.engine.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata
 
 P = ParamSpec("P")
 MOST_TABLES = 32

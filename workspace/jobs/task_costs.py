@@ -1,6 +1,6 @@
 """What the tasks of a run will take in time and memory: by what the same took here, else by measured rates.
 
-Both grow with the records. What a task of a method took in the newest runs of the workspace stands in for its rate (``engine.task_rates``).
+Both grow with the records. What a task of a method took in the newest runs of the workspace stands in for its rate (``engine.methods.task_rates``).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.execution import Task, TaskKind, plan
-from sfumato.engine.recipe import Recipe, Step
-from sfumato.engine.task_rates import PROCESS, draw_rate_of, rate_of
+from sfumato.engine.execution.tasks import Task, TaskKind, plan
+from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, rate_of
+from sfumato.engine.recipe.recipe import Recipe, Step
 
 from ..errors import NotEnoughMemory
 from ..store.workspace import Workspace

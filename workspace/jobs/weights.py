@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.engine.arrays import Floats
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.weighting import weights_by_risk
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.weights import weights_by_risk
 
 from ..errors import NotFound, NotReady
 from ..integrity import hold

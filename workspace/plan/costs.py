@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.engine.data.schema import Schema, Variable
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import TaskKind
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Schema, Variable
-from sfumato.engine.table_seen import table_unseen
-from sfumato.engine.toml import read_toml
+from sfumato.engine.execution.tasks import TaskKind
+from sfumato.engine.methods.table_profile import table_unseen
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..jobs.memory import ALWAYS, MemoryLimit, memory_limit, size_text
 from ..jobs.settings import dask_address

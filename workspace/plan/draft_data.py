@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.checks import check_steps
-from sfumato.engine.data_source import DataSource
-from sfumato.engine.drafting import Want
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.outputs import Question
+from sfumato.engine.methods.drafting import Want
+from sfumato.engine.methods.outputs import Question
+from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.partition.generated_hierarchies import proposals
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.table_seen import table_seen
-from sfumato.engine.toml import read_toml
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NotFound
 from ..ingest.columns import describe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from textwrap import wrap
 
-from sfumato.engine.toml import read_toml
+from sfumato.engine.data.toml import read_toml
 
 from ..reporting.words import printable
 from .drafting import DraftedPlan

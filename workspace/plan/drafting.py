@@ -1,7 +1,7 @@
 """A whole plan from the roles of the variables, their kinds and what is wanted: steps, measures, thresholds, and why each.
 
-``drafted`` is a function of values alone: what the variables look like (``engine.table_seen``), the plan as it stands, what is wanted.
-Which method suits what, with which settings and why, methods say themselves (``engine.drafting``). Who knows what of a person is the
+``drafted`` is a function of values alone: what the variables look like (``engine.methods.table_profile``), the plan as it stands, what is wanted.
+Which method suits what, with which settings and why, methods say themselves (``engine.methods.drafting``). Who knows what of a person is the
 analyst's to say: without roles nothing is drafted. What a draft does not cover it says.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sfumato.engine.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import OWN, Method, registry
-from sfumato.engine.outputs import QUESTIONS, Question
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, Role, Schema, Variable
-from sfumato.engine.table_seen import TableSeen, VariableSeen
+from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
+from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.registry import OWN, Method, registry
+from sfumato.engine.methods.table_profile import TableSeen, VariableSeen
+from sfumato.engine.recipe.recipe import Recipe
 
 MOST_PREDICTORS = 10
 MOST_LEVELS = 50

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.limit_checks import misgivings
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.thresholds import Threshold
-from sfumato.engine.toml import read_toml
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.threshold_warnings import misgivings
+from sfumato.engine.recipe.thresholds import Threshold
 
 from ..errors import NotFound
 from ..store.workspace import Workspace

@@ -14,7 +14,7 @@ from ..store.workspace import Workspace
 from .drafts import draft_of
 
 if TYPE_CHECKING:
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.recipe.recipe import Recipe
 
     from ..store.workspace import Workspace
     from .prepare import PreparedRun
@@ -71,7 +71,7 @@ def minimisation_recipe(data: StoredData, answers: Mapping[str, Any]) -> Recipe:
     whole table anonymised and measured beside it. Raises BadInput.
     """
     from sfumato.engine.errors import BadInput
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.recipe.recipe import Recipe
 
     names = [str(name) for name in answers.get("known", ())]
     variables = _variables(data, names)
@@ -127,9 +127,9 @@ def _measures(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) 
 
 def prepare_minimisation(workspace: Workspace, data: StoredData, answers: Mapping[str, Any]) -> PreparedRun:
     """The run on the stored records without their identifiers, checked. Raises BadInput, NotFound, DamagedTable."""
-    from sfumato.engine.checks import check_steps
-    from sfumato.engine.microdata import Microdata
-    from sfumato.engine.schema import Schema
+    from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.data.schema import Schema
+    from sfumato.engine.recipe.checks import check_steps
 
     from .prepare import PreparedRun, StoredSource
 

@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.methods import method_called
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.partition.generated_hierarchies import Proposal, proposals
 from sfumato.engine.partition.hierarchies import ROUNDING, Hierarchy, flat, interval_hierarchy
 from sfumato.engine.partition.hierarchy_edits import Node, nodes_of
 from sfumato.engine.partition.hierarchy_files import rows_of_text
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.toml import read_toml
+from sfumato.engine.recipe.data_source import DataSource
 
 from ..ingest.files import find_source, ingest
 from ..recipes import find_recipe

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sfumato.engine.budget import cost_words
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.overrides import with_settings
-from sfumato.engine.recipe import MAKERS, Recipe
-from sfumato.engine.schema import MissingPolicy, Role, Schema, Variable
-from sfumato.engine.toml import read_toml
+from sfumato.engine.recipe.budget import cost_words
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.overrides import with_settings
+from sfumato.engine.recipe.recipe import MAKERS, Recipe
 
 from ..ingest.files import Source, find_source, ingest
 from ..jobs.runs import Entry, enter_runs

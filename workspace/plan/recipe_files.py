@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.design.seed_pools import SeedPool
 from sfumato.engine.errors import BadInput
 from sfumato.engine.matching.intruder_file import IntruderFile
 from sfumato.engine.partition.hierarchy_files import rows_of_text
 from sfumato.engine.statistics.csv_lines import MOST_BYTES as MOST_OF_LINES
-from sfumato.engine.statistics.seed_pools import SeedPool
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain

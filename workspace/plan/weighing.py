@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..store.workspace import Workspace
 from ..views.records import find_measure, record_measures

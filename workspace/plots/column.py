@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.workspace.plots.axes import AxisUnit
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.engine.methods import registry
-from sfumato.engine.outputs import Axis, Output
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import Axis, Output
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
 
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Series

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.workspace.plots.axes import short_number
 from sfumato.workspace.plots.column import (
     LEAST_RECORDS,

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.run import Randomness
+from sfumato.engine.methods.run import Randomness
 from sfumato.workspace.plots.axes import AxisUnit, Limits
 from sfumato.workspace.plots.column import LEAST_RECORDS, NO_VALUE, Column, prefers_log, shown_range
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Cells, Figure, Panel

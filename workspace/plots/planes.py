@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.methods import Method, method_called
-from sfumato.engine.outputs import Axis, Plane
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import Axis, Plane
+from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.rows import Row
 
 from .axes import short_number
 from .curves import RunRows

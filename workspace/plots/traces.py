@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from sfumato.engine.results import ChainTrace, ImportanceTrace, Trace
+from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, Trace
 
 from .figure import Figure, Kind, Panel
 from .series import Series

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.toml import read_toml
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.arrays import Integers
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
 from ..errors import DamagedTable, StrangeFile

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..store.workspace import Dataset
 from ..views.runs import Run

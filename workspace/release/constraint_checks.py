@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.constraint_truth import kept_by, schema_of
-from sfumato.engine.constraints import columns_of
+from sfumato.engine.constraints.constraints import columns_of
+from sfumato.engine.constraints.evaluation import kept_by, schema_of
 
 from .checks import Case, Check, Sighting, Status
 

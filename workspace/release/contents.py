@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Role
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.data.schema import Role
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Verdict
 
 from ..errors import NotReady
 from ..integrity import RunSeal, hold

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import comparable, how_often, places_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
@@ -15,9 +16,8 @@ from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.disclosure.tails import Tails, tails
 from sfumato.engine.matching.radius import Radius
+from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
-from sfumato.engine.release_form import AnonymisationSpec
-from sfumato.engine.schema import Kind, Role
 from sfumato.engine.wording import agree, counted
 
 from ..visible_text import is_formula

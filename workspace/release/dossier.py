@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sfumato.engine.results import Diagnostic
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.results import Diagnostic
+from sfumato.engine.methods.rows import Row
 
 from ..audit import user
 from ..store.workspace import Dataset, Workspace

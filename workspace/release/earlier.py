@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.arrays import Floats, Integers
-from sfumato.engine.budget import accounts_of
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, how_often, rows_of
 from sfumato.engine.errors import EngineError
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.privacy import PrivacyAccount, total
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Origin, Role, Schema
+from sfumato.engine.methods.privacy import PrivacyAccount, total
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
 from ..integrity import faults_of_runs

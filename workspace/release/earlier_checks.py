@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.engine.arrays import Integers
-from sfumato.engine.budget import budget_words
+from sfumato.engine.recipe.budget import budget_words
 from sfumato.engine.wording import counted
 
 from .checks import Case, Check, Sighting, numbered

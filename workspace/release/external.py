@@ -7,7 +7,7 @@ Record i of a table is that of original record i, unless an identifier links the
 
 A measure of risk finds a record by equal values. A known column that was read back from fewer digits would equal nothing, and
 the risk would look like 0. So a column that is not released either *is* the original one, written as
-``sfumato.engine.written_values`` allows, and the table takes the original's own values, or the file is refused with
+``sfumato.engine.data.spelling`` allows, and the table takes the original's own values, or the file is refused with
 what differs. Where records are linked, values are compared record by record. Where they are not, each must be written
 like one original value, and like one only. Released numbers that are original values written with fewer digits become
 these too.
@@ -23,15 +23,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.engine.anonymisation._partition import numbers_of_labels
-from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.partition.equivalence_classes import equivalence_classes
-from sfumato.engine.partition.hierarchies import ROOT, outside_of
-from sfumato.engine.partition.pairs import quasi_identifiers
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, MissingPolicy, Schema
-from sfumato.engine.wording import agree, counted
-from sfumato.engine.written_values import (
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema
+from sfumato.engine.data.spelling import (
     LARGEST_ERROR,
     digits_and_decimals,
     nearest,
@@ -39,6 +33,12 @@ from sfumato.engine.written_values import (
     rounded_alike,
     same_numbers,
 )
+from sfumato.engine.errors import BadInput
+from sfumato.engine.partition.equivalence_classes import equivalence_classes
+from sfumato.engine.partition.hierarchies import ROOT, outside_of
+from sfumato.engine.partition.pairs import quasi_identifiers
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import agree, counted
 
 from ..ingest.files import Source, read_frame
 from .written_labels import with_codes

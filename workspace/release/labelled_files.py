@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.missing_codes import range_of
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.missing_codes import range_of
+from sfumato.engine.data.schema import Kind, Variable
 
 from ..errors import NotReleased
 from ..ingest.sas_transport import with_kinds

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.thresholds import Outcome, Verdict
+from sfumato.engine.recipe.thresholds import Outcome, Verdict
 
 from ..audit import Act
 from ..disclosure import INTERNAL as INTERNAL_MARK

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sfumato.engine.run import Randomness
+from sfumato.engine.methods.run import Randomness
 
 from .contents import ReleasePlan
 from .dossier import Dossier

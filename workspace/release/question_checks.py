@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sfumato.engine.methods import registry
-from sfumato.engine.outputs import QUESTIONS, Output, Question
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
 
 from ..reporting.questions import answering, unmeasured
 from ..reporting.results import output_of

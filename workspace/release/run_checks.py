@@ -9,9 +9,9 @@ import numpy as np
 
 from sfumato.engine.arrays import Floats
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods import registry
-from sfumato.engine.record_risk import RecordRisk
-from sfumato.engine.rows import Row
+from sfumato.engine.execution.record_risk import RecordRisk
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import counted
 
 from ..reporting.beliefs import BeliefsFound

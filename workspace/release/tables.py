@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.engine.row_blocks import row_blocks
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.blocks import row_blocks
+from sfumato.engine.data.schema import Kind, Schema, Variable
 
 from ..errors import NotReleased
 from ..store.tables import KIND_OF

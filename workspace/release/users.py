@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engine.budget import accounts_of
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.privacy import NoAccount, PrivacyAccount
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.schema import Kind
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind
+from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..disclosure import DisclosureRules, public_rows, rare_variables
 from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sfumato.engine.data.schema import Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Schema, Variable
 
 from ..visible_text import plain_cell
 from .tables import level_names

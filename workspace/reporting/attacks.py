@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sfumato.engine.outputs import ATTACK_PARTS
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import ATTACK_PARTS
+from sfumato.engine.methods.rows import Row
 
 from .tables import Cell, Column, Line, Table
 from .words import NOTHING, Apart, interval, number, params_text, settings_text, told_apart, use_text

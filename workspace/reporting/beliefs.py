@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import counted
 
 from ..plots.beliefs import first_panel, moved_panel

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sfumato.engine.comparison import Compared, ComparedVerdict, Side
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agree, counted
 
 from .tables import Cell, Column, Table

@@ -12,7 +12,7 @@ from .tables import Cell, Table, table
 from .words import printable
 
 if TYPE_CHECKING:
-    from sfumato.engine.redraw_counts import Redrawn
+    from sfumato.engine.constraints.redraw_counts import Redrawn
 
 
 @dataclass(frozen=True, slots=True)

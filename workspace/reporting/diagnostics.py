@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sfumato.engine.results import Diagnostic
+from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.wording import counted
 
 from .tables import Cell, Column, Table

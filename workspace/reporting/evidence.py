@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sfumato.engine.methods import Method, method_called, registry
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.registry import Method, method_called, registry
+from sfumato.engine.methods.rows import Row
 
 from .tables import Cell, Column, Line, Table
 from .words import interval, number

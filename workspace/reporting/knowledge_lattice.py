@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from sfumato.engine.methods import Method
-from sfumato.engine.outputs import Lattice
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import Lattice
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.rows import Row
 
 from .tables import Column, Line, Table
 from .words import interval, mark, number

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.engine.published import Published
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.published import Published
 
 from .attacks import attack_table, is_of_attack
 from .evidence import evidence_table

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sfumato.engine.methods import Method, method_called, registry
-from sfumato.engine.published import SourceTable
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Diagnostic, Trace
-from sfumato.engine.rows import Row
-from sfumato.engine.schema import Role, Variable
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.data.schema import Role, Variable
+from sfumato.engine.methods.registry import Method, method_called, registry
+from sfumato.engine.methods.results import Diagnostic, Trace
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.published import SourceTable
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agree, counted
 
 from ..disclosure import MARKING

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from sfumato.engine.methods import method_called
-from sfumato.engine.outputs import QUESTIONS, Question
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.rows import Row
 
 from .results import method_title, output_of
 from .words import number, settings_text, told_apart

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from sfumato.engine.recipe_difference import NOTHING, STEPS, Difference
+from sfumato.engine.recipe.difference import NOTHING, STEPS, Difference
 
 from .tables import Column, Table
 from .words import printable

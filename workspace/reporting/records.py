@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.methods import method_called
+from sfumato.engine.methods.registry import method_called
 
 from .beliefs import times
 from .tables import Column, Table, table
 from .words import number, printable
 
 if TYPE_CHECKING:
-    from sfumato.engine.outputs import RecordArray
-    from sfumato.engine.record_risk import Driver, LeaveOneOut
+    from sfumato.engine.execution.record_risk import Driver, LeaveOneOut
+    from sfumato.engine.methods.outputs import RecordArray
 
 COLUMNS = (
     Column("record", "record", 9, "right"),

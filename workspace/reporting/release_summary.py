@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.schema import Role
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 
 from .evidence import evidence_lines

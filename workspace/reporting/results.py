@@ -8,12 +8,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from sfumato.engine.methods import Method, method_called
-from sfumato.engine.outputs import Axis, Output
-from sfumato.engine.published import Cell as Quoted
-from sfumato.engine.published import Published, SourceTable, figure_beside, ratio
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.outputs import Axis, Output
+from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.published import Cell as Quoted
+from sfumato.engine.recipe.published import Published, SourceTable, figure_beside, ratio
+from sfumato.engine.recipe.thresholds import Verdict
 
 from ..plots.planes import together
 from .knowledge_lattice import lattice_parts

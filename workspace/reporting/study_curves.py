@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sfumato.engine.methods import Method
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.rows import Row
 
 from ..plots.planes import BASELINE, DrawnPlane, curve_of, drawn_planes
 from .tables import Cell, Column, Line, Table

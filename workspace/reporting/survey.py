@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.engine.methods import Method
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.survey import INFORMATION, SurveyDesign, is_unweighted
+from sfumato.engine.design.survey import INFORMATION, SurveyDesign, is_unweighted
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.recipe.recipe import Recipe
 
 WEIGHED = "where a variable is the survey weight it speaks of the population, by weights, strata and clusters"
 NOT_WEIGHED = "unweighted: where a variable is the survey weight it speaks of the records still"

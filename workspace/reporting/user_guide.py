@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
 from ..disclosure import DisclosureRules

@@ -14,7 +14,7 @@ from .tables import Column, Table
 from .words import number
 
 if TYPE_CHECKING:
-    from sfumato.engine.weighting import Weighting
+    from sfumato.engine.recipe.weights import Weighting
 
 COLUMNS = (
     Column("record", "record", 9, "right"),

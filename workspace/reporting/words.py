@@ -12,11 +12,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.schema import SURVEY_SETTING
+from sfumato.engine.data.schema import SURVEY_SETTING
 from sfumato.engine.wording import agree, counted
 
 if TYPE_CHECKING:
-    from sfumato.engine.thresholds import Verdict
+    from sfumato.engine.recipe.thresholds import Verdict
 
 FAMILIES = {
     "synthesis": "Privacy account",
@@ -126,7 +126,7 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     """
     text, against = limit if isinstance(limit, str) else number(limit), ""
     if bound == "max_ratio" and value:
-        from sfumato.engine.thresholds import ratio_to
+        from sfumato.engine.recipe.thresholds import ratio_to
 
         against = ratio_to(value)
     return f"at most {text} × {against}" if against else _BOUNDS[bound].format(text)
@@ -184,8 +184,8 @@ def differing(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any
 
 
 def _with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
-    from sfumato.engine.methods import registry
-    from sfumato.engine.spec import written
+    from sfumato.engine.methods.registry import registry
+    from sfumato.engine.methods.spec import written
 
     method = registry().get(key)
     infos = () if method is None else method.spec.params()
@@ -258,7 +258,7 @@ def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, 
 
 def told_apart(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     """The parameters that tell a row of method ``key`` from others of its step: all but the step's own settings."""
-    from sfumato.engine.methods import method_called
+    from sfumato.engine.methods.registry import method_called
 
     method = method_called(key)
     settings = {info.name for info in method.spec.params()} | {SURVEY_SETTING} if method else set()

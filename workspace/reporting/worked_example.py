@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from sfumato.engine.arrays import Floats
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.partition.hierarchies import interval
-from sfumato.engine.schema import Kind
 from sfumato.engine.statistics.combining import Combined, full_synthesis, partial_synthesis
 
 from .tables import Table, table

@@ -1,6 +1,6 @@
 """What the tasks of a run leave as tables: released datasets, values of single records, traces of samplers.
 
-Traces are as confidential as the data (``sfumato.engine.results`` says why): they are read from the workspace and never
+Traces are as confidential as the data (``sfumato.engine.methods.results`` says why): they are read from the workspace and never
 released.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.engine.execution import as_released
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import ChainTrace, ImportanceTrace, NoTrace, Trace
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import as_released
+from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, NoTrace, Trace
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedTable
 from ..views.runs import find_run

@@ -11,9 +11,9 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Chains
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.results import Chains
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedTable
 from .tables import Tables

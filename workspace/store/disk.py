@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ..errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from sfumato.engine.microdata import Microdata
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.recipe.recipe import Recipe
 
 ALWAYS_BYTES = 32 << 20
 RECORD_BYTES = 40

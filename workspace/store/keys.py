@@ -20,7 +20,7 @@ from ..plain_files import synchronise
 KEY_FILE = "key"
 KEY_BYTES = 32
 PUBLIC = b""
-"""No key, as ``engine.run`` has it; written here too, since that loads numerical libraries."""
+"""No key, as ``engine.methods.run`` has it; written here too, since that loads numerical libraries."""
 PUBLIC_NAME = "public"
 PUBLIC_CONTENT = b"public\n"
 LABEL = b"sfumato key fingerprint"

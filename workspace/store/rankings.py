@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.methods import method_called
-from sfumato.engine.record_risk import RecordRisk, by_part, has_record_risk, record_risk
+from sfumato.engine.execution.record_risk import RecordRisk, by_part, has_record_risk, record_risk
+from sfumato.engine.methods.registry import method_called
 
 from ..errors import DamagedTable
 from .artefacts import arrays_of, read_records

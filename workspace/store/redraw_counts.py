@@ -10,7 +10,7 @@ from dataclasses import asdict, fields
 
 import pyarrow as pa
 
-from sfumato.engine.redraw_counts import Redrawn
+from sfumato.engine.constraints.redraw_counts import Redrawn
 
 from ..errors import DamagedTable
 from .tables import Tables

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Origin, Schema
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Origin, Schema
 
 from ..errors import DamagedTable, NotYours, StrangeFile
 from ..plain_files import is_hash, open_plain, room, synchronise

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.engine.data.schema import Origin, Schema, Variable
 from sfumato.engine.errors import EngineError
-from sfumato.engine.schema import Origin, Schema, Variable
 
 from ..audit import (
     BEFORE,
@@ -52,7 +52,7 @@ from .records import check_texts, check_whole, record
 from .seals import Sealer
 
 if TYPE_CHECKING:
-    from sfumato.engine.microdata import Microdata
+    from sfumato.engine.data.microdata import Microdata
 
     from .tables import Tables
 

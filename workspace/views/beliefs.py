@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.methods import method_called
-from sfumato.engine.microdata import as_column
-from sfumato.engine.rows import Row, row_params
+from sfumato.engine.data.microdata import as_column
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.rows import Row, row_params
 
 from ..errors import NotFound, NotReady
 from ..reporting.beliefs import BeliefsFound, Guess, RecordGuesses

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Randomness
-from sfumato.engine.schema import Kind, Origin, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Origin, Schema, Variable
+from sfumato.engine.methods.run import Randomness
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..plots.column import Column
 from ..store.keys import NoKey, key_of_run

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.engine.comparison import Compared, ComparedVerdict, compare, compare_verdicts
-from sfumato.engine.recipe_difference import Difference
+from sfumato.engine.execution.comparison import Compared, ComparedVerdict, compare, compare_verdicts
+from sfumato.engine.recipe.difference import Difference
 from sfumato.engine.wording import counted
 
 from ..errors import DifferentData, NotReady

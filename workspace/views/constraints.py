@@ -6,21 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.engine.data.schema import MissingPolicy, Schema, Variable
+from sfumato.engine.data.toml import read_toml, section_of
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import MissingPolicy, Schema, Variable
-from sfumato.engine.toml import read_toml, section_of
 
 from ..reporting.constraints import RuleLine, RulesView
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from sfumato.engine.microdata import Microdata
+    from sfumato.engine.data.microdata import Microdata
 
 
 def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
     """How a table keeps to the schema's rules, and with ``search`` which others all its records keep to. Raises BadInput."""
-    from sfumato.engine.constraint_search import suggestions
-    from sfumato.engine.constraint_truth import check_on_data, kept_by
+    from sfumato.engine.constraints.evaluation import check_on_data, kept_by
+    from sfumato.engine.constraints.mining import suggestions
 
     check_on_data(data, schema)
     said = tuple(
@@ -45,8 +45,8 @@ def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
 
 def rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, search: bool) -> RulesView:
     """The same of a plan's text and the stored records that it is for. Raises BadInput and DamagedTable."""
-    from sfumato.engine.constraints import read_constraints
-    from sfumato.engine.microdata import conform
+    from sfumato.engine.constraints.constraints import read_constraints
+    from sfumato.engine.data.microdata import conform
 
     table = read_toml(toml)
     dataset = workspace.dataset(dataset_id)

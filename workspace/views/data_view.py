@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 from ..ingest.profiles import Profile, profile
 from ..plan.drafts import Draft, missing_of
@@ -22,7 +22,7 @@ from ..plan.variables import VariableTables, variable_tables
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from sfumato.engine.microdata import Microdata
+    from sfumato.engine.data.microdata import Microdata
 
 
 READ_AT_ONCE = 20_000_000
@@ -182,6 +182,6 @@ def _found(variable: Variable, data: Microdata, dropped: int) -> FoundColumn:
 
 
 def _conformed(data: Microdata, variable: Variable) -> Microdata:
-    from sfumato.engine.microdata import conform
+    from sfumato.engine.data.microdata import conform
 
     return conform(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)

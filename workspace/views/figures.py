@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Variable
 from sfumato.workspace.plots.joint import pair_figures
 
 from ..disclosure import DisclosureRules

@@ -12,7 +12,7 @@ from .records import drivers, find_measure, open_records, record_line, record_me
 from .runs import find_run
 
 if TYPE_CHECKING:
-    from sfumato.engine.record_risk import LeaveOneOut
+    from sfumato.engine.execution.record_risk import LeaveOneOut
 
     from ..reporting.beliefs import BeliefsFound, RecordGuesses
     from ..reporting.records import RecordLine

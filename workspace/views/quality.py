@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.engine.methods import Method, registry
+from sfumato.engine.methods.registry import Method, registry
 
 from ..store.workspace import Workspace
 from .runs import Run, RunState, find_run
 
 if TYPE_CHECKING:
-    from sfumato.engine.recipe import Recipe
-    from sfumato.engine.thresholds import Threshold
+    from sfumato.engine.recipe.recipe import Recipe
+    from sfumato.engine.recipe.thresholds import Threshold
 
 ScoreOutcome = Literal["pass", "fail", "not computed", "no threshold"]
 Scale = Literal["numbers", "categories", "table"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.recipe_difference import Difference, differences
+from sfumato.engine.recipe.difference import Difference, differences
 
 from ..store.workspace import Workspace
 from .runs import Run, companions_of, list_runs
@@ -42,7 +42,7 @@ def since_newest_run(workspace: Workspace, draft: Draft) -> SinceRun | None:
     newest = next((run for run in runs if run.id not in beside), None)
     if newest is None:
         return None
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.recipe.recipe import Recipe
 
     return SinceRun(
         newest.id,

@@ -13,10 +13,9 @@ from typing import Any
 
 import pandas as pd
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.record_risk import (
+from sfumato.engine.execution.record_risk import (
     Driver,
     LeaveOneOut,
     RecordRisk,
@@ -25,6 +24,7 @@ from sfumato.engine.record_risk import (
     matching_records,
     record_risk,
 )
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
 from ..errors import NotFound, NotReady

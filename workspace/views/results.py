@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields, replace
 from threading import Lock
 from typing import get_args
 
-from sfumato.engine.results import Diagnostic
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Outcome, Verdict
+from sfumato.engine.methods.results import Diagnostic
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Outcome, Verdict
 
 from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
 from ..store.workspace import Workspace

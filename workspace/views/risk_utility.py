@@ -73,7 +73,7 @@ class RiskUtilityMap:
 
     def of_ratio(self, axis: Axis, run_id: int) -> float | None:
         """What a ``max_ratio`` of a run's number is held against: its baseline where the output says so, else the confidential data's."""
-        from sfumato.engine.thresholds import ratio_to
+        from sfumato.engine.recipe.thresholds import ratio_to
 
         if ratio_to(axis.key):
             return self.baselines.get(axis.ident, {}).get(run_id) or None
@@ -145,7 +145,7 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
 
 def made_with(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a number without those that only select which rows a run has."""
-    from sfumato.engine.comparison import selecting
+    from sfumato.engine.execution.comparison import selecting
 
     return {name: value for name, value in params.items() if name not in selecting(method)}
 
@@ -156,7 +156,7 @@ def _made(method: str, params: str) -> str:
 
 
 def _goal(key: str) -> str:
-    from sfumato.engine.methods import registry
+    from sfumato.engine.methods.registry import registry
 
     method, _, measure = key.rpartition(".")
     found = registry().get(method)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 
-from sfumato.engine.recipe_difference import Difference, differences
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.recipe.difference import Difference, differences
+from sfumato.engine.recipe.thresholds import Verdict
 
 from ..store.workspace import Workspace
 from .results import verdicts_of

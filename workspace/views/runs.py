@@ -17,7 +17,7 @@ from ..store.run_names import LONGEST_NAME, LONGEST_NOTE, NEWEST, fold
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.recipe.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Run:
 
 @lru_cache(maxsize=RECIPES_KEPT)
 def _recipe(text: str) -> Recipe:
-    from sfumato.engine.recipe import Recipe
+    from sfumato.engine.recipe.recipe import Recipe
 
     return Recipe.from_toml(text, stored=True)
 

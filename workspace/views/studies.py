@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sfumato.engine.methods import Method, method_called
-from sfumato.engine.outputs import Axis, Output
-from sfumato.engine.rows import Row
-from sfumato.engine.spec import Spec
+from sfumato.engine.methods.outputs import Axis, Output
+from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.spec import Spec
 
 from ..plots.planes import together
 from ..store.workspace import Workspace
@@ -19,7 +19,7 @@ from .results import SHARE_OF_BAND, has_averages, study_averages
 from .runs import Run, RunState, find_run
 
 if TYPE_CHECKING:
-    from sfumato.engine.recipe import Recipe, Step
+    from sfumato.engine.recipe.recipe import Recipe, Step
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import anonymise
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
 VARIABLES = {

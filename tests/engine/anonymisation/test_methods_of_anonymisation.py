@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from sfumato.engine.anonymisation._partition import numbers_of_labels
 from sfumato.engine.anonymisation.microaggregation import mdav_groups
 from sfumato.engine.anonymisation.mondrian import MondrianSpec
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import anonymise
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.methods.release_form import Anonymised
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.partition.hierarchies import outside_of
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.release_form import Anonymised
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 
 VARIABLES: dict[str, Any] = {
     "city": {"kind": "categorical", "role": "quasi_identifier", "levels": ["foo", "bar", "test"]},

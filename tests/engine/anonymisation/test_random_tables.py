@@ -13,14 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.anonymisation.microaggregation import mdav_groups
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import anonymise, execute
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import anonymise, execute
+from sfumato.engine.methods.release_form import Anonymised
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.partition.hierarchies import interval
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.release_form import Anonymised
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind
+from sfumato.engine.recipe.recipe import Recipe
 
 KEYS = ["age", "city", "smokes", "size"]
 LEVELS = ["small", "medium", "large"]

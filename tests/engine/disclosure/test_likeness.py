@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure import neighbours
 from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
@@ -15,8 +17,6 @@ from sfumato.engine.disclosure.likeness import Likeness, score_margin, standard_
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.disclosure.tails import tails
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.statistics.smoothing import steps
 
 SCHEMA = Schema(

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.matching.blocks import Blocks
 from sfumato.engine.matching.comparisons import Comparison, compared
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.microdata import conform
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 
 KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "hours_per_week": Kind.COUNT}
 NEAR: dict[str, Any] = {"age": 1, "pay": "5%"}

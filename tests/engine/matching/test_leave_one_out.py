@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.execution.record_risk import candidates_without
 from sfumato.engine.matching.matching import Exact, Within, match
-from sfumato.engine.record_risk import candidates_without
 
 Keys = list[Exact | Within]
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.execution.record_risk import candidates_without
 from sfumato.engine.matching.intruder import belief
 from sfumato.engine.matching.matching import Exact, Within, match
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.record_risk import candidates_without
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
 SCHEMA = Schema(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.partition.hierarchies import Interval, interval, members, outside_of
-from sfumato.engine.schema import Kind
 
 LEVELS = ("small", "medium", "large")
 

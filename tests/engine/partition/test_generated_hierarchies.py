@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import Run
 from sfumato.engine.partition.generated_hierarchies import (
     Proposal,
     by_frequency,
@@ -24,8 +26,6 @@ from sfumato.engine.partition.generated_hierarchies import (
     readable_widths,
 )
 from sfumato.engine.partition.hierarchies import Hierarchy, interval, interval_hierarchy
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
 
 LABELS = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=25, unique=True)
 CODES = st.lists(

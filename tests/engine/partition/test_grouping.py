@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
 from sfumato.engine.partition import grouping
 from sfumato.engine.partition.equivalence_classes import class_ends
 from sfumato.engine.partition.grouping import numbered, ranked
@@ -119,7 +119,7 @@ NUMBERS = st.one_of(
 @settings(deadline=None)
 def test_ranks_are_those_that_numpy_finds(cells: int, values: list[float], narrow: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(blocks, "CELLS", cells)
         patch.setattr(grouping, "NARROW", narrow)
         distinct, ranks = ranked(np.array(values, dtype=np.float64))
     expected, places = np.unique(np.array(values, dtype=np.float64), return_inverse=True)

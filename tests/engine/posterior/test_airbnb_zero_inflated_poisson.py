@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.methods.run import Progress
 from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import sample_laplace
 from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from sfumato.engine.run import Progress
 
 pytestmark = pytest.mark.slow
 

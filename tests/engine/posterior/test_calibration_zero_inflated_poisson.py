@@ -15,10 +15,10 @@ import pytest
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import binomtest, chisquare
 
+from sfumato.engine.methods.run import Progress
 from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import sample_laplace
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from sfumato.engine.run import Progress
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sfumato.engine.errors import NotConverged
+from sfumato.engine.methods.results import ChainTrace
+from sfumato.engine.methods.run import Progress, legacy_state
 from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import sample_laplace
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from sfumato.engine.results import ChainTrace
-from sfumato.engine.run import Progress, legacy_state
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from scipy.stats import kstest, multivariate_t
 from scipy.stats import t as student
 
 from sfumato.engine.errors import NotConverged
+from sfumato.engine.methods.results import ImportanceTrace
+from sfumato.engine.methods.run import Progress
 from sfumato.engine.posterior.laplace import StudentT, find_mode, sample_laplace
-from sfumato.engine.results import ImportanceTrace
-from sfumato.engine.run import Progress
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
+from sfumato.engine.methods.run import Progress, silent
 from sfumato.engine.posterior import distinct_rows
 from sfumato.engine.posterior.distinct_rows import Block, Codes, DistinctRows, values_given
 from sfumato.engine.posterior.multinomial_mixture import (
@@ -20,7 +21,6 @@ from sfumato.engine.posterior.multinomial_mixture import (
     Sampled,
     sample,
 )
-from sfumato.engine.run import Progress, silent
 
 
 def simulated(

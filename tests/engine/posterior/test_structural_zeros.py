@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.run import silent
 from sfumato.engine.posterior import structural_zeros
 from sfumato.engine.posterior.distinct_rows import Codes, DistinctRows
 from sfumato.engine.posterior.multinomial_mixture import Prior, Sampled, sample
 from sfumato.engine.posterior.structural_zeros import Support, TooManySlices, Truncation, fulfilling
-from sfumato.engine.run import silent
 
 LEVELS = (2, 3, 2)
 CELLS = np.array(list(itertools.product(*map(range, LEVELS))))

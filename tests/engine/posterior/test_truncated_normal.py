@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm, truncnorm
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
 from sfumato.engine.posterior.bayesian_linear_regression import truncated_normal
 
 CASES = [
@@ -71,6 +71,6 @@ def test_blocks_of_draws_have_the_same_bytes(monkeypatch: pytest.MonkeyPatch) ->
     mean, sd = np.linspace(-4.0, 4.0, 1001), np.linspace(0.1, 2.0, 1001)
     settings = [(mean, sd, -1.0, 2.0), (mean, 0.5, -np.inf, 1.0), (mean, 3.0, -1e300, 1e300)]
     whole = [truncated_normal(*own, np.random.default_rng(2)) for own in settings]
-    monkeypatch.setattr(row_blocks, "CELLS", 64 * 13)
+    monkeypatch.setattr(blocks, "CELLS", 64 * 13)
     for own, expected in zip(settings, whole, strict=True):
         assert truncated_normal(*own, np.random.default_rng(2)).tobytes() == expected.tobytes()

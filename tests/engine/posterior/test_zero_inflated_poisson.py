@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import gamma, norm
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
 from sfumato.engine.errors import BadInput, NotConverged
 from sfumato.engine.posterior import zero_inflated_poisson
 from sfumato.engine.posterior.gamma_prior import GammaPrior
@@ -81,7 +81,7 @@ def test_a_large_model_says_the_same(bound: int | None, cells: int, monkeypatch:
         found.append(
             (*model.derivatives(theta), model.start(), model.log_likelihood(model.predictors(thetas)[1], masses))
         )
-        monkeypatch.setattr(row_blocks, "CELLS", cells)
+        monkeypatch.setattr(blocks, "CELLS", cells)
     for plain, large in zip(*found, strict=True):
         assert large == pytest.approx(plain, rel=1e-10, abs=1e-11)
 

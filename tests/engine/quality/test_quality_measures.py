@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import execute
-from sfumato.engine.methods import find
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.quality.pearson import rho
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.recipe.recipe import Recipe
 
 SCHEMA = Schema(
     (

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sfumato.engine.execution import Execution, execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 NUMERICAL = ("age", "hours_per_week")
 CATEGORICAL = ("workclass", "sex")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 
 VARIABLES: dict[str, Any] = {
     "zip": {"kind": "categorical", "role": "quasi_identifier"},

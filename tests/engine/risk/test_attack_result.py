@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import (
     NOTHING_LEFT,
     AttackResult,
@@ -15,7 +16,6 @@ from sfumato.engine.risk._attack import (
     residual_interval,
     residual_risk,
 )
-from sfumato.engine.rows import Row
 
 
 @pytest.mark.parametrize(("successes", "guesses"), [(0, 10), (3, 10), (10, 10), (1, 1), (417, 1000), (999, 1000)])

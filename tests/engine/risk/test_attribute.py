@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.results import Measure
+from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

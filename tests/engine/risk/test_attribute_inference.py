@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.record_risk import by_part, record_risk
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.methods import method_called
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.record_risk import by_part, record_risk
-from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

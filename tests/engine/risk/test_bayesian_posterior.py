@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute, gather_blocks, measure_block
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import WholeMeasure
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute, gather_blocks, measure_block
+from sfumato.engine.methods.results import WholeMeasure
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 
 Row = tuple[str, ...]
 

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.correct_attribution import CorrectAttributionSpec, correct_attribution
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 RUN = Run(np.random.default_rng(0))
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.results import Estimate
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.exact_copies import ExactCopiesSpec, exact_copies
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema((Variable("a", Kind.CATEGORICAL, levels=tuple("wxyz")), Variable("n", Kind.COUNT)))
 Records = list[tuple[int, int]]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import lognorm
 
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.risk._guess_space import Guessable
-from sfumato.engine.schema import Kind, Schema, Variable
 
 
 def guessable(values: object, kind: Kind, points: int) -> Guessable:

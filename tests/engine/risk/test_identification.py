@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.methods import find
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.results import Measure
+from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

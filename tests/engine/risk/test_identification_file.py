@@ -12,14 +12,14 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Measure
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import WITH, WITHOUT, IdentificationSpec, check, identification
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe

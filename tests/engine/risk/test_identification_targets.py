@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute, measure_dataset
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.record_risk import record_risk
-from sfumato.engine.results import Measure
+from sfumato.engine.execution.record_risk import record_risk
+from sfumato.engine.execution.tasks import execute, measure_dataset
+from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import IdentificationSpec, check, identification
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 SCHEMA = Schema(
     (

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.record_risk import by_part, has_record_risk, knowledge_of, leave_one_out, record_risk
-from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.execution.record_risk import by_part, has_record_risk, knowledge_of, leave_one_out, record_risk
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.inference_attack import InferenceAttackSpec, inference_attack
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SCHEMA = Schema(
     (
@@ -241,7 +241,7 @@ def test_what_cannot_be_attacked_is_refused(given: dict[str, Any], place: str, m
 
 
 def test_nothing_known_and_a_log_scale_below_zero_are_refused() -> None:
-    from sfumato.engine.checks import check_steps
+    from sfumato.engine.recipe.checks import check_steps
 
     plain = {v.name: {**v.to_table(), "role": "other"} for v in SCHEMA}
     attack = {"method": "risk.inference_attack", "sensitive": "charge"}

@@ -13,18 +13,18 @@ from scipy.integrate import quad
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import kstest
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.terms import Design, parse_term
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution import execute
-from sfumato.engine.guesses import Guesses, Plausibility
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.release_models import Guesses, Plausibility
+from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.posterior.paired_counts import PairedCounts, log_pairs
 from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis.zero_inflated_truncated_poisson import InflatedRelease
-from sfumato.engine.terms import Design, parse_term
 
 Floats = NDArray[np.float64]
 BOUND = 6
@@ -193,7 +193,7 @@ def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit()
 
 
 def test_effects_of_records_need_predictors_that_stay_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_blocks, "CELLS", 20)
+    monkeypatch.setattr(blocks, "CELLS", 20)
     rng = np.random.default_rng(3)
     of = recipe("record", ["x"])
     data = grouped(of, rng)

@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.engine.arrays import Floats, Integers
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import combined_rows, rows_of
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate, Measure
+from sfumato.engine.execution.tasks import combined_rows, rows_of
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk._sample_uniques import (
     EXPECTATIONS,
     MATCHES,
@@ -34,8 +36,6 @@ from sfumato.engine.risk._sample_uniques import (
     expected_inverse_square,
 )
 from sfumato.engine.risk._superpopulation import pitman_fit, pitman_log_likelihood, pitman_share, zayatz_share
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.statistics.log_linear import LogLinear, Order
 
 METHOD = registry()["risk.population_uniqueness"]

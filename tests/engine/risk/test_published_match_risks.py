@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 
 RUN = Run(np.random.default_rng(0))
 LISTINGS = Schema(

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 from linkage_tables import NEAR, alike, flipped, people
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.matching import match_weights
 from sfumato.engine.matching.blocks import Blocks, evenly, in_order
@@ -22,11 +24,9 @@ from sfumato.engine.matching.comparisons import Comparison, compared
 from sfumato.engine.matching.linkage import best_links, pairs_compared
 from sfumato.engine.matching.match_weights import PatternCounts, learned_weights, true_pair_weights
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.results import Measure
+from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 RUN = Run(np.random.default_rng(0))
 KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "born": Kind.DATE}
@@ -390,10 +390,10 @@ def test_linking_records_loads_no_database() -> None:
     script = """
 import sys
 import numpy as np
-from sfumato.engine.microdata import conform
+from sfumato.engine.data.microdata import conform
 from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.methods.run import Run
+from sfumato.engine.data.schema import Kind, Schema, Variable
 import pandas as pd
 rows = pd.DataFrame({"job": list("xyxyz"), "pet": list("xyyxz")})
 table = conform(rows, Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in rows)))

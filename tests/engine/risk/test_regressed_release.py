@@ -15,14 +15,14 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm
 
-from sfumato.engine import row_blocks
-from sfumato.engine.execution import execute
-from sfumato.engine.guesses import Guesses, Plausibility, ReleaseModel
-from sfumato.engine.microdata import Microdata, conform
+from sfumato.engine.data import blocks as row_blocks
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.release_models import Guesses, Plausibility, ReleaseModel
+from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior
 from sfumato.engine.posterior.drawn_in_bounds import Drawn, WithDrawn
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis._linear_model import LinearRegressionSpec, rows_of
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk._predicates import (
     AT_LEAST,
     AT_MOST,
@@ -27,8 +29,6 @@ from sfumato.engine.risk._predicates import (
     univariate,
 )
 from sfumato.engine.risk.singling_out import SinglingOutSpec, _chosen, _Tried, singling_out
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 SMALL = Schema((Variable("age", Kind.COUNT), Variable("sex", Kind.BINARY, levels=("f", "m"))))
 PEOPLE = Schema(

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk._minimal_uniques import minimal_sample_uniques
 from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, special_uniques
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 RUN = Run(np.random.default_rng(0))
 

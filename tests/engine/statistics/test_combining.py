@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm, t
 
-from sfumato.engine.statistics.bounded_interval import Range
+from sfumato.engine.data.intervals import Range
 from sfumato.engine.statistics.combining import Combined, full_synthesis, monte_carlo_mean, partial_synthesis
 
 POPULATIONS = 3000

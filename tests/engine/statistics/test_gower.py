@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.statistics.gower import Gower
 
 SCHEMA = Schema(

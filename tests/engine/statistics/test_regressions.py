@@ -10,11 +10,11 @@ import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.design.estimation import Model
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.statistics.estimation import Model
 
 SCHEMA = Schema(
     (
@@ -218,7 +218,7 @@ def test_a_regression_in_blocks_is_that_of_all_records(text: str, cells: int, se
     own, model = some_missing(seed), Model.parse(text)
     whole, other = model.estimates(own, own), model.estimates(own, some_missing(seed + 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(blocks, "CELLS", cells)
         found = model.estimates(own, own)
     assert list(found) == list(whole)
     same = []

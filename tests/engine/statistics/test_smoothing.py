@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.copies import lone_values
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.methods.run import Run
 from sfumato.engine.statistics.smoothing import smoothed, steps, within
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import combine, study_point
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row, row_params
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import combine, study_point
+from sfumato.engine.methods.rows import Row, row_params
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.engine.studies._group_tests import GroupTests
 from sfumato.engine.studies.calibration import generator_of

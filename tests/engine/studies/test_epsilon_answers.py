@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.engine.results import Goal
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.results import Goal
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.statistics.combining import monte_carlo_mean
 from sfumato.engine.studies import _epsilon_answers as answering
 from sfumato.engine.studies._epsilon_answers import Answer, State

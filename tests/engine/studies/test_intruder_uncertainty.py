@@ -7,18 +7,18 @@ import pandas as pd
 import pytest
 from public_data import PUBLIC_DATA
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
+from sfumato.engine.execution.tasks import execute
 from sfumato.engine.matching.intruder import log_normal
 from sfumato.engine.matching.matching import Exact, Within, match
-from sfumato.engine.methods import find
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Measure, StudyPoint
+from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.results import Measure, StudyPoint
+from sfumato.engine.methods.run import PUBLIC, Randomness, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
-from sfumato.engine.run import PUBLIC, Randomness, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
 
 SCHEMA = Schema(

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute, study_point
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute, study_point
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies.minimisation import MinimisationSpec, smallest_size
 
 VARIABLES = {

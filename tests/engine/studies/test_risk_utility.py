@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies import risk_utility as study
 from sfumato.engine.studies._synthesisers import Synthesiser, bins_key, learned
 from sfumato.engine.studies.risk_utility import RiskUtilitySpec
@@ -365,7 +365,7 @@ def test_the_papers_findings_on_discharges_of_its_shape() -> None:
     """Park & Ghosh §4.3: distances fall with epsilon, PeGS.rs is nearest at small epsilon; intercepts overshoot, slopes shrink."""
     from discharges import BINS, ORDER, discharges
 
-    from sfumato.engine.statistics.binning import Binning
+    from sfumato.engine.design.binning import Binning
 
     data = discharges(1_000_000)
     spec = RiskUtilitySpec(
@@ -394,7 +394,7 @@ def test_intercepts_overshoot_and_slopes_shrink_on_discharges() -> None:
     """Park & Ghosh §4.3, Figure 8: perturbation lowers every correlation, the more the smaller epsilon is."""
     from discharges import BINS, ORDER, discharges
 
-    from sfumato.engine.statistics.binning import Binning
+    from sfumato.engine.design.binning import Binning
 
     data = discharges(1_000_000)
     spec = RiskUtilitySpec(

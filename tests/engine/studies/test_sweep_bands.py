@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from sfumato.engine.execution import Execution, execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.combining import monte_carlo_mean
 from sfumato.engine.studies.intruder_uncertainty import (
     ALL_EQUAL,

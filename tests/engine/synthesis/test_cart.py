@@ -11,14 +11,14 @@ import pytest
 from public_data import PUBLIC_DATA
 from scipy.stats import chisquare
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, as_column, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import Execution, execute
-from sfumato.engine.microdata import Microdata, as_column, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Fit
-from sfumato.engine.run import PUBLIC, Randomness, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import PUBLIC, Randomness, Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import NotInstalled
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Fit
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies.calibration import generator_of
 
 CTGAN = registry()["synthesis.ctgan"]
@@ -70,7 +70,9 @@ def test_without_the_extra_a_step_says_how_to_install_it(data: Microdata) -> Non
 
 @pytest.mark.slow
 def test_nothing_of_the_extra_is_imported_before_it_is_used() -> None:
-    script = "import sfumato.engine.methods, sys; sfumato.engine.methods.registry(); print(*sys.modules)"
+    script = (
+        "import sfumato.engine.methods.registry, sys; sfumato.engine.methods.registry.registry(); print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
     assert not {"torch", "ctgan", "rdt"} & set(done.stdout.split())
 

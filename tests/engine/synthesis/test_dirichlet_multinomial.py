@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import dirichlet_multinomial as model
 from sfumato.engine.synthesis import marginal_bootstrap as bootstrap
 from sfumato.engine.synthesis.dirichlet_multinomial import DirichletMultinomialSpec

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.design.binning import Binning
+from sfumato.engine.design.structural_zeros import Impossible
 from sfumato.engine.errors import BadInput, NotConverged
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.results import ChainTrace, Fit
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.statistics.binning import Binning
-from sfumato.engine.statistics.impossible import Impossible
+from sfumato.engine.methods.results import ChainTrace, Fit
+from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis.dpmpm import DpmpmSpec, check, dpmpm, joint_draw
 
 QUICK: dict[str, Any] = {"classes": 8, "sweeps": 200, "burn_in": 100, "accept_unconverged": True}

@@ -12,11 +12,11 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
-from sfumato.engine.execution import execute
-from sfumato.engine.guesses import Guesses, weighed, with_records
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.release_models import Guesses, weighed, with_records
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.multinomial_logit import log_probabilities
 from sfumato.engine.synthesis._multinomial_release import MultinomialRelease
 from sfumato.engine.synthesis._stratum_release import StratumRelease

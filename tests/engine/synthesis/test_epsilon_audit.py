@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.privacy import NoAccount, PrivacyAccount, virtual_records
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.statistics.categories import categories_of
-from sfumato.engine.statistics.seed_pools import UNIFORM, SeedPool, seeds_of
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.design.categories import categories_of
+from sfumato.engine.design.seed_pools import UNIFORM, SeedPool, seeds_of
+from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount, virtual_records
+from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 from sfumato.engine.synthesis import perturbed_imputation as pmi
 from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec

@@ -6,15 +6,15 @@ import pytest
 from public_data import PUBLIC_DATA
 from scipy.stats import chisquare, ks_2samp, kstest, norm, truncnorm
 
-from sfumato.engine import row_blocks
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Fit
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis._linear_model import LinearRegressionSpec
 from sfumato.engine.synthesis.linear_regression import draw, linear_regression
 
@@ -336,7 +336,7 @@ def test_a_table_of_many_blocks_has_the_same_posterior(
     spec = LinearRegressionSpec(**settings)  # type: ignore[arg-type]
     whole = linear_regression(data, "y", spec, run_of(), 5)
     drawn = draw(whole, spec, "y", data, data, 2, np.random.default_rng(1))
-    monkeypatch.setattr(row_blocks, "CELLS", 111)
+    monkeypatch.setattr(blocks, "CELLS", 111)
     found = linear_regression(data, "y", spec, run_of(), 5)
     for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
         assert (one.name, one.parameter, one.passed) == (other.name, other.parameter, other.passed)
@@ -349,7 +349,7 @@ def test_a_table_of_many_blocks_has_the_same_posterior(
 def test_draws_from_many_blocks_do_not_hang_on_the_order_of_the_records(
     settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_blocks, "CELLS", 111)
+    monkeypatch.setattr(blocks, "CELLS", 111)
     data = example(300)
     data = Microdata(data.schema, data.frame.assign(y=data.frame["y"].abs() + 0.01))
     moved = Microdata(data.schema, data.frame.sample(frac=1, random_state=1).reset_index(drop=True))
@@ -362,7 +362,7 @@ def test_draws_from_many_blocks_do_not_hang_on_the_order_of_the_records(
 def test_coefficients_from_many_blocks_have_the_moments_of_the_posterior(
     prior: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_blocks, "CELLS", 111)
+    monkeypatch.setattr(blocks, "CELLS", 111)
     data = example(300)
     spec = LinearRegressionSpec.from_table({"predictors": ["group", "x"], "prior": prior}, "")
     fit = linear_regression(data, "y", spec, run_of(), 20_000)

@@ -10,17 +10,17 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from sfumato.engine import row_blocks
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.design import stratified_logit
+from sfumato.engine.design.completed_design import CompletedDesign, require_determined
+from sfumato.engine.design.stratified_logit import stratified_records
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.statistics import stratified_logit
-from sfumato.engine.statistics.completed_design import CompletedDesign, require_determined
-from sfumato.engine.statistics.stratified_logit import stratified_records
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import multinomial_logistic as model
 from sfumato.engine.synthesis.multinomial_logistic import MultinomialLogisticSpec
 
@@ -287,7 +287,7 @@ def test_records_that_are_alike_are_one_row_of_a_large_fit(
     alone = fitted(data, target, spec)
     made = model.draw(alone, spec, target, data, data, 0, np.random.default_rng(2))
     monkeypatch.setattr(stratified_logit, "MOST_ALONE", 0)
-    monkeypatch.setattr(row_blocks, "CELLS", 50)
+    monkeypatch.setattr(blocks, "CELLS", 50)
     together = fitted(data, target, spec)
     assert model.records_of(data, target, spec)[0].x.shape[0] < len(data) / 2
     assert together.arrays.keys() == alone.arrays.keys()
@@ -309,7 +309,7 @@ def test_columns_of_many_blocks_are_scaled_alike(far: float, size: float, monkey
     data = conform(raw, schema, MissingPolicy.KEEP)
     terms = ("home", "age", "sex:age", "race:sex")
     one = CompletedDesign.of(terms, data)
-    monkeypatch.setattr(row_blocks, "CELLS", 40)
+    monkeypatch.setattr(blocks, "CELLS", 40)
     other = CompletedDesign.of(terms, data)
     assert one.names == other.names
     for own, of in zip(one.blocks, other.blocks, strict=True):

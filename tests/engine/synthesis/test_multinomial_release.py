@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.design import stratified_logit
+from sfumato.engine.design.completed_design import CompletedDesign
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.guesses import Guesses, ReleaseModel, weighed, with_records
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.statistics import stratified_logit
-from sfumato.engine.statistics.completed_design import CompletedDesign
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.release_models import Guesses, ReleaseModel, weighed, with_records
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.multinomial_logit import fit, log_probabilities
 from sfumato.engine.synthesis._multinomial_release import MultinomialRelease
 
@@ -270,7 +270,7 @@ def test_records_that_are_alike_are_weighed_as_one_row(
     near = replace(data, frame=moved)
     alone = models(of, data, releases)
     monkeypatch.setattr(stratified_logit, "MOST_ALONE", 0)
-    monkeypatch.setattr(row_blocks, "CELLS", 500)
+    monkeypatch.setattr(blocks, "CELLS", 500)
     together, other = models(of, data, releases), models(of, data, [releases[1]] * 2)
     for one, many, control in zip(together, alone, other, strict=True):
         assert isinstance(one, MultinomialRelease)

@@ -11,19 +11,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.budget import accounts_of
 from sfumato.engine.contract.privacy import claim_of, differences, tables_of
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.design.categories import categories_of
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.privacy import PrivacyAccount
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Run
-from sfumato.engine.schema import MissingPolicy
-from sfumato.engine.statistics.categories import categories_of
+from sfumato.engine.methods.privacy import PrivacyAccount
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.weights import Weighting
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
 from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, moved
-from sfumato.engine.weighting import Weighting
 
 VARIABLES: dict[str, Any] = {
     "area": {"kind": "categorical", "levels": ["north", "south", "west"], "may_be_missing": True},

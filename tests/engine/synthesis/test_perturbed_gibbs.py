@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.privacy import PrivacyAccount, epsilon_of, virtual_records
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.methods.privacy import PrivacyAccount, epsilon_of, virtual_records
+from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
 from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, Sampler, features_of, moved

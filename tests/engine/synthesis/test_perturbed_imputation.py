@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.statistics.categories import categories_of
-from sfumato.engine.statistics.seed_pools import SeedPool
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.design.categories import categories_of
+from sfumato.engine.design.seed_pools import SeedPool
+from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import perturbed_imputation as pmi
 from sfumato.engine.synthesis.perturbed_imputation import PerturbedImputationSpec
 

@@ -12,14 +12,14 @@ import statsmodels.api as sm
 from scipy import stats
 from scipy.special import expit
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.design.sequential_regressions import SequentialModel, sequential_models
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Schema, Variable
-from sfumato.engine.statistics.sequential_regressions import SequentialModel, sequential_models
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import sequential_logistic as model
 from sfumato.engine.synthesis.sequential_logistic import SequentialLogisticSpec
 

@@ -13,11 +13,11 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from sfumato.engine.execution import execute
-from sfumato.engine.guesses import Guesses
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.release_models import Guesses
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import _sequential_release as release_module
 from sfumato.engine.synthesis._sequential_release import SequentialRelease
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.synthesis.ctgan import TableCodes
 
 SCHEMA = Schema(

@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 from scipy.special import betaln, expit, logsumexp
 from scipy.stats import multivariate_normal
 
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.guesses import Guesses, Plausibility, nearer, weighed
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.release_models import Guesses, Plausibility, nearer, weighed
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.weights import WEIGHTS_KNOWN
 from sfumato.engine.synthesis._sequential_release import SequentialRelease
-from sfumato.engine.weighting import WEIGHTS_KNOWN
 
 Floats = NDArray[np.float64]
 N = 90

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine import row_blocks
-from sfumato.engine.microdata import Microdata
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import Run
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
-from sfumato.engine.results import Fit
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.engine.synthesis import zero_inflated_truncated_poisson as module
 from sfumato.engine.synthesis.zero_inflated_truncated_poisson import (
     ZeroInflatedSpec,
@@ -40,7 +40,7 @@ def test_records_in_many_blocks_have_the_same_draws(effect: str, monkeypatch: py
     spec = ZeroInflatedSpec.from_table({"predictors": ["town", "log(age)"], "random_effect": effect}, "")
     fit = Fit({"theta": np.array([[0.1, 0.5, 1.0, 0.2, -1.0, 0.3, -0.2, 0.1, -0.9]])})
     drawn = draw(fit, spec, "visits", data, data, 0, np.random.default_rng(4))
-    monkeypatch.setattr(row_blocks, "CELLS", 90)
+    monkeypatch.setattr(blocks, "CELLS", 90)
     found = draw(fit, spec, "visits", data, data, 0, np.random.default_rng(4))
     assert np.mean(found == drawn) > 0.99  # a rate moved by its last digit may give another count
     assert len(np.unique(drawn)) > 3

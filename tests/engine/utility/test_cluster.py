@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.run import PUBLIC, Progress, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import PUBLIC, Progress, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.cluster import ClusterSpec, cluster, cluster_difference
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"

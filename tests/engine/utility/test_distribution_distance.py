@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.distribution_distance import DistributionDistanceSpec, distribution_distance
 
 SCHEMA = Schema(

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import cramervonmises_2samp, ks_2samp
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
 
 few_values = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=12)

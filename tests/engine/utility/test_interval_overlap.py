@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from scipy.stats import norm, t
 
-from sfumato.engine.checks import check_steps
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import Execution, execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 
 VARIABLES = {

@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from sfumato.engine.execution import combined_rows, fit_model, measure_dataset
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row, averages
-from sfumato.engine.run import PUBLIC, Randomness
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import combined_rows, fit_model, measure_dataset
+from sfumato.engine.methods.rows import Row, averages
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.combining import t_quantile
 
 pytestmark = pytest.mark.slow

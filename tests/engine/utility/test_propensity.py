@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from sfumato.engine import row_blocks
+from sfumato.engine.data import blocks
+from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.microdata import Microdata, MissingPolicy, conform
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
 SCHEMA = Schema(
@@ -149,7 +149,7 @@ def test_tables_of_several_blocks_have_the_score_of_one(
         tables.append(conform(whole, wide, MissingPolicy.KEEP, origin=origin))  # type: ignore[arg-type]
     run, spec = Run(np.random.default_rng(1)), PropensitySpec(model=model)  # type: ignore[arg-type]
     whole_score = propensity(*tables, spec, run).estimates
-    monkeypatch.setattr(row_blocks, "CELLS", cells)
+    monkeypatch.setattr(blocks, "CELLS", cells)
     for found, expected in zip(propensity(*tables, spec, run).estimates, whole_score, strict=True):
         assert found.value == pytest.approx(expected.value, rel=1e-9)
 

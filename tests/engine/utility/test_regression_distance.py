@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Estimate
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.regression_distance import RegressionDistanceSpec, regression_distance
 
 SCHEMA = Schema(
@@ -161,7 +161,7 @@ def test_a_condition_is_a_column_and_a_number_and_nothing_else(model: str, messa
     ("sign", "expected"), [(">", [0, 0, 1]), (">=", [0, 1, 1]), ("<", [1, 0, 0]), ("<=", [1, 1, 0])]
 )
 def test_each_sign_means_what_it_says(sign: str, expected: list[int]) -> None:
-    from sfumato.engine.statistics.estimation import Model
+    from sfumato.engine.design.estimation import Model
 
     model = Model.parse(f"logit: charge{sign}-2.5e1 ~ age")
     table = micro(pd.DataFrame({"sev": "0", "cat": "M", "age": [1, 2, 3], "charge": [-26.0, -25.0, -24.0]}))

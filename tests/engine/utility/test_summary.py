@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from public_data import PUBLIC_DATA
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Run
-from sfumato.engine.schema import Kind, Role, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.summary import SummarySpec, summary
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"

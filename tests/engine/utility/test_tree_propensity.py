@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from terminals import APP, app_environment
 
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker_main import ENDING
 from sfumato.workspace.plan.prepare import prepare_run

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sfumato.engine.methods import find
-from sfumato.engine.published import Published
-from sfumato.engine.rows import Row, row_params
+from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.rows import Row, row_params
+from sfumato.engine.recipe.published import Published
 from sfumato.engine.studies._calibrated import calibrated
 from sfumato.tui.cli.summary import study_text
 

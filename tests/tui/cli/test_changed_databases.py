@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import enter_run

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.comparison import compare
-from sfumato.engine.rows import Row, average
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.comparison import compare
+from sfumato.engine.methods.rows import Row, average
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe

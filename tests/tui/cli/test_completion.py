@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.families import method_keys
-from sfumato.engine.methods import registry
+from sfumato.engine.methods.protocols import method_keys
+from sfumato.engine.methods.registry import registry
 from sfumato.workspace.recipes import recipe_names, shipped_recipes
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.run_words import recipe_of, run_words

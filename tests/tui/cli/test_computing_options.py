@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine import measured_rates
+from sfumato.engine.methods import measured_rates
 from sfumato.workspace.jobs.settings import DASK, MEMORY
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import list_runs

@@ -25,9 +25,9 @@ import tomli_w
 from wcwidth import wcswidth
 
 import sfumato.workspace.recipes
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
 from sfumato.tui.cli.main import sfumato as root
 from sfumato.workspace.ingest.files import Source

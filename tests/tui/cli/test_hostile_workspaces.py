@@ -18,8 +18,8 @@ import pytest
 from hostile_workspaces import Change, hostile_workspaces
 from terminals import APP, app_environment, kill_workers
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop

@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.store.database import DATABASE

@@ -76,7 +76,7 @@ def test_the_first_answer_can_be_opened_by_the_words_that_are_named(
 def test_a_method_of_another_package_is_shown_by_its_declaration(
     sfumato: Sfumato, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.engine.families.method_keys", lambda: ("risk.of_another_package",))
+    monkeypatch.setattr("sfumato.engine.methods.protocols.method_keys", lambda: ("risk.of_another_package",))
     monkeypatch.setattr("sfumato.tui.cli.catalogue.method_page", lambda key: f"{key}: declared elsewhere")
     assert sfumato("help", "risk.of_another_package") == 0
     assert capsys.readouterr().out == "risk.of_another_package: declared elsewhere\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe

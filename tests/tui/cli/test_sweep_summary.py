@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.methods import registry
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
 from sfumato.tui.cli.summary import study_text, sweeps_text
 from sfumato.workspace.reporting.results import sweep_table
 from sfumato.workspace.reporting.tables import html

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from towns import towns_workspace
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source

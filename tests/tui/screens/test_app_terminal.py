@@ -70,8 +70,8 @@ def test_the_themes_are_ours_and_ansi(directory):
 @pytest.mark.slow
 def test_starting_imports_no_numerical_library():
     heavy = (
-        "sfumato.engine.execution",
-        "sfumato.engine.recipe",
+        "sfumato.engine.execution.tasks",
+        "sfumato.engine.recipe.recipe",
         "pandas",
         "scipy",
         "pyarrow",

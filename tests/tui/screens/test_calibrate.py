@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.study import Studies, StudyDialog
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sfumato.engine import measured_rates
+from sfumato.engine.methods import measured_rates
 from sfumato.tui.command_lines import computing_options
 from sfumato.workspace.jobs.settings import DASK, MEMORY
 from sfumato.workspace.store.workspace import Workspace

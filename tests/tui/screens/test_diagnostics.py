@@ -1,7 +1,7 @@
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.results import Diagnostic
+from sfumato.engine.methods.results import Diagnostic
 from sfumato.tui.screens.diagnostics import by_statistic, rule_limit, statistic_series
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.plot import Plot

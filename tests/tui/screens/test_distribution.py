@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import MissingPolicy
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.distribution import Distributions, SidePlot
 from sfumato.tui.screens.help import Keys

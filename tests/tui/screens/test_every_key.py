@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from believed import believed_workspace
 
-from sfumato.engine.microdata import conform
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.keymap import bindings
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source

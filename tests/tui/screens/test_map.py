@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.screens.dialogs import Choose
 from sfumato.tui.screens.map import limit_series, limits_on
 from sfumato.tui.screens.project import Project

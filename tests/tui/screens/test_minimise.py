@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
+from sfumato.engine.data.microdata import conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.guided_minimisation import GuidedMinimisation
 from sfumato.tui.screens.study import StudyDialog

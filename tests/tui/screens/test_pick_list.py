@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from sfumato.engine.methods import registry
+from sfumato.engine.methods.registry import registry
 from sfumato.tui.fields import Field, typed_value
 from sfumato.tui.offers import Offer
 from sfumato.tui.screens.form import Form

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from sfumato.engine.methods import registry
+from sfumato.engine.methods.registry import registry
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.plan import Plan

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 import tomli_w
 
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.tui.fields import typed_value
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.variable_forms import fields_of

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.distribution import Distributions
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.quality import NO_RECORDS, Quality, deciding, reading, why

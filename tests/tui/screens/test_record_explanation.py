@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.record_risk import LeaveOneOut
+from sfumato.engine.execution.record_risk import LeaveOneOut
 from sfumato.tui.screens.records import explanation
 from sfumato.workspace.views.records import Candidates
 

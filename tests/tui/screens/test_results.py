@@ -1,8 +1,8 @@
 import pytest
 from textual.widgets import Input
 
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.screens.explain import facts, meaning_of
 from sfumato.tui.screens.results import name_in, sorted_text
 from sfumato.tui.state import AppState, save_state

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from towns import TOWNS
 
-from sfumato.engine.execution import execute
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.study_lattice import LatticeView
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.plot import Plot

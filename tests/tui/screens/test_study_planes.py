@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.study import on_axis
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.study_answers import view_of

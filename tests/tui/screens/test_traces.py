@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from textual.widgets import Input
 
+from sfumato.engine.methods.results import Diagnostic, ImportanceTrace
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.engine.results import Diagnostic, ImportanceTrace
 from sfumato.tui.screens.parameter import Parameter, figure_series
 from sfumato.tui.screens.project import Project
 from sfumato.tui.widgets.plot import Plot

@@ -1,6 +1,6 @@
 import pytest
 
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.trial import Trial
 from sfumato.workspace.plan.drafts import draft_of

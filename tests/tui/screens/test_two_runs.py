@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree
 from sfumato.tui.screens.compare import Compare
 from sfumato.tui.screens.project import Project

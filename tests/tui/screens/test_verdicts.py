@@ -1,6 +1,6 @@
 import pytest
 
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.widgets.verdict_board import board, gauge, overall
 
 

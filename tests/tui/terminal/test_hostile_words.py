@@ -14,8 +14,8 @@ import pytest
 from terminals import APP, Pty, app_environment
 
 import sfumato.tui.cli
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

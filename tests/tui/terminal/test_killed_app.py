@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from terminals import APP, PATIENCE, Pty, app_environment, kill_workers
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import start_worker

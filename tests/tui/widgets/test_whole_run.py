@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.widgets.run_detail import WholeRun
 from sfumato.workspace.views.run_detail import Phase, RunDetail
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.workspace.ingest.dialects import _text, detect, head_of
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.ingest.number_signs import number

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
 
 SCHEMA = Schema(

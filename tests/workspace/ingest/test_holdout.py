@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.contract.examples import SCHEMA, _made
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source, ingest
 
 PEOPLE = Schema((Variable("area", Kind.CATEGORICAL), Variable("age", Kind.COUNT)))

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Role
 from sfumato.workspace.ingest.columns import NO_VALUE
 from sfumato.workspace.ingest.identifiers import suspected_identifiers
 from sfumato.workspace.ingest.importing import Selection, import_file

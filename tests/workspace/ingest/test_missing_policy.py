@@ -13,12 +13,12 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.ingest.profiles import profile
 from sfumato.workspace.plan.prepare import prepare_evaluation

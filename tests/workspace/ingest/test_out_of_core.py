@@ -14,11 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data_source import DataSource
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.workspace.ingest import limits, out_of_core, streamed_columns
 from sfumato.workspace.ingest.files import LargeSource, Source, find_source, ingest, open_table, read_frame
 from sfumato.workspace.ingest.filters import columns_read

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.ingest.ruled_files import rules_of_file
 from sfumato.workspace.plan.drafts import draft_of, plan_text, save_draft

@@ -12,10 +12,10 @@ import pyreadstat
 import pytest
 from surveys import RECORDS, TRUST, as_sas, as_spss, as_stata, kinds, labels, missing_cells, titles, values
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.missing_codes import range_of
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.missing_codes import range_of
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.workspace.ingest.columns import ColumnProfile, describe
 from sfumato.workspace.ingest.files import find_source, read_table
 from sfumato.workspace.ingest.foreign_files import packed, program_of

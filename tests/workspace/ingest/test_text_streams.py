@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.text_format import TextFormat
+from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.workspace.ingest import text_files
 from sfumato.workspace.ingest.text_files import as_commas, in_commas, lines_apart
 from sfumato.workspace.ingest.text_streams import PieceStream, Surveyor, surveyed, table_text

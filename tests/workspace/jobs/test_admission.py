@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine import measured_rates
-from sfumato.engine.execution import Task, TaskKind, execute, plan
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import Task, TaskKind, execute, plan
+from sfumato.engine.methods import measured_rates
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotEnoughMemory
 from sfumato.workspace.jobs import admission
 from sfumato.workspace.jobs.admission import Admission

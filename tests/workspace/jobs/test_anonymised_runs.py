@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run

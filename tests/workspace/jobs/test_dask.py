@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import pool

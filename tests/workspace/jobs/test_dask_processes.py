@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine import measured_rates
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods import measured_rates
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NoCluster, NotEnoughMemory, WorkspaceError
 from sfumato.workspace.jobs import pool
 from sfumato.workspace.jobs.computing import ClusterSeen, check_runs, look_at_cluster

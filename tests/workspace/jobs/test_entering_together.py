@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
@@ -24,8 +24,8 @@ SOURCE = Source("simulated.csv", b"simulated")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import runs
 from sfumato.workspace.plan.prepare import enter_together
 from sfumato.workspace.ingest.files import Source, read_frame

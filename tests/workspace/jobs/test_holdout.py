@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.summary import summarise
 from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.integrity import NotAsSealed, hold

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from terminals import APP, Pty, app_environment
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume

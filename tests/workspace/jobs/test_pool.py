@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sfumato.engine.execution import TaskKind
+from sfumato.engine.execution.tasks import TaskKind
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.pool import IN_PROCESS, Pool, ProcessPool, pool
 from sfumato.workspace.jobs.processes import birth_of, gone, host

@@ -11,8 +11,8 @@ import pytest
 import tomli_w
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution import plan
-from sfumato.engine.results import Diagnostic
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.execution.tasks import plan
+from sfumato.engine.methods.results import Diagnostic
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs import queue
 from sfumato.workspace.jobs.queue import (
     LEASE_SECONDS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.jobs import run_log as runs
 from sfumato.workspace.jobs.run_log import LONGEST_LINE, READ_BYTES, note, note_of_task, read_log

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.engine import recipe as recipe_module
-from sfumato.engine.execution import plan
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.toml import read_toml
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.execution.tasks import plan
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe import recipe as recipe_module
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs

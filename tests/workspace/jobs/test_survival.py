@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 from terminals import APP, Pty, app_environment
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
@@ -306,7 +306,7 @@ def test_a_stopped_run_is_left_though_its_task_reports_nothing_and_never_ends(
     """The first task is one long call that holds Python's lock and reports nothing: only its process's end can stop it."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
-        "import sfumato.workspace.jobs.run_task as p, sfumato.engine.execution as e\n"
+        "import sfumato.workspace.jobs.run_task as p, sfumato.engine.execution.tasks as e\n"
         "def endless(tables, order, report, key):\n"
         "    return sum(range(10**12))\n"
         "p._KINDS[e.TaskKind.FIT] = endless\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.jobs.tables_kept import MOST_TABLES, TablesKept
 
 SCHEMA = Schema((Variable("x", Kind.CONTINUOUS),))

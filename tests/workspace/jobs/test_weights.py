@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.weighting import weights_by_risk
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.weights import weights_by_risk
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
 from sfumato.workspace.ingest.files import Source

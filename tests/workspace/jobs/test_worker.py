@@ -18,11 +18,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotConverged
-from sfumato.engine.execution import Execution, TaskKind, execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Progress
+from sfumato.engine.execution.tasks import Execution, TaskKind, execute
+from sfumato.engine.methods.run import PUBLIC, Progress
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import queue, run_task, worker
 from sfumato.workspace.jobs.pool import Pool

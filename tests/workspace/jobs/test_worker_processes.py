@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import start_worker, work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows

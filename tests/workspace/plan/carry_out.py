@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.execution import execute
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.run_task import peak_bytes
 from sfumato.workspace.plan.prepare import prepare_run

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.engine import task_rates
-from sfumato.engine.execution import plan
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import plan
+from sfumato.engine.methods import task_rates
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import task_costs
 from sfumato.workspace.jobs.memory import MemoryLimit, size_text
 from sfumato.workspace.jobs.task_costs import earlier_runs

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyreadstat import write_sav
 
-from sfumato.engine.checks import check_steps
-from sfumato.engine.data_source import DataSource
-from sfumato.engine.drafting import Case, Declined, Offer, OfferedLimit, offer_of, radius_for
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.table_seen import table_seen
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, offer_of, radius_for
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest import files
 from sfumato.workspace.plan import draft_data
 from sfumato.workspace.plan.draft_data import Roles, draft_file, draft_for, gate_limit

@@ -13,10 +13,10 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.toml import read_toml
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run, keep_missing, missing_of, plan_text, save_draft

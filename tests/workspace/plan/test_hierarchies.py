@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.plan.edits import StepPlace
 from sfumato.workspace.plan.hierarchies import OpenHierarchy, hierarchy_of, with_hierarchies, with_hierarchy
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.thresholds import Threshold
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Threshold
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.edits import keep_limits, with_limits

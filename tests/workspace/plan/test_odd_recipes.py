@@ -21,12 +21,12 @@ from near_recipes import near_recipes
 from odd_recipes import odd_recipes
 
 from sfumato.engine.contract.examples import SCHEMA, confidential, recipe_of
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import EngineError
-from sfumato.engine.execution import plan
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import MAKERS, Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import plan
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import MAKERS, Recipe
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes

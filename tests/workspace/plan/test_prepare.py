@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import tomli_w
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe, shipped_recipes
 from sfumato.workspace.store.workspace import Workspace

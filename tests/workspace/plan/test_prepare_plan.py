@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.toml import read_toml
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.plan.edits import with_sections, with_variable
 from sfumato.workspace.plan.prepare import prepare_plan, prepare_run, run_plan

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data_source import DataSource
-from sfumato.engine.microdata import conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.tui.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData
 from sfumato.workspace.ingest.files import ingest

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.toml import read_toml
 from sfumato.workspace.plan.drafts import plan_text
 from sfumato.workspace.plan.variables import _read, variable_tables, with_variables
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.curves import RunRows, interval_figures, sweep_figures
 from sfumato.workspace.plots.figure import description
 

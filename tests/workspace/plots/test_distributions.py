@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.plots.distributions import Group, bin_edges, distribution_figure
 from sfumato.workspace.plots.figure import Figure, description
 from sfumato.workspace.plots.series import Series

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.engine.run import PUBLIC, Randomness
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.schema import Kind, Variable
+from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.figure import SHADES, SIDES, Bins, Cells, description, percent, shading
 from sfumato.workspace.plots.joint import MOST_POINTS, Window, axis_bins, joint, joint_shares, scatter

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from statsmodels.distributions.empirical_distribution import ECDF
 
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.marginal import STEP_POINTS, ecdf, marginal, pictures_of
 

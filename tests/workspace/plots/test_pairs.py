@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.tui.cli.charts import figure_text
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.column import Column

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.engine.methods import Method, registry
-from sfumato.engine.outputs import Axis, Plane
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.outputs import Axis, Plane
+from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.curves import RunRows, sweep_figures
 from sfumato.workspace.plots.figure import Panel, description
 from sfumato.workspace.plots.planes import BASELINE, drawn_planes, plane_figures

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.schema import Kind, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.joint import Window, cell_records, joint
 from sfumato.workspace.plots.marginal import MOST_LEVELS, bar_records, marginal

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import draw_dataset, fit_model, measure_dataset
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.prepare import PreparedRun, prepare_run
 from sfumato.workspace.recipes import find_recipe
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 

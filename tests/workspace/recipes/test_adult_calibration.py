@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.published import Findings, source_tables
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.published import Findings, source_tables
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.engine.execution import Execution, execute
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.prepare import PreparedRun, prepare_run
 from sfumato.workspace.recipes import find_recipe
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.errors import NotConverged
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import Fit
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 

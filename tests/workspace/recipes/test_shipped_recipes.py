@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.limit_checks import misgivings
-from sfumato.engine.published import Findings, source_tables
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.published import Findings, source_tables
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.threshold_warnings import misgivings
 from sfumato.workspace.plan.prepare import PreparedRun, prepare_companions, prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 

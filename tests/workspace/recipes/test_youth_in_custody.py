@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sfumato.engine.execution import draw_dataset, fit_model
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.statistics.stratified_logit import StratumRecords, stratified_records
+from sfumato.engine.design.stratified_logit import StratumRecords, stratified_records
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.synthesis.multinomial_logistic import MultinomialLogisticSpec
 from sfumato.workspace.plan.prepare import PreparedRun, prepare_run
 from sfumato.workspace.recipes import find_recipe

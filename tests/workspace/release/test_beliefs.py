@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from believed import INTRUDER, RECIPE, believed_workspace, survey
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

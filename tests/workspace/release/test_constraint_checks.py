@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 import tomli_w
 
-from sfumato.engine.execution import execute
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.prepare import prepare_evaluation
 from sfumato.workspace.recipes import find_recipe

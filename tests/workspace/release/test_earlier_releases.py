@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
 from sfumato.workspace.ingest.files import Source, ingest

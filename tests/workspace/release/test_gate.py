@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
-from sfumato.engine.schema import Schema
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

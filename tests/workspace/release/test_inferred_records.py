@@ -125,10 +125,10 @@ def test_a_stricter_policy_is_held_against_the_record_that_is_found(tmp_path: Pa
 
 def test_runs_of_an_earlier_version_are_not_blocked_for_what_is_generally_so(place: Path, monkeypatch: Any) -> None:
     """They left no guess: the probability stands as it is, and warns."""
-    from sfumato.engine import record_risk
+    from sfumato.engine.execution import record_risk
 
     by_part = record_risk.by_part
-    for module in ("sfumato.engine.record_risk", "sfumato.workspace.store.rankings"):
+    for module in ("sfumato.engine.execution.record_risk", "sfumato.workspace.store.rankings"):
         monkeypatch.setattr(
             f"{module}.by_part",
             lambda arrays, declared: {

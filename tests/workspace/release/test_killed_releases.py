@@ -13,8 +13,8 @@ from typing import IO
 
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.integrity import verify_workspace

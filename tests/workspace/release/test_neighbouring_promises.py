@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine import budget, execution
-from sfumato.engine.checks import check_steps
 from sfumato.engine.contract.privacy import (
     KEY,
     VARIANTS,
@@ -18,11 +16,14 @@ from sfumato.engine.contract.privacy import (
     tables_of,
     variant,
 )
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import account_rows
-from sfumato.engine.methods import registry
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.execution import tasks
+from sfumato.engine.execution.tasks import account_rows
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.recipe import budget
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release import users
 from sfumato.workspace.release.users import privacy_table, promised
@@ -97,7 +98,7 @@ def test_promises_that_ignore_the_key_are_noticed(monkeypatch: pytest.MonkeyPatc
     def old(recipe: Recipe, data: Microdata, *, secret: bool) -> Any:
         return real(recipe, data, secret=True)
 
-    for module in (users, execution):
+    for module in (users, tasks):
         monkeypatch.setattr(module, "accounts_of", old)
     (text,) = promises(GENERATED["perturbed_gibbs, all declared"], b"")
     assert "differentially private with" in text

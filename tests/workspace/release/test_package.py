@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato.workspace.release.package as releasing
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows, broken, head_of
 from sfumato.workspace.errors import NotFound, NotReady, NotReleased
 from sfumato.workspace.ingest.files import Source, read_frame

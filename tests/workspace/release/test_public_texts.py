@@ -20,10 +20,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

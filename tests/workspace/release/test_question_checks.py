@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.methods import registry
-from sfumato.engine.outputs import QUESTIONS, Question
-from sfumato.engine.rows import Row
-from sfumato.engine.statistics.bounded_interval import AT_MOST_ONE, SHARE
+from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
+from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release import question_checks
 from sfumato.workspace.release.contents import plan_release

@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC, Randomness
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.methods.run import PUBLIC, Randomness
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.contents import plan_release
@@ -149,7 +149,7 @@ def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: E
 def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     workspace: Workspace, small_recipe: Callable[..., Recipe], tmp_path: Path
 ) -> None:
-    from sfumato.engine.microdata import conform
+    from sfumato.engine.data.microdata import conform
     from sfumato.workspace.ingest.files import Source
     from sfumato.workspace.jobs.runs import enter_run
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.release import tables
 from sfumato.workspace.release.tables import codebook, dataset_bytes, level_names, released_levels
 from sfumato.workspace.visible_text import is_formula

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import cells_of, rows_of
 from sfumato.engine.disclosure.neighbours import nearest_pairs
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.schema import Role
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.release.gate import CHECKS
 from sfumato.workspace.release.policy import Policy
 

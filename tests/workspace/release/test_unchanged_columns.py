@@ -12,9 +12,9 @@ import pytest
 import tomli_w
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution import execute
-from sfumato.engine.rows import Row
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.prepare import prepare_evaluation
 from sfumato.workspace.recipes import find_recipe
 

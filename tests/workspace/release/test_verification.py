@@ -227,7 +227,7 @@ def test_without_the_key_no_guess_can_be_held_against_it(workspace: Workspace, r
 
 @pytest.mark.slow
 def test_a_public_key_commits_to_nothing(enter: Enter, tmp_path: Path, small_recipe: Any, small_data: Any) -> None:
-    from sfumato.engine.run import PUBLIC
+    from sfumato.engine.methods.run import PUBLIC
     from sfumato.workspace.ingest.files import Source
     from sfumato.workspace.jobs.runs import enter_run
 

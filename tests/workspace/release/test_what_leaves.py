@@ -27,8 +27,8 @@ from leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
 
 import sfumato.workspace.audit as auditing
 import sfumato.workspace.release.gate as gating
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.disclosure import INTERNAL
 from sfumato.workspace.ingest.files import Source

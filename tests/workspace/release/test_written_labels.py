@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.schema import Kind, Schema, Variable
 from sfumato.workspace.release.tables import level_names
 from sfumato.workspace.release.written_labels import with_codes
 from sfumato.workspace.visible_text import plain_cell

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import AttackResult, Rate
-from sfumato.engine.rows import Row
 from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, attacks_in
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.tables import text

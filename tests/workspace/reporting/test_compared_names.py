@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.comparison import Compared, ComparedVerdict
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.execution.comparison import Compared, ComparedVerdict
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.reporting.comparison import compared_table, names_in, verdict_tally
 from sfumato.workspace.reporting.tables import text
 

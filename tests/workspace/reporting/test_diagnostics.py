@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.engine.results import Diagnostic
+from sfumato.engine.methods.results import Diagnostic
 from sfumato.workspace.reporting.diagnostics import doubt_lines
 
 SHIFT = "at most 0.5"

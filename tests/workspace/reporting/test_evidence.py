@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.methods import registry
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
 from sfumato.workspace.reporting.evidence import NOT_MEASURED, evidence_lines, evidence_table, kinds
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.release_summary import summary_lines

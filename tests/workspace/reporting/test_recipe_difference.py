@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.recipe_difference import differences
+from sfumato.engine.recipe.difference import differences
 from sfumato.workspace.reporting.recipe_difference import LONGEST, difference_object, difference_table, sentence
 from sfumato.workspace.reporting.tables import text
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.engine.methods import registry
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.reporting.survey import NOT_WEIGHED, WEIGHED, form_text, survey_text
 from sfumato.workspace.reporting.words import params_text, settings_text, told_apart, weight_text
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 from sfumato.workspace.reporting.comparison import compared_table
 from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
@@ -90,7 +90,7 @@ def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data
 
 
 def test_a_comparison_names_the_use(both: Recipe, small_recipe: Make, small_data: Microdata) -> None:
-    from sfumato.engine.comparison import compare
+    from sfumato.engine.execution.comparison import compare
 
     rows = execute(both, small_data, key=PUBLIC).rows
     found = compare(rows, rows)

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.results import ChainTrace, Diagnostic, ImportanceTrace, NoTrace
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.results import ChainTrace, Diagnostic, ImportanceTrace, NoTrace
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import resume

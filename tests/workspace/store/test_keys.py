@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution import execute
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC as ENGINES_PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.run import PUBLIC as ENGINES_PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import claim, resume

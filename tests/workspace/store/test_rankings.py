@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sfumato.engine.record_risk import RecordRisk, record_risk
+from sfumato.engine.execution.record_risk import RecordRisk, record_risk
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store.rankings import Ranking, rank, read_ranking, write_ranking
 from sfumato.workspace.store.tables import Tables

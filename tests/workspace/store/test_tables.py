@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import schema_from_json, schema_to_json

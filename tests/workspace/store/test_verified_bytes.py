@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.schema import Kind, Schema, Variable
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store import verified_bytes
 from sfumato.workspace.store.tables import Tables

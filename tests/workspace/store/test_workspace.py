@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sfumato.engine.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata
 from sfumato.workspace.errors import NotAWorkspace, NotFound
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.runs import projects

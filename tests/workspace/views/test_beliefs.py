@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from believed import believed_workspace, survey
 
-from sfumato.engine.record_risk import record_risk
+from sfumato.engine.execution.record_risk import record_risk
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plots.beliefs import moved_panel
 from sfumato.workspace.reporting.beliefs import belief_object, guesses_object, ranking_table, sure

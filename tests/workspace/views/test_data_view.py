@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import Cancelled
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.schema import Kind, Role, Schema, Variable
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
 from sfumato.workspace.plan.drafts import Draft, draft_of, keep_missing

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.microdata import Microdata
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace

@@ -12,10 +12,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from sfumato.engine.execution import draw_dataset, fit_model, measure_dataset
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import draw_dataset, fit_model, measure_dataset
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.queue import claim

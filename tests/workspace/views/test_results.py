@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from sfumato.engine.methods import find
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.registry import find
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.views.results import (

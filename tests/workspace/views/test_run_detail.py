@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.run_detail import run_detail

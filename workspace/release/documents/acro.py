@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any, Literal
 
-from sfumato.engine.rows import Row
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import counted
 
 from ...disclosure import MARKING

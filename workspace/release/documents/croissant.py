@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from sfumato.engine.schema import Kind
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.wording import counted
 
 from ..dossier import Dossier

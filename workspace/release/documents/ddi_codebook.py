@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.engine.schema import Kind
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.wording import counted
 
 from ...plots.markup import Markup, element

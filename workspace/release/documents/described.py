@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.schema import Variable
+from sfumato.engine.data.schema import Variable
 from sfumato.engine.wording import counted
 
 from ...reporting.privacy_promise import promise

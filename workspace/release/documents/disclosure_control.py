@@ -11,8 +11,8 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
-from sfumato.engine.outputs import QUESTIONS
-from sfumato.engine.recipe import Step
+from sfumato.engine.methods.outputs import QUESTIONS
+from sfumato.engine.recipe.recipe import Step
 
 from ...disclosure import MARKING
 from ...reporting.questions import unmeasured

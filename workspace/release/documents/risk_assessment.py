@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.engine.outputs import QUESTIONS, Output, Question
-from sfumato.engine.rows import Row, by_series
-from sfumato.engine.schema import Role
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
+from sfumato.engine.methods.rows import Row, by_series
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 
 from ...disclosure import MARKING

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.engine.schema import Variable
+from sfumato.engine.data.schema import Variable
 from sfumato.engine.wording import counted
 
 from ...disclosure import MARKING

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.engine.methods import method
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.outputs import Axis, Output
-from sfumato.engine.results import Estimate, Measure, StudyPoint
-from sfumato.engine.run import Run
-from sfumato.engine.spec import Param, StudySpec
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.outputs import Axis, Output
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.results import Estimate, Measure, StudyPoint
+from sfumato.engine.methods.run import Run
+from sfumato.engine.methods.spec import Param, StudySpec
 
 from .lone_matches import matches
 

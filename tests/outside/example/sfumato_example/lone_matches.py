@@ -8,12 +8,12 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.engine.methods import method
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.outputs import Output, RecordArray
-from sfumato.engine.results import Estimate, Measure
-from sfumato.engine.run import Run
-from sfumato.engine.spec import Param, Spec
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.outputs import Output, RecordArray
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.run import Run
+from sfumato.engine.methods.spec import Param, Spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.engine.methods import method
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.results import Diagnostic, Fit
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind
-from sfumato.engine.spec import Spec
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.results import Diagnostic, Fit
+from sfumato.engine.methods.run import Run
+from sfumato.engine.methods.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from sfumato.engine.methods import method
-from sfumato.engine.microdata import Microdata
-from sfumato.engine.outputs import Limit, Output
-from sfumato.engine.results import Estimate, Measure
-from sfumato.engine.run import Run
-from sfumato.engine.schema import Kind, Schema
-from sfumato.engine.spec import Param, Spec
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Schema
+from sfumato.engine.methods.outputs import Limit, Output
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.run import Run
+from sfumato.engine.methods.spec import Param, Spec
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
 

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 from believed import believed_workspace
 
-from sfumato.engine.microdata import conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import claim, fail, request_stop
 from sfumato.workspace.jobs.runs import enter_run

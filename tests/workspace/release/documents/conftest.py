@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 from ddi_structure import SPACE, check_structure
 
-from sfumato.engine.execution import account_rows
-from sfumato.engine.microdata import Microdata, conform
-from sfumato.engine.recipe import Recipe
-from sfumato.engine.run import PUBLIC
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.execution.tasks import account_rows
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -11,10 +11,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods import registry
-from sfumato.engine.outputs import QUESTIONS
-from sfumato.engine.rows import Row
-from sfumato.engine.thresholds import Verdict
+from sfumato.engine.methods.outputs import QUESTIONS
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.documents.risk_assessment import NOT_MEASURED, assessment, risk_assessment
 from sfumato.workspace.release.dossier import Dossier

@@ -1,0 +1,1 @@
+"""Rules that records must satisfy: evaluated, mined from data, and kept by redraws."""

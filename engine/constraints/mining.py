@@ -1,0 +1,320 @@
+"""Rules that every record of a table keeps to, found in the table: suggestions for ``[constraints]``.
+
+Looked for are implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of numbers and dates given a level
+(``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two columns (``born <= married_on``), and sums (``income = wage + rent``).
+
+Each holds for all records. That could be chance, so each has the probability that it would hold for all of them if its columns
+had nothing to do with each other, given what each column holds: the values of one dealt anew to the records. These are exact:
+
+- n_a records fulfil the left side, k of n the opposite of the right one, and none both: C(n - k, n_a) / C(n, n_a) (Fisher 1935). Of a bound,
+  the smallest value of the n_a records, k is the number of records below it, so that nothing is lost by choosing the bound.
+- a <= b for all: with a_(1) >= a_(2) >= ... and c_i the number of b at least a_(i), the product of (c_i - i + 1) / (n - i + 1).
+- a = b + c for all: the product of m_v! over the values v of a, m_v how often each occurs, over n!.
+
+A rule is suggested where this is at most ``RATE`` over the number of rules looked at (Bonferroni): of tables whose columns are independent at most one in a
+hundred has any suggestion at all. Nothing says that a rule holds for people who are not in the table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from ..arrays import Floats
+from ..data.conditions import Constraint, parse_condition
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Variable
+from .evaluation import SLACK, broken
+
+RATE = 0.01
+"""The share of tables of independent columns that have any suggestion."""
+MOST_LEVELS = 60
+MOST_IN_SUMS = 25
+"""So many columns of numbers are looked at for sums of three; of more, sums of two alone."""
+MOST_SUGGESTED = 200
+_PLAIN = re.compile(r"[^\W\d][\w.]*(?:-\w+)*")
+_WORDS = ("and", "or", "not", "is")
+_DAY_ONE = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A rule that ``support`` records bear out and none breaks; ``log_chance`` is the logarithm of the probability that it is chance."""
+
+    constraint: Constraint
+    support: int
+    log_chance: float
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A column cut into events: ``codes`` (n,) say which holds of each record, -1 none; ``texts`` write each."""
+
+    name: str
+    codes: NDArray[np.int64]
+    texts: tuple[str, ...]
+    of_levels: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    text: str
+    support: int
+    log_chance: float
+    kind: str
+    name: str
+
+
+def suggestions(data: Microdata) -> tuple[Suggestion, ...]:
+    """What every record keeps to and chance does not explain; sums first, then orders, then implications, the surest first of each."""
+    variables = [v for v in data.schema if v.role is not Role.IDENTIFIER and "`" not in v.name]
+    parts = [part for variable in variables for part in _events(data, variable)]
+    numeric = [(v, data.numbers(v.name)) for v in variables if not v.kind.has_levels]
+    pairs = _pairs(parts)
+    lone = (_sums(numeric), _orders(numeric), _bounds(parts, numeric))
+    tried = sum(looked for looked, _ in lone) + sum(pair.never.size for pair in pairs)
+    limit = math.log(RATE) - math.log(max(tried, 1))
+    sure = [one for _, found in lone for one in found if one.log_chance <= limit]
+    sure += [one for pair in pairs for one in _told(pair, limit)]
+    order = {"sum": 0, "order": 1, "implication": 2, "bound": 2}
+    sure.sort(key=lambda one: (order[one.kind], one.log_chance, one.text))
+    return tuple(_kept(sure, data))
+
+
+def _kept(sure: Sequence[_Found], data: Microdata) -> Iterator[Suggestion]:
+    """Those that no record breaks as the language of conditions reads them, under names of their own."""
+    names: set[str] = set()
+    for one in sure[:MOST_SUGGESTED]:
+        name = next(found for found in _names(one.name) if found not in names)
+        constraint = Constraint(name, one.text, parse_condition(one.text), "data")
+        if not broken(constraint, data, replace(data.schema, constraints=())).any():
+            names.add(name)
+            yield Suggestion(constraint, one.support, one.log_chance, one.kind)
+
+
+def _names(stem: str) -> Iterator[str]:
+    plain = re.sub(r"\W+", "_", stem).strip("_") or "rule"
+    yield plain
+    yield from (f"{plain}_{number}" for number in itertools.count(2))
+
+
+def column_text(name: str) -> str:
+    """A column's name as conditions write it."""
+    return name if _PLAIN.fullmatch(name) and name not in _WORDS else f"`{name}`"
+
+
+def _level_text(level: str) -> str:
+    return f'"{level}"' if "'" in level else f"'{level}'"
+
+
+def _number_text(number: float, variable: Variable) -> str:
+    if variable.kind is Kind.DATE:
+        return f"'{_DAY_ONE + timedelta(days=int(number))}'"
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(float(number))
+
+
+def _events(data: Microdata, variable: Variable) -> Iterator[_Parts]:
+    """The levels of a column, whether a number is 0, and whether there is a value."""
+    name, said = variable.name, column_text(variable.name)
+    missing = data.missing(name)
+    if missing.any():
+        yield _Parts(name, (~missing).astype(np.int64), (f"{said} is missing", f"{said} is present"), of_levels=False)
+    if variable.kind.has_levels:
+        levels = [str(level) for level in data.column(name).cat.categories]
+        if 1 < len(levels) <= MOST_LEVELS and not any("'" in level and '"' in level for level in levels):
+            codes = data.column(name).cat.codes.to_numpy().astype(np.int64)
+            yield _Parts(name, codes, tuple(map(_level_text, levels)), of_levels=True)
+    elif variable.kind is not Kind.DATE:
+        numbers = data.numbers(name)
+        if (numbers == 0).any() and (numbers != 0).any():
+            codes = np.where(missing, -1, numbers != 0).astype(np.int64)
+            yield _Parts(name, codes, (f"{said} = 0", f"{said} != 0"), of_levels=False)
+
+
+def _left(part: _Parts, code: int) -> str:
+    return f"{column_text(part.name)} = {part.texts[code]}" if part.of_levels else part.texts[code]
+
+
+def _log_none(n: Floats | int, k: Floats | int, of: Floats | int) -> Floats:
+    """Log C(n - k, of) / C(n, of): that none of ``of`` records is among k of n; -inf where they do not fit."""
+    n, k, of = (np.asarray(x, dtype=np.float64) for x in (n, k, of))
+    room = n - k - of
+    with np.errstate(invalid="ignore"):
+        value = gammaln(n - k + 1) - gammaln(np.maximum(room, 0) + 1) - gammaln(n + 1) + gammaln(n - of + 1)
+    return np.where(room < 0, -np.inf, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Events of two columns: how often each pair of them meets, which never do, and how probable that is by chance."""
+
+    one: _Parts
+    other: _Parts
+    table: NDArray[np.int64]
+    never: NDArray[np.bool_]
+    log_chance: Floats
+
+    @property
+    def turned(self) -> _Pair:
+        """The same from the other side."""
+        return _Pair(self.other, self.one, self.table.T, self.never.T, self.log_chance.T)
+
+
+def _pairs(parts: Sequence[_Parts]) -> list[_Pair]:
+    """Every two columns that have events."""
+    found = []
+    for one, other in itertools.combinations(parts, 2):
+        if one.name == other.name:
+            continue
+        both = (one.codes >= 0) & (other.codes >= 0)
+        size = (len(one.texts), len(other.texts))
+        table = np.bincount(one.codes[both] * size[1] + other.codes[both], minlength=size[0] * size[1]).reshape(size)
+        rows, columns = table.sum(axis=1), table.sum(axis=0)
+        chance = _log_none(int(both.sum()), columns[None, :].astype(float), rows[:, None].astype(float))
+        never = (table == 0) & (rows[:, None] > 0) & (columns[None, :] > 0)
+        found.append(_Pair(one, other, table, never, chance))
+    return found
+
+
+def _told(pair: _Pair, limit: float) -> Iterator[_Found]:
+    """A rule for each event of the column that needs fewer of them to tell all that surely never meets."""
+    sure = pair.never & (pair.log_chance <= limit)
+    if np.count_nonzero(sure.any(axis=0)) < np.count_nonzero(sure.any(axis=1)):
+        pair, sure = pair.turned, sure.T
+    for code in np.flatnonzero(sure.any(axis=1)):
+        never = np.flatnonzero(sure[code])
+        yield _Found(
+            f"{_left(pair.one, int(code))} -> {_right(pair.other, never, pair.table[code] > 0)}",
+            int(pair.table[code].sum()), float(pair.log_chance[code][never].max()), "implication", f"{pair.one.name}_{pair.other.name}",
+        )  # fmt: skip
+
+
+def _right(part: _Parts, never: NDArray[np.intp], seen: NDArray[np.bool_]) -> str:
+    left = [code for code in range(len(part.texts)) if code not in never]
+    if not part.of_levels:
+        return part.texts[left[0]] if left else part.texts[int(never[0])]
+    told = [code for code in left if seen[code]]
+    use, sign = (told, "=") if len(told) <= len(never) and len(told) == len(left) else (list(never), "!=")
+    return f"{column_text(part.name)} {sign} {' | '.join(part.texts[code] for code in use)}"
+
+
+def _bounds(parts: Sequence[_Parts], numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:
+    """The smallest and the largest number of the records of an event, where others lie beyond it."""
+    tried, found = 0, []
+    for variable, numbers in numeric:
+        for part in parts:
+            if part.name == variable.name:
+                continue
+            both = (part.codes >= 0) & ~np.isnan(numbers)
+            values, codes = numbers[both], part.codes[both]
+            if variable.kind is Kind.DATE and (values != np.floor(values)).any():
+                continue
+            ordered = np.sort(values)
+            counts = np.bincount(codes, minlength=len(part.texts))
+            for code in np.flatnonzero(counts):
+                own = values[codes == code]
+                smallest, largest = float(own.min()), float(own.max())
+                low, high = outward(smallest, variable, down=True), outward(largest, variable, down=False)
+                below = int(np.searchsorted(ordered, low, side="left"))
+                above = len(ordered) - int(np.searchsorted(ordered, high, side="right"))
+                tried += 2
+                for beyond, sign, end in ((below, ">=", low), (above, "<=", high)):
+                    if beyond and not (end == 0 and smallest == largest):
+                        chance = float(_log_none(len(ordered), beyond, int(counts[code])))
+                        text = f"{_left(part, int(code))} -> {column_text(variable.name)} {sign} {_number_text(end, variable)}"
+                        found.append(_Found(text, int(counts[code]), chance, "bound", f"{part.name}_{variable.name}"))
+    return tried, found
+
+
+def outward(number: float, variable: Variable, *, down: bool) -> float:
+    """A number to two significant digits, a date to the first of a month, downwards or upwards: an extreme is the value of one record."""
+    if variable.kind is Kind.DATE:
+        day = _DAY_ONE + timedelta(days=int(number))
+        first = day.replace(day=1)
+        after = first if first == day or day.year == date.max.year else (first + timedelta(days=32)).replace(day=1)
+        return float(((first if down else after) - _DAY_ONE).days)
+    if not number or not math.isfinite(number):
+        return number
+    step = 10.0 ** (math.floor(math.log10(abs(number))) - 1)
+    if variable.kind is Kind.COUNT and step < 1:
+        return number
+    found = (math.floor(number / step + 1e-9) if down else math.ceil(number / step - 1e-9)) * step
+    return float(f"{found:.12g}")
+
+
+def _orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:
+    """Columns of one kind of which one is never above the other."""
+    tried, found = 0, []
+    for (one, low), (other, high) in itertools.permutations(numeric, 2):
+        if (one.kind is Kind.DATE) != (other.kind is Kind.DATE):
+            continue
+        tried += 1
+        both = ~(np.isnan(low) | np.isnan(high))
+        a, b = low[both], high[both]
+        if len(a) and (a <= b).all() and not (a == b).all():
+            text = f"{column_text(one.name)} <= {column_text(other.name)}"
+            found.append(_Found(text, len(a), log_chance_of_order(a, b), "order", f"{one.name}_{other.name}"))
+    return tried, found
+
+
+def log_chance_of_order(a: Floats, b: Floats) -> float:
+    """Log of the share of the ways to deal b to the records, both (n,), in which a <= b throughout."""
+    n = len(a)
+    at_least = n - np.searchsorted(np.sort(b), np.sort(a)[::-1], side="left")
+    left = at_least - np.arange(n)
+    return float(np.log(left).sum() - gammaln(n + 1)) if (left > 0).all() else -math.inf
+
+
+def log_chance_of_equality(a: Floats) -> float:
+    """Log of the share of the ways to deal a, (n,), to the records in which each gets the value that it has."""
+    counts = np.unique(a, return_counts=True)[1]
+    return float(gammaln(counts + 1.0).sum() - gammaln(len(a) + 1.0))
+
+
+def _sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:
+    """Columns that equal another, or the sum of two or three others, in every record."""
+    columns = [(v, x) for v, x in numeric if v.kind is not Kind.DATE and np.nanmin(x) < np.nanmax(x)]
+    sizes = (1, 2, 3) if len(columns) <= MOST_IN_SUMS else (1, 2)
+    tried, found = 0, []
+    for i, (variable, total) in enumerate(columns):
+        others = [column for j, column in enumerate(columns) if j != i]
+        told: list[set[str]] = []
+        for size in sizes:
+            for some in itertools.combinations(others, size):
+                tried += 1
+                names = {v.name for v, _ in some}
+                if any(small <= names for small in told) or (size == 1 and variable.name > some[0][0].name):
+                    continue
+                found_here = _sum_of(variable, total, some)
+                if found_here is not None:
+                    told.append(names)
+                    found.append(found_here)
+    return tried, found
+
+
+def _sum_of(variable: Variable, total: Floats, some: Sequence[tuple[Variable, Floats]]) -> _Found | None:
+    first = slice(0, 64)
+    if not _equal(total[first], [x[first] for _, x in some]).all() or not _equal(total, [x for _, x in some]).all():
+        return None
+    known = ~np.isnan(total + np.sum([x for _, x in some], axis=0))
+    if not known.any() or any(not np.any(x[known]) for _, x in some):
+        return None
+    text = f"{column_text(variable.name)} = {' + '.join(column_text(v.name) for v, _ in some)}"
+    chance = max(log_chance_of_equality(x[known]) for x in (total, *(x for _, x in some)))
+    return _Found(text, int(known.sum()), chance, "sum", f"{variable.name}_sum")
+
+
+def _equal(total: Floats, some: Sequence[Floats]) -> NDArray[np.bool_]:
+    """Where a total is the sum of others as rules compare sums, or a value is missing."""
+    size = np.abs(total) + np.sum(np.abs(some), axis=0)
+    off = np.abs(total - np.sum(some, axis=0))
+    return np.asarray((off <= (SLACK * size if len(some) > 1 else 0.0)) | np.isnan(off))

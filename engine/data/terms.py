@@ -1,0 +1,168 @@
+"""Predictor terms: a closed grammar, so that text from a recipe is never evaluated.
+
+term   := factor | factor ":" factor
+factor := column | ("log" | "log1p" | "sqrt" | "square") "(" column ")"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import BadInput
+from ..wording import counted
+from .schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .microdata import Microdata
+
+FUNCTIONS = ("log", "log1p", "sqrt", "square")
+"""By the names that NumPy has for them."""
+_DOMAIN = {"log": (0.0, False, "log1p"), "log1p": (-1.0, False, "the column itself"), "sqrt": (0.0, True, "square")}
+_CALL = re.compile(r"(?P<function>[A-Za-z0-9_]+)\((?P<column>.+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A column, or a function of a numeric column."""
+
+    column: str
+    function: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.column})" if self.function else self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One factor, or the product of several."""
+
+    factors: tuple[Factor, ...]
+
+    def __str__(self) -> str:
+        return ":".join(map(str, self.factors))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the term reads."""
+        return tuple(factor.column for factor in self.factors)
+
+
+def parse_term(text: str, schema: Schema, place: str) -> Term:
+    """The term that ``text`` writes, its columns checked against the schema. Raises BadInput at ``place``."""
+    call = _CALL.fullmatch(text)
+    if text in schema or (call and call["column"].strip() in schema):
+        return Term((_parse_factor(text, schema, place),))
+    pieces = text.split(":")
+    if len(pieces) > 2:
+        raise BadInput(place, f'"{text}" has more than two factors; a term is a column, a function of one, or a:b')
+    return Term(tuple(_parse_factor(piece.strip(), schema, place) for piece in pieces))
+
+
+def _parse_factor(text: str, schema: Schema, place: str) -> Factor:
+    if text in schema:
+        return Factor(text)
+    call = _CALL.fullmatch(text)
+    if call is None:
+        if re.fullmatch(r"[\w .\-]+", text):
+            schema.require(text, place)
+        raise BadInput(
+            place, f'"{text}" is not a term; use a column, {", ".join(f"{f}(column)" for f in FUNCTIONS)}, or a:b'
+        )
+    function, column = call["function"], call["column"].strip()
+    if function not in FUNCTIONS:
+        raise BadInput(place, f'no function "{function}"; a term may use {", ".join(FUNCTIONS)}')
+    if schema.require(column, place).kind.has_levels:
+        raise BadInput(place, f'{function}({column}): "{column}" has levels, not numbers; use the column itself')
+    return Factor(column, function)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A design matrix of an intercept and terms, with the levels fixed by the confidential data.
+
+    Columns with levels enter as treatment-coded indicators (the first level is the reference); dates as days.
+    ``names`` (K,) name the columns of the matrix.
+    """
+
+    terms: tuple[Term, ...]
+    schema: Schema
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, terms: Sequence[Term], data: Microdata) -> Design:
+        """The design of these terms on this table."""
+        names = ["intercept"]
+        for term in terms:
+            labels = [""]
+            for factor in term.factors:
+                labels = [f"{a}:{b}" if a else b for a in labels for b in _factor_names(factor, data)]
+            names.extend(labels)
+        return cls(tuple(terms), data.schema, tuple(names))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The variables that the terms read, each once, in their order."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.columns))
+
+    def check_domains(self, data: Microdata) -> None:
+        """BadInput where a function of a column is undefined for some records of ``data``."""
+        for factor in (factor for term in self.terms for factor in term.factors if factor.function):
+            check_domain(factor, data.numbers(factor.column))
+
+    def matrix(self, data: Microdata) -> NDArray[np.float64]:
+        """The matrix (n, K) for the records of ``data``, which may be synthetic; NaN where a value is missing.
+
+        Raises BadInput outside a function's domain.
+        """
+        import numpy as np
+
+        columns = [np.ones((len(data), 1))]
+        for term in self.terms:
+            block = np.ones((len(data), 1))
+            for factor in term.factors:
+                values = _factor_values(factor, data)
+                block = (block[:, :, None] * values[:, None, :]).reshape(len(data), -1)
+            columns.append(block)
+        return np.hstack(columns)
+
+
+def _factor_names(factor: Factor, data: Microdata) -> list[str]:
+    if not data.schema[factor.column].kind.has_levels:
+        return [str(factor)]
+    return [f"{factor.column}={level}" for level in data.column(factor.column).cat.categories[1:]]
+
+
+def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
+    import numpy as np
+
+    numbers = data.numbers(factor.column)
+    if data.schema[factor.column].kind.has_levels:
+        levels = len(data.column(factor.column).cat.categories)
+        indicators = np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
+        indicators[np.isnan(numbers)] = np.nan
+        return indicators
+    if factor.function is None:
+        return numbers[:, None]
+    check_domain(factor, numbers)
+    values: NDArray[np.float64] = getattr(np, factor.function)(numbers)
+    return values[:, None]
+
+
+def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") -> None:
+    """BadInput when a function of a column is undefined for some of its values, (n,)."""
+    if factor.function not in _DOMAIN:
+        return
+    edge, closed, instead = _DOMAIN[factor.function]
+    outside = int((numbers < edge).sum() if closed else (numbers <= edge).sum())
+    if outside:
+        side = "below" if closed else "at or below"
+        raise BadInput(
+            place or str(factor),
+            f"{factor} is undefined for {counted(outside, 'record')} {side} {edge:g}; use {instead}",
+        )

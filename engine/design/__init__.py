@@ -1,0 +1,1 @@
+"""Design matrices of categories, bins and terms, and the regressions on them."""

@@ -1,0 +1,206 @@
+"""Numbers made categories: the rule that a recipe writes, and the bins that it makes of the confidential values.
+
+rule := N "equal" ("width" | "count") | "width" W | "at" cut ("," cut)*
+
+A bin holds its lower end and not its upper one; the first and the last have no outer end, so every value has a bin.
+``N equal width`` cuts the stretch from the smallest to the largest confidential value into N; ``N equal count`` puts a cut
+at the floor(k n / N)-th of the n sorted confidential values, k = 1 to N - 1, so that ties make fewer bins. Both are learned
+from the confidential data. ``width W`` cuts at the multiples of W, ``at`` where it says: they are the recipe's alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..errors import BadInput, NotComputable
+from ..methods.spec import Param
+from ..statistics.columns import column_scales
+
+BINNED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
+MOST_BINS = 10_000
+
+BinningKind = Literal["equal width", "equal count", "width", "at"]
+
+_LARGEST = float(np.finfo(np.float64).max)
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_WRITTEN = re.compile(
+    rf"\s*(?:(?P<bins>[0-9]+)\s+equal\s+(?P<what>width|count)|width\s+(?P<width>{_NUMBER})"
+    rf"|at\s+(?P<cuts>{_NUMBER}(?:\s*,\s*{_NUMBER})*))\s*"
+)
+_FORMS = '"10 equal count", "10 equal width", "width 5" or "at 18, 30, 65"'
+
+
+@dataclass(frozen=True, slots=True)
+class Binning:
+    """How a number becomes a category. ``amount`` is N or W of the rule, ``cuts`` are those of ``at``, ascending."""
+
+    kind: BinningKind
+    amount: float = 0
+    cuts: tuple[float, ...] = ()
+
+    @classmethod
+    def parse(cls, value: object) -> Binning:
+        """The rule that a recipe writes as a text, or as a list of cut points.
+
+        Raises:
+            ValueError: when it is neither; the message lists the forms.
+        """
+        if isinstance(value, Binning):
+            return value
+        if isinstance(value, (list, tuple)):
+            value = f"at {', '.join(map(str, value))}"
+        found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            raise ValueError(f"{value!r} is no rule for bins: write {_FORMS}")
+        if found["bins"]:
+            if not 1 <= (bins := int(found["bins"])) <= MOST_BINS:
+                raise ValueError(f"{value!r} must make at least 1 and at most {MOST_BINS:,} bins")
+            return cls("equal width" if found["what"] == "width" else "equal count", bins)
+        if found["width"]:
+            if not 0 < (width := float(found["width"])) < math.inf:
+                raise ValueError(f"{value!r} needs a width above 0")
+            return cls("width", width)
+        cuts = tuple(float(cut) for cut in found["cuts"].split(","))
+        if not all(math.isfinite(cut) for cut in cuts) or any(b <= a for a, b in pairwise(cuts)):
+            raise ValueError(f"{value!r} must have cut points that are finite and ascend")
+        return cls("at", 0, cuts)
+
+    @property
+    def written(self) -> str:
+        """The form that a recipe carries: ``Binning.parse(rule.written) == rule``."""
+        if self.kind == "at":
+            return f"at {', '.join(map(_plain, self.cuts))}"
+        return f"width {_plain(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
+
+    @property
+    def learned(self) -> bool:
+        """Whether its cut points follow from the confidential values."""
+        return self.kind in ("equal width", "equal count")
+
+    def fitted(self, values: Floats) -> Bins:
+        """The bins that it makes of the confidential values (n,), n at least 1, missing ones (NaN) left out.
+
+        Raises:
+            NotComputable: when a width makes more than ``MOST_BINS`` of them.
+        """
+        present = np.sort(values[~np.isnan(values)])
+        if self.kind == "at":
+            return Bins(np.array(self.cuts))
+        if self.kind == "width":
+            return Bins(_multiples(self.amount, float(present[0]), float(present[-1])))
+        n = int(self.amount)
+        k = np.arange(1, n)
+        if self.kind == "equal count":
+            cuts = present[k * len(present) // n]
+        else:
+            scale = float(column_scales(present))
+            cuts = ((present[0] / scale) * (n - k) + (present[-1] / scale) * k) / n * scale
+        cuts = np.unique(cuts)
+        return Bins(cuts[cuts > present[0]])
+
+    def window(self, centre: Floats) -> tuple[Floats, Floats]:
+        """First and last number of the bin of each confidential value, (n,) and (n,); NaN where it is missing."""
+        return self.fitted(centre).window(centre)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins between ``cuts`` (bins - 1,), ascending: each cut is the lower end of the bin above it."""
+
+    cuts: Floats
+
+    def codes(self, values: Floats) -> Integers:
+        """The bin of each value (n,), from 0; -1 where it is missing (NaN)."""
+        found = np.searchsorted(self.cuts, values, side="right").astype(np.int64)
+        return np.where(np.isnan(values), -1, found)
+
+    def window(self, values: Floats) -> tuple[Floats, Floats]:
+        """First and last number of the bin of each value, (n,) and (n,), finite; NaN where it is missing."""
+        first = np.concatenate([[-_LARGEST], self.cuts])
+        last = np.concatenate([np.nextafter(self.cuts, -np.inf), [_LARGEST]])
+        codes, missing = self.codes(values), np.isnan(values)
+        return np.where(missing, np.nan, first[codes]), np.where(missing, np.nan, last[codes])
+
+
+_AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal width" (both learned from the confidential data)'
+
+BinsOfKey = Annotated[
+    Mapping[str, Binning],
+    Param(f"bins of numbers and dates of the key, {_AS_WRITTEN}", names="variables", kinds=BINNED),
+]
+BinsToAgree = Annotated[
+    Mapping[str, Binning],
+    Param(
+        f"bins in which numbers and dates agree, {_AS_WRITTEN}; without one they must be equal",
+        names="variables",
+        kinds=BINNED,
+    ),
+]
+TEN_OF_EQUAL_COUNT = Binning("equal count", 10)
+"""The rule for numbers of which a recipe says nothing."""
+
+
+def _multiples(width: float, low: float, high: float) -> Floats:
+    """The multiples of a width as written in decimals, 0.1 being a tenth, above ``low`` and up to ``high``."""
+    step = Fraction(repr(width))
+    first, last = math.floor(Fraction(low) / step) + 1, math.floor(Fraction(high) / step) + 1
+    if last - first > MOST_BINS:
+        raise NotComputable(f"bins of width {_plain(width)} are more than {MOST_BINS:,}")
+    cuts = np.array([float(min(k * step, Fraction(_LARGEST))) for k in range(first, last + 1)])
+    return np.unique(cuts[(cuts > low) & (cuts <= high)])
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
+
+
+def check_binning(bins: Mapping[str, Binning], data_kinds: Mapping[str, Kind], place: str) -> None:
+    """BadInput at ``place.name`` where a rule is for a variable that is not among these, or for a date and in numbers."""
+    for name, rule in bins.items():
+        if name not in data_kinds:
+            known = ", ".join(data_kinds) or "none"
+            raise BadInput(f"{place}.{name}", f'"{name}" is not used here; numbers and dates that are: {known}')
+        if data_kinds[name] is Kind.DATE and rule.kind == "at":
+            raise BadInput(
+                f"{place}.{name}", 'a date has no cut points in numbers; write "width 30", in days, or "10 equal count"'
+            )
+
+
+def learned_words(bins: Mapping[str, Binning]) -> str:
+    """Which of these bins are learned from the confidential values, in words; empty where none is."""
+    return "; ".join(
+        f'"{name}" in {rule.written} bins of the confidential values' for name, rule in bins.items() if rule.learned
+    )
+
+
+def as_categories(
+    confidential: Microdata, released: Microdata, name: str, rule: Binning | None
+) -> tuple[Floats | Integers | pd.Series, Floats | Integers | pd.Series]:
+    """A variable of both tables, (n,) and (m,), whose equal values are one category; numbers by ``rule``, where there is one.
+
+    A missing value is a category of its own.
+
+    Raises:
+        NotComputable: where the release has labels of a generalisation, or class means of levels.
+    """
+    ours, theirs = confidential.column(name), released.column(name)
+    if confidential.schema[name].kind.has_levels and not released.schema[name].kind.has_levels:
+        raise NotComputable(f'"{name}" is released as class means, which are none of its levels')
+    if confidential.schema[name].kind.has_levels and ours.dtype == theirs.dtype:
+        return ours.cat.codes.to_numpy().astype(np.int64), theirs.cat.codes.to_numpy().astype(np.int64)
+    if rule is None or confidential.schema[name].kind.has_levels:
+        return ours, theirs
+    bins = rule.fitted(confidential.numbers(name))
+    return bins.codes(confidential.numbers(name)), bins.codes(released.numbers(name))

@@ -1,0 +1,371 @@
+"""Estimates with standard error and confidence interval, as an analyst of one dataset would make them: means, quantiles, regressions.
+
+model     := [("linear" | "logit") ":"] response "~" term ("+" term)*
+response  := column | function "(" column ")" | condition
+condition := column (">" | ">=" | "<" | "<=") number
+
+``term`` and ``function`` as in ``sfumato.engine.data.terms``; a condition on a number is a response of ``logit``, which is 1 where it
+holds. Nothing is ever evaluated.
+
+The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without resampling.
+
+The quantile interpolates between two neighbouring order statistics, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p,
+as ``numpy.quantile`` does. Those of a resample are the sorted values x_(I), x_(J) with I and J the ceilings of n times
+order statistics of n uniform variables (Hutson & Ernst 2000), so that
+
+    P(I <= k)        = B(k/n; r, n - r + 1),  B the beta distribution function
+    P(I = k, J > l)  = C(n, r) ((k/n)^r - ((k-1)/n)^r) (1 - l/n)^(n-r),  l >= k
+
+The gap J - I has nearly a geometric distribution whatever n is, so a narrow band of pairs holds all but a negligible part.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, gammaln, xlog1py
+
+from ..arrays import Booleans, Floats
+from ..data.intervals import UNBOUNDED, Range, bounded_interval
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema
+from ..data.terms import Design, Factor, Term, check_domain, parse_term
+from ..errors import BadInput, NotComputable
+from ..statistics.columns import column_scales, factorised, independent_columns, left_out
+from ..statistics.combining import t_quantile
+from ..statistics.interval_estimate import NO_ERROR, IntervalEstimate, symmetric
+from ..wording import counted
+from .design_triangle import design_triangle, in_one_block
+from .logistic import BlockedLogistic, LogisticCoefficients, LogisticFit, logistic_regression
+from .sparse_design import independent_basis, sparse_design
+from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
+
+_NEGLIGIBLE = 1e-10
+_WIDEST_GAP = 30
+_NEARLY_COLLINEAR = 1e-12
+"""Of a column's length, what is left of one that ``independent_columns`` took for independent, however rounding goes."""
+
+
+@dataclass(frozen=True)
+class BootstrapQuantile:
+    """The values (V,) that the quantile of a resample can have, in increasing order, and their probabilities (V,)."""
+
+    values: Floats
+    probabilities: Floats
+
+    @property
+    def sd(self) -> float:
+        """The bootstrap standard error."""
+        if self.values[0] == self.values[-1]:
+            return 0.0
+        deviations = self.values - self.probabilities @ self.values
+        return float(np.sqrt(self.probabilities @ deviations**2))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The percentile interval: equal tails, each end a value that a resample can have."""
+        cdf = np.cumsum(self.probabilities)
+        tail = (1 - confidence) / 2
+        ends = np.searchsorted(cdf, [tail, 1 - tail])
+        lower, upper = self.values[np.minimum(ends, len(cdf) - 1)]
+        return float(lower), float(upper)
+
+
+def bootstrap_quantile(ordered: Floats, p: float) -> BootstrapQuantile:
+    """The distribution of the p-quantile, 0 <= p <= 1, of n values drawn with replacement from ``ordered`` (n,), sorted."""
+    n = len(ordered)
+    whole = int((n - 1) * p)
+    r, g = whole + 1, (n - 1) * p - whole
+    first, last = _window(n, r, g)
+    k = np.arange(first, last + 1)
+    if g == 0:
+        return _distribution(ordered[k - 1], _cells(k, n, r))
+    gaps = np.arange(_WIDEST_GAP + 1)
+    lower, upper = ordered[k - 1, None], ordered[np.minimum(k[:, None] + gaps, n) - 1]
+    values = lower + g * (upper - lower)
+    return _distribution(values.ravel(), _pairs(k, gaps, n, r).ravel())
+
+
+def _window(n: int, r: int, g: float) -> tuple[int, int]:
+    """First and last rank that the lower order statistic takes with a probability worth counting."""
+    low, high = betaincinv(r, n - r + 1, [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
+    return max(1, int(np.floor(n * low))), min(n, int(np.ceil(n * high)) + 1)
+
+
+def _cells(k: NDArray[np.int_], n: int, r: int) -> Floats:
+    """P(I = k)."""
+    return np.asarray(betainc(r, n - r + 1, k / n) - betainc(r, n - r + 1, (k - 1) / n))
+
+
+def _pairs(k: NDArray[np.int_], gaps: NDArray[np.int_], n: int, r: int) -> Floats:
+    """P(I = k, J = k + gap), one row a k and one column a gap."""
+    beyond = _beyond(k[:, None], np.minimum(k[:, None] + gaps, n), n, r)
+    return -np.diff(beyond, axis=1, prepend=_cells(k, n, r)[:, None])
+
+
+def _beyond(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floats:
+    """P(I = k, J > last)."""
+    choose = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
+    with np.errstate(divide="ignore"):
+        below = r * np.log(k / n) + np.log1p(-(((k - 1) / k) ** r))
+    return np.asarray(np.exp(choose + below + xlog1py(n - r, -last / n)))
+
+
+def _distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
+    """Without the tails, where probabilities are mostly rounding errors."""
+    order = np.argsort(values)
+    ordered, kept = values[order], np.maximum(probabilities[order], 0.0)
+    first, last = np.searchsorted(np.cumsum(kept) / kept.sum(), [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
+    inside = slice(first, last + 1)
+    return BootstrapQuantile(ordered[inside], kept[inside] / kept[inside].sum())
+
+
+def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBOUNDED) -> IntervalEstimate:
+    """The mean of values (n,) with its t interval, inside the range of the values.
+
+    Raises:
+        NotComputable: when there are fewer than two values.
+    """
+    n = len(values)
+    if n < 2:
+        raise NotComputable("one record has no standard deviation, so its mean has no interval")
+    scale = float(column_scales(values))
+    scaled = values / scale
+    error = float(np.std(scaled, ddof=1) / np.sqrt(n)) * scale if np.ptp(scaled) > 0 else 0.0
+    mean = float(np.mean(scaled)) * scale
+    return IntervalEstimate(mean, error, *bounded_interval(mean, t_quantile(n - 1, confidence) * error, within))
+
+
+def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
+    """The p-quantile of values (n,), interpolated, with its bootstrap percentile interval and standard error.
+
+    Both are those of infinitely many resamples (``sfumato.engine.design.estimation``).
+
+    Raises:
+        NotComputable: when there are fewer than two values.
+    """
+    if len(values) < 2:
+        raise NotComputable("resamples of one record are all the same, so its quantile has no interval")
+    scale = float(column_scales(values))
+    scaled = np.sort(values / scale)
+    found = bootstrap_quantile(scaled, p)
+    lower, upper = found.interval(confidence)
+    return IntervalEstimate(float(np.quantile(scaled, p)) * scale, found.sd * scale, lower * scale, upper * scale)
+
+
+def linear_coefficients(
+    x: Floats, y: Floats, confidence: float = 0.95, records: int | None = None
+) -> list[IntervalEstimate]:
+    """Least squares of y (n,) on the independent columns of x (n, K): K coefficients with t intervals on n - K df.
+
+    Of more ``records`` [x y] may be the triangle R of their QR, which has all that these ask for.
+
+    Raises:
+        NotComputable: when there are no more records than coefficients, or x determines y.
+    """
+    n, k = len(x) if records is None else records, x.shape[1]
+    if n <= k:
+        raise NotComputable(f"{counted(n, 'record')} cannot determine {k} coefficients and a standard deviation")
+    factors, scale = factorised(x), float(column_scales(y))
+    scaled = y / scale
+    on_q = factors.q.T @ scaled
+    rest = float(np.linalg.norm(scaled - factors.q @ on_q))
+    if rest <= NO_ERROR * np.linalg.norm(scaled):
+        raise NotComputable("the response is a linear function of the predictors, without error")
+    values = factors.coefficients(on_q) * scale
+    errors = factors.errors(np.eye(k)) * (rest / np.sqrt(n - k) * scale)
+    return [symmetric(float(b), float(e), n - k, confidence) for b, e in zip(values, errors, strict=True)]
+
+
+def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
+    """Logistic regression of y (n,), 0 or 1, on the independent columns of x (n, K): K coefficients with normal intervals.
+
+    Raises:
+        NotComputable: when a combination of the predictors separates the classes.
+    """
+    return _with_intervals(logistic_regression(x, y), confidence)
+
+
+def _with_intervals(fit: LogisticFit | LogisticCoefficients, confidence: float) -> list[IntervalEstimate]:
+    if fit.separated:
+        raise NotComputable("a combination of the predictors separates the two levels of the response")
+    found = zip(fit.coefficients, fit.errors, strict=True)
+    return [symmetric(float(b), float(e), np.inf, confidence) for b, e in found]
+
+
+Answer = IntervalEstimate | NotComputable
+"""An estimate, or why it cannot be computed."""
+
+_WRITTEN = re.compile(r"\s*(?:(linear|logit)\s*:)?([^~]+)~([^~]+)")
+_CONDITION = re.compile(
+    r"(?P<column>.+?)\s*(?P<sign>[<>]=?)\s*(?P<limit>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
+_SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
+_SURVEY_FITS = {"linear": survey_linear_coefficients, "logit": survey_logistic_coefficients}
+_NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
+_RESPONSES = {"linear": _NUMBERS, "logit": (Kind.BINARY,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A linear or logistic regression of a response on predictor terms, each as the recipe writes it."""
+
+    response: str
+    terms: tuple[str, ...]
+    family: Literal["linear", "logit"] = "linear"
+
+    @classmethod
+    def parse(cls, value: object) -> Model:
+        """The model that a recipe writes, such as ``log(price) ~ room_type + days`` or ``logit: smoker ~ age``.
+
+        Raises:
+            ValueError: when it is not of this form.
+        """
+        if isinstance(value, Model):
+            return value
+        found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            raise ValueError(
+                f'{value!r} is not a model: write "log(price) ~ room_type + days" or "logit: smoker ~ age"'
+            )
+        response, terms = found[2].strip(), tuple(term.strip() for term in found[3].split("+"))
+        if not response or not all(terms):
+            raise ValueError(f"{value!r} lacks a response or a term beside ~ or +")
+        if twice := [term for position, term in enumerate(terms) if term in terms[:position]]:
+            raise ValueError(f'{value!r} has the term "{twice[0]}" twice')
+        return cls(response, terms, "logit" if found[1] == "logit" else "linear")
+
+    @property
+    def written(self) -> str:
+        """The form that a recipe carries: ``Model.parse(model.written) == model``."""
+        return ("logit: " if self.family == "logit" else "") + f"{self.response} ~ {' + '.join(self.terms)}"
+
+    def response_column(self, schema: Schema, place: str) -> str:
+        """The column whose values, or a function of them, are the response. Raises BadInput."""
+        return self._response(schema, place).columns[0]
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns that the regression reads, each once."""
+        terms = (self._response(schema, ""), *self._predictors(schema, ""))
+        return tuple(dict.fromkeys(name for term in terms for name in term.columns))
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when a column is not there, or is of a kind that the regression cannot use."""
+        condition = self._condition(schema)
+        column, allowed = self.response_column(schema, place), _NUMBERS if condition else _RESPONSES[self.family]
+        if condition and self.family == "linear":
+            raise BadInput(place, f'the response "{self.response}" holds or not; write "logit: {self.written}"')
+        if (kind := schema[column].kind) not in allowed:
+            other = f'; write "logit: {self.written}"' if kind is Kind.BINARY and not condition else ""
+            raise BadInput(place, f'the response "{column}" is {kind}; this needs {" or ".join(allowed)}{other}')
+        for term in self._predictors(schema, place):
+            if column in term.columns:
+                raise BadInput(place, f'"{column}" is the response; leave it out of the terms')
+
+    def check_domains(self, data: Microdata, place: str) -> None:
+        """BadInput when a function of a column is undefined for some of its values."""
+        for term in (self._response(data.schema, place), *self._predictors(data.schema, place)):
+            for factor in term.factors:
+                check_domain(factor, data.numbers(factor.column), place)
+
+    def estimates(
+        self, confidential: Microdata, data: Microdata, confidence: float = 0.95, sample: SurveySample | None = None
+    ) -> dict[str, Answer]:
+        """The coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
+
+        A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
+        Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where the
+        coefficients shall be those of the population.
+        """
+        design = Design.of(self._predictors(confidential.schema, ""), confidential)
+        try:
+            found = self._fitted(design, data, confidence, sample)
+        except NotComputable as error:
+            return dict.fromkeys(design.names, error)
+        except BadInput as error:
+            return dict.fromkeys(design.names, NotComputable(error.message))
+        return dict(zip(design.names, found, strict=True))
+
+    def _fitted(
+        self, design: Design, data: Microdata, confidence: float, sample: SurveySample | None
+    ) -> Sequence[Answer]:
+        whole = ~np.any([data.missing(name) for name in self.columns(design.schema)], axis=0)
+        if not whole.any():
+            raise NotComputable("every record lacks a value of one of the variables")
+        if sample is None and not in_one_block(design, data, 1):
+            kept, estimates = self._fitted_in_blocks(design, data, whole, confidence)
+        else:
+            x, y = design.matrix(data)[whole], self._values(data)[whole]
+            kept = independent_columns(x)
+            if sample is None:
+                estimates = _FITS[self.family](x[:, kept], y, confidence)
+            else:
+                estimates = _SURVEY_FITS[self.family](x[:, kept], y, sample, whole, confidence)
+        found = iter(estimates)
+        aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
+        return [next(found) if independent else aliased for independent in kept]
+
+    def _fitted_in_blocks(
+        self, design: Design, data: Microdata, whole: Booleans, confidence: float
+    ) -> tuple[Booleans, list[IntervalEstimate]]:
+        """Which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all of them."""
+        self.check_domains(data, "")
+        data = replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)
+        triangle = design_triangle(design, data, self._values)
+        x, y = triangle[:, :-1], triangle[:, -1]
+        kept = independent_columns(x)
+        if self.family == "linear":
+            return kept, linear_coefficients(x[:, kept], y, confidence, len(data))
+        basis = independent_basis(sparse_design(design, data), among=kept, tolerance=_NEARLY_COLLINEAR)
+        if len(basis) < kept.sum():
+            raise NotComputable("columns of the predictors are too nearly collinear")
+        fit = BlockedLogistic(basis, self._values(data)).coefficients()
+        own = LogisticCoefficients(fit.coefficients[kept], fit.errors[kept], fit.separated)
+        return kept, _with_intervals(own, confidence)
+
+    def _values(self, data: Microdata) -> Floats:
+        """The response (n,)."""
+        response = self._response(data.schema, "")
+        if condition := self._condition(data.schema):
+            holds = _SIGNS[condition["sign"]](data.numbers(response.columns[0]), float(condition["limit"]))
+            return np.asarray(holds, dtype=np.float64)
+        if self.family == "logit":
+            if data.schema[response.columns[0]].kind is not Kind.BINARY:
+                raise NotComputable(f'"{self.response}" is released as class means, which are none of its two levels')
+            return data.numbers(response.columns[0])
+        return Design((response,), data.schema, ()).matrix(data)[:, 1]
+
+    def _condition(self, schema: Schema) -> re.Match[str] | None:
+        """The parts of a response that is a condition; a column may have any name."""
+        return None if self.response in schema else _CONDITION.fullmatch(self.response)
+
+    def _response(self, schema: Schema, place: str) -> Term:
+        if condition := self._condition(schema):
+            schema.require(condition["column"], place)
+            return Term((Factor(condition["column"]),))
+        response = parse_term(self.response, schema, place)
+        if len(response.factors) > 1:
+            raise BadInput(place, f'the response "{self.response}" must be a column, or a function of one')
+        return response
+
+    def _predictors(self, schema: Schema, place: str) -> list[Term]:
+        return [parse_term(text, schema, place) for text in self.terms]
+
+
+def check_models(models: Sequence[Model], schema: Schema, place: str) -> None:
+    """BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind, or the model stands there twice."""
+    for i, model in enumerate(models):
+        model.check(schema, f"{place}[{i}]")
+        if model in models[:i]:
+            raise BadInput(f"{place}[{i}]", f'the model "{model.written}" is listed twice')
+
+
+def records_left_out(data: Microdata, columns: Sequence[str]) -> str:
+    """How many records lack one of the columns, in words; empty where none does."""
+    return left_out(int(np.any([data.missing(name) for name in columns], axis=0).sum()), len(data))

@@ -1,0 +1,73 @@
+"""X gamma without X: what a regression predicts for the records of a table.
+
+A table whose design is one block is multiplied as a matrix. In a larger one the columns of a term with levels are no more than a table of
+coefficients, looked up by the codes of the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from ..data.blocks import row_blocks
+from ..data.microdata import Microdata
+from ..data.terms import Design, Factor, Term
+
+_SHARED = 32
+"""Arrays of a block that are held at a time: few enough to stay in the processor's cache."""
+
+
+def linear_predictor(design: Design, data: Microdata, coefficients: Floats) -> Floats:
+    """X gamma for each record of ``data``, (n,), by ``coefficients`` (K,); NaN where a value is missing.
+
+    Raises BadInput outside a function's domain.
+    """
+    if len(list(row_blocks(len(data), len(design.names)))) < 2:
+        return np.asarray(design.matrix(data) @ coefficients)
+    design.check_domains(data)
+    found = np.empty(len(data))
+    for rows in row_blocks(len(data), _SHARED):
+        found[rows] = _by_terms(design, data.block(rows), coefficients)
+    return found
+
+
+def _by_terms(design: Design, data: Microdata, coefficients: Floats) -> Floats:
+    found, start = np.full(len(data), coefficients[0]), 1
+    for term in design.terms:
+        levels = [factor for factor in term.factors if _has_levels(design, factor)]
+        sizes = [len(data.column(factor.column).cat.categories) - 1 for factor in levels]
+        own = coefficients[start : start + int(np.prod(sizes, dtype=np.int64))]
+        start += len(own)
+        found += _term(design, term, levels, own.reshape(sizes), data)
+    return found
+
+
+def _term(design: Design, term: Term, levels: Sequence[Factor], coefficients: Floats, data: Microdata) -> Floats:
+    """What one term adds: the coefficient of the record's levels, times the product of its numbers.
+
+    The reference level stands before the others with 0, a missing one, whose code is -1, after them.
+    """
+    table = np.full([size + 2 for size in coefficients.shape], np.nan)
+    table[(slice(None, -1),) * len(levels)] = 0.0
+    table[(slice(1, -1),) * len(levels)] = coefficients
+    found = np.asarray(table[tuple(_codes(factor, data) for factor in levels)])
+    for factor in term.factors:
+        if not _has_levels(design, factor):
+            found = found * factor_numbers(factor, data)
+    return found
+
+
+def factor_numbers(factor: Factor, data: Microdata) -> Floats:
+    """The column of a factor without levels, or the function of it, (n,); inside that function's domain."""
+    numbers = data.numbers(factor.column)
+    return np.asarray(getattr(np, factor.function)(numbers)) if factor.function else numbers
+
+
+def _has_levels(design: Design, factor: Factor) -> bool:
+    return design.schema[factor.column].kind.has_levels
+
+
+def _codes(factor: Factor, data: Microdata) -> Integers:
+    return np.asarray(data.column(factor.column).cat.codes.to_numpy(), dtype=np.int64)

@@ -1,0 +1,193 @@
+"""Where records that are drawn in turn start: at random categories, at confidential records, or at records of a public file.
+
+Park & Ghosh §3.1 pick each seed "from a predefined pool". A pool that has nothing to do with the confidential data costs no
+privacy: random categories, or a file that the recipe names and that is public already.
+
+    seeds = "uniform"          # any categories, each as likely as the others
+    seeds = "confidential"     # confidential records: outside the proof
+    seeds = "pool.csv"         # records of a public file beside the recipe: a CSV table with a column a target
+
+The file is read when the recipe is, and its lines become part of the recipe: the run is stored with them, can be repeated
+without the file, and its commitment covers them. That the file is public is the recipe's word. A file is refused where it is the
+confidential table, or half of its records equal a confidential one that is alone of its kind. The account itself takes the recipe's word: an
+account that looked at the records would tell of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ..data.microdata import Microdata, conform
+from ..data.schema import MissingPolicy, Schema
+from ..errors import BadInput
+from ..methods.privacy import Uncovered
+from ..methods.spec import Param
+from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
+from ..wording import counted
+from .categories import Categories, Codes
+
+SeedKind = Literal["uniform", "confidential", "public"]
+WORDS: tuple[SeedKind, ...] = ("uniform", "confidential")
+WHAT = "the seed pool"
+
+
+@dataclass(frozen=True)
+class SeedPool:
+    """Where records start; of a public file its ``lines``, the first of them the names of the columns."""
+
+    kind: SeedKind = "uniform"
+    lines: tuple[str, ...] = ()
+
+    words = WORDS
+    """What a recipe may say that is no file."""
+
+    @classmethod
+    def parse(cls, value: object) -> SeedPool:
+        """From a recipe: a word, or the lines of a CSV table. Raises ValueError."""
+        if isinstance(value, SeedPool):
+            return value
+        if isinstance(value, str):
+            kind = next((word for word in WORDS if word == value), None)
+            if kind is None:
+                raise ValueError(
+                    f'"{value}" is neither "uniform" nor "confidential"; a public file of seeds is read from the folder of a '
+                    "recipe's file"
+                )
+            return cls(kind)
+        if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
+            raise ValueError('must be "uniform", "confidential", or a public file: a CSV table with a column a target')
+        pool = cls("public", tuple(value))
+        pool.check()
+        return pool
+
+    @classmethod
+    def of_text(cls, text: str) -> SeedPool:
+        """From the text of a CSV file. Raises ValueError."""
+        return cls.parse(lines_of(text))
+
+    def check(self) -> None:
+        """ValueError where the lines are no table with commas, or too many."""
+        check_size(self.lines, WHAT)
+        check_cells(self._cells, WHAT)
+
+    @property
+    def written(self) -> str | list[str]:
+        """What ``parse`` reads back to an equal pool."""
+        return list(self.lines) if self.kind == "public" else self.kind
+
+    @property
+    def told(self) -> str:
+        """What the rows of a result say of it: of a file no more than its size and hash."""
+        return (
+            f"public, {counted(self.records, 'record')}, SHA-256 {self.sha256}" if self.kind == "public" else self.kind
+        )
+
+    @property
+    def records(self) -> int:
+        """How many a public file has."""
+        return max(0, len(self.lines) - 1)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the file, where every line of it ends with a line feed."""
+        return sha256_of(self.lines)
+
+    @cached_property
+    def _cells(self) -> list[list[str]]:
+        return cells_of(self.lines, WHAT)
+
+    def table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
+        """The records of a public file with these variables of the confidential data, (records,). Raises BadInput at ``place``."""
+        heads, *rows = self._cells
+        for name in names:
+            if name not in heads:
+                raise BadInput(place, f'the seed pool has no column "{name}"; it needs one of every target')
+        frame = pd.DataFrame(rows, columns=heads, dtype=object).replace("", None)
+        try:
+            found = conform(frame, Schema(tuple(_as_listed(data, n) for n in names)), MissingPolicy.KEEP, place=place)
+        except BadInput as error:
+            raise BadInput(error.place, f"of the seed pool {error.message}") from None
+        for name in names:
+            if found.missing(name).any() and not data.may_lack(name):
+                raise BadInput(
+                    f"{place}.{name}", f'records of the seed pool have no "{name}", which every record of the data has'
+                )
+        return found
+
+
+UNIFORM = SeedPool()
+
+SeedPoolParam = Annotated[
+    SeedPool,
+    Param(
+        "where a record starts: uniform, at random categories; confidential, at a confidential record; or the name of a public CSV file beside the recipe"
+    ),
+]
+
+
+def _as_listed(data: Microdata, name: str) -> Any:
+    """The variable with the levels that the data have, so that codes agree."""
+    variable = data.schema[name]
+    return (
+        replace(variable, levels=tuple(map(str, data.column(name).cat.categories)))
+        if variable.kind.has_levels
+        else variable
+    )
+
+
+def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place: str) -> None:
+    """BadInput at ``place`` where the records of a public file cannot be ones of the data (a column, a level, a bound), or are theirs."""
+    if seeds.kind == "public" and _confidential_after_all(data, seeds.table(data, targets, place), targets):
+        raise BadInput(
+            place,
+            "the seed pool is not public: half of its records or more are records of the confidential data; name another file, or "
+            'write seeds = "confidential", which no epsilon covers',
+        )
+
+
+def seeds_uncovered(seeds: SeedPool) -> tuple[Uncovered, ...]:
+    """What of the seeds is outside a proof: nothing where they have nothing to do with the confidential data."""
+    if seeds.kind == "confidential":
+        public = "each record was drawn starting from a record of the confidential data"
+        return (Uncovered("records start as confidential records", public),)
+    return ()
+
+
+def _confidential_after_all(data: Microdata, pool: Microdata, targets: Sequence[str]) -> bool:
+    """Whether a pool is the confidential table, or at least half of it equal a confidential record that is alone of its kind.
+
+    Of an independent sample at most 37 % do so in the long run, whatever the distribution: k records in cells of one mean e^-1.
+    """
+    both = [np.concatenate([np.nan_to_num(one.numbers(n), nan=np.inf) for one in (data, pool)]) for n in targets]
+    cells = np.unique(np.column_stack(both), axis=0, return_inverse=True)[1].reshape(-1)
+    own, drawn = (np.bincount(part, minlength=cells.max() + 1) for part in (cells[: len(data)], cells[len(data) :]))
+    return bool((own == drawn).all()) or 2 * int(drawn[own == 1].sum()) >= len(pool)
+
+
+def seeds_of(
+    categories: Mapping[str, Categories],
+    targets: Sequence[str],
+    seeds: SeedPool,
+    data: Microdata,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    own: bool = False,
+) -> dict[str, Codes]:
+    """Where ``count`` records start, codes (count,) by target; ``own``: of confidential records each at its own."""
+    if seeds.kind == "uniform":
+        return {name: rng.integers(categories[name].size, size=count) for name in targets}
+    if seeds.kind == "public":
+        pool = seeds.table(data, targets, "seeds")
+        rows = rng.integers(len(pool), size=count)
+        return {name: categories[name].codes(pool)[rows] for name in targets}
+    found = {name: categories[name].codes(data) for name in targets}
+    # sorted, so that no random number points to a place in the file
+    rows = np.arange(count) if own else np.lexsort(tuple(found.values()))[rng.integers(len(data), size=count)]
+    return {name: codes[rows] for name, codes in found.items()}

@@ -1,0 +1,89 @@
+"""Logistic regressions of binary variables on those before them, by distinct combinations of their values (Reiter, Wang & Zhang §3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..data.microdata import Microdata
+from ..data.schema import Schema
+from ..data.terms import Design, Term, parse_term
+from ..statistics.columns import independent_columns
+from .distinct_records import distinct_records
+from .logistic import LogisticFit, LogisticPrior, logistic_regression
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialModel:
+    """The regression of one target: of distinct rows, each so many records of which a share has the second level.
+
+    ``x`` (d, K) holds the columns ``kept`` (C,) of the design of ``terms``: a column that those before it determine is left out, such as the
+    product of two variables that no record has both. ``names`` (C,) are of all. ``records`` and ``ones`` (d,) count the
+    records and those of the second level.
+    """
+
+    target: str
+    terms: tuple[Term, ...]
+    names: tuple[str, ...]
+    kept: NDArray[np.bool_]
+    x: Floats
+    records: Floats
+    ones: Floats
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that are left out."""
+        return tuple(name for name, kept in zip(self.names, self.kept, strict=True) if not kept)
+
+    def fit(self, prior: LogisticPrior) -> LogisticFit:
+        """The maximum, by distinct rows."""
+        return logistic_regression(self.x, self.ones / self.records, self.records, prior)
+
+
+def sequential_terms(
+    target: str, targets: Sequence[str], predictors: Sequence[str], order: int, schema: Schema
+) -> tuple[Term, ...]:
+    """The terms that a target is regressed on: predictors, the targets before it, and with order 2 products of two of those."""
+    before = targets[: targets.index(target)]
+    terms = [parse_term(text, schema, "predictors") for text in (*predictors, *before)]
+    if order == 2:
+        single = [term for term in terms if len(term.factors) == 1]
+        there = {frozenset(map(str, term.factors)) for term in terms}
+        for a, b in combinations(single, 2):
+            product = Term((*a.factors, *b.factors))
+            if a.columns != b.columns and frozenset(map(str, product.factors)) not in there:
+                terms.append(product)
+    return tuple(terms)
+
+
+def sequential_models(
+    data: Microdata, targets: Sequence[str], predictors: Sequence[str], order: int, weights: Floats | None = None
+) -> tuple[SequentialModel, ...]:
+    """The regressions, in the order of the targets, those without a term left out: the first target where nothing is kept.
+
+    ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); left out, each counts as one.
+    """
+    found = []
+    for target in targets:
+        if terms := sequential_terms(target, targets, predictors, order, data.schema):
+            design = Design.of(terms, data)
+            distinct = distinct_records(data, design.columns)
+            records = distinct.sums(weights)
+            ones = distinct.sums(data.numbers(target) if weights is None else weights * data.numbers(target))
+            some = records > 0
+            x = design.matrix(distinct.table(data))[some]
+            kept = independent_columns(x)
+            found.append(SequentialModel(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
+    return tuple(found)
+
+
+def share_of(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:
+    """Records of the first and of the second level, by which the first target is drawn where it has no terms."""
+    own = np.ones(len(data)) if weights is None else weights
+    ones = float(own @ data.numbers(target))
+    return float(own.sum()) - ones, ones

@@ -1,0 +1,337 @@
+"""Designs of which a row has one number a term, added up block by block: as long as a table, and never formed whole.
+
+The main effects of a variable with levels are indicators, of which a record has one at most: a term is a column and a number for each
+record. So X'WX consists of weighted cross-tables, by ``bincount``, and neither time nor memory grow with rows times columns.
+
+Squares keep half of a double's digits. So where X'X says that the other columns leave little of one, what they leave is computed record
+by record, as precisely as the column is known, and stands in its place (``independent_basis``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from ..arrays import Booleans, Floats, Integers
+from ..data.blocks import row_blocks
+from ..data.microdata import Microdata
+from ..data.terms import Design, Factor
+from .linear_predictor import factor_numbers
+
+CLEAR = 1e-4
+"""The share of a column's length that X'X can tell from none: its square is far above what rounding leaves."""
+_REFINEMENTS = 2
+
+
+class Entries(NamedTuple):
+    """What a term of ``width`` columns has in b rows: the column of each row's number (b,), None for the first; the numbers (b,), None for ones.
+
+    A row whose column is ``width`` has no number.
+    """
+
+    width: int
+    column: Integers | None
+    number: Floats | None
+
+
+class Term(Protocol):
+    """Some columns of a design, of which each row has a number in one at most."""
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+
+    def entries(self, rows: slice) -> Entries:
+        """What it has in some rows."""
+
+
+@dataclass(frozen=True)
+class Intercept:
+    """A column of ones."""
+
+    width: int = 1
+
+    def entries(self, rows: slice) -> Entries:
+        """Ones."""
+        return Entries(1, None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Indicators:
+    """Indicators of all but the first of the levels that occur: ``column`` (n,) is ``width`` where it is that one."""
+
+    column: NDArray[np.int32]
+    width: int
+
+    @classmethod
+    def of(cls, codes: Floats) -> Indicators:
+        """Of whole codes (n,), from -1."""
+        code = codes.astype(np.int32) + 1
+        occurs = np.bincount(code) > 0
+        column = np.cumsum(occurs, dtype=np.int32) - 2
+        width = int(occurs.sum()) - 1
+        return cls(np.where(column < 0, width, column).astype(np.int32)[code], width)
+
+    def entries(self, rows: slice) -> Entries:
+        """A one in each row, but for those of the first level."""
+        return Entries(self.width, self.column[rows].astype(np.int64), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """Numbers (n,) over a power of two, less their mean, over their standard deviation."""
+
+    values: Floats
+    scale: float
+    mean: float
+    deviation: float
+    width: int = 1
+
+    @classmethod
+    def of(cls, values: Floats, scale: float) -> Standardised:
+        """Of numbers that vary."""
+        scaled = values / scale
+        return cls(values, scale, float(scaled.mean()), float(scaled.std()))
+
+    def entries(self, rows: slice) -> Entries:
+        """The standardised numbers."""
+        return Entries(1, None, (self.values[rows] / self.scale - self.mean) / self.deviation)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Every column of one term times every column of the other."""
+
+    one: Term
+    other: Term
+
+    @property
+    def width(self) -> int:
+        """The product of their widths."""
+        return self.one.width * self.other.width
+
+    def entries(self, rows: slice) -> Entries:
+        """The product of both numbers where a row has both."""
+        (own, i, a), (theirs, j, b) = self.one.entries(rows), self.other.entries(rows)
+        number = a if b is None else b if a is None else a * b
+        if i is None or j is None:
+            return Entries(self.width, i if j is None else j, number)
+        return Entries(self.width, np.where((i == own) | (j == theirs), self.width, i * theirs + j), number)
+
+
+def times(entries: Sequence[Entries], coefficients: Floats, rows: int) -> Floats:
+    """X b, (rows,), of a block of so many ``rows``, with coefficients (K,)."""
+    found, start = np.zeros(rows), 0
+    for width, column, number in entries:
+        own = coefficients[start : start + width]
+        part = own[0] if column is None else np.append(own, 0.0)[column]
+        found += part if number is None else part * number
+        start += width
+    return found
+
+
+def transposed_times(entries: Sequence[Entries], values: Floats) -> Floats:
+    """X'v, (K,), of a block, with values (b,)."""
+    return np.concatenate([_sums(one, values if one.number is None else values * one.number) for one in entries])
+
+
+def cross_products(entries: Sequence[Entries], weights: Floats) -> Floats:
+    """X'WX, (K, K), of a block, with weights (b,)."""
+    starts = np.cumsum([0, *(one.width for one in entries)])
+    places = [slice(start, end) for start, end in pairwise(starts)]
+    found = np.zeros((starts[-1], starts[-1]))
+    for i, one in enumerate(entries):
+        weighted = weights if one.number is None else weights * one.number
+        for j, other in enumerate(entries[: i + 1]):
+            values = weighted if other.number is None else weighted * other.number
+            part = np.diag(_sums(one, values)) if i == j else _cross_table(one, other, values)
+            found[places[i], places[j]], found[places[j], places[i]] = part, part.T
+    return found
+
+
+def _sums(entries: Entries, values: Floats) -> Floats:
+    """The sum of the values (b,) of each column, (width,)."""
+    if entries.column is None:
+        return np.asarray(values.sum())[None]
+    return np.asarray(np.bincount(entries.column, values, entries.width + 1)[: entries.width], dtype=np.float64)
+
+
+def _cross_table(one: Entries, other: Entries, values: Floats) -> Floats:
+    """The sum of the values (b,) of each pair of columns, (width, width)."""
+    if one.column is None or other.column is None:
+        return _sums(other if one.column is None else one, values).reshape(one.width, other.width)
+    shape = one.width + 1, other.width + 1
+    table = np.bincount(one.column * shape[1] + other.column, values, shape[0] * shape[1])
+    return np.asarray(table.reshape(shape)[: one.width, : other.width], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class SparseDesign:
+    """``terms`` side by side, ``rows`` long and K = ``width`` wide."""
+
+    terms: Sequence[Term]
+    rows: int
+
+    @property
+    def width(self) -> int:
+        """K."""
+        return sum(term.width for term in self.terms)
+
+    def blocks(self) -> Iterator[tuple[slice, list[Entries]]]:
+        """Its rows, and what every term has there, block by block."""
+        for rows in row_blocks(self.rows, self.width):
+            yield rows, [term.entries(rows) for term in self.terms]
+
+    def matrix(self) -> Floats:
+        """The design as it is written down, (rows, K): for few rows."""
+        found, start = np.zeros((self.rows, self.width)), 0
+        for term in self.terms:
+            width, column, number = term.entries(slice(None))
+            has = np.arange(self.rows) if column is None else np.flatnonzero(column < width)
+            found[has, start if column is None else start + column[has]] = 1.0 if number is None else number[has]
+            start += width
+        return found
+
+    @cached_property
+    def squares(self) -> Floats:
+        """X'X, (K, K)."""
+        return sum(
+            (cross_products(entries, np.ones(rows.stop - rows.start)) for rows, entries in self.blocks()),
+            start=np.zeros((self.width, self.width)),
+        )
+
+
+def sparse_design(design: Design, data: Microdata) -> SparseDesign:
+    """The same columns in the same order as ``design.matrix(data)``, of records that have all values. Raises BadInput outside a function's domain."""
+    design.check_domains(data)
+    terms = (reduce(Product, [_of_factor(factor, data) for factor in term.factors]) for term in design.terms)
+    return SparseDesign([Intercept(), *terms], len(data))
+
+
+def _of_factor(factor: Factor, data: Microdata) -> Term:
+    if not data.schema[factor.column].kind.has_levels:
+        return Standardised(factor_numbers(factor, data), 1.0, 0.0, 1.0)
+    levels = data.column(factor.column).cat
+    column, width = levels.codes.to_numpy().astype(np.int32) - np.int32(1), len(levels.categories) - 1
+    return Indicators(np.where(column < 0, np.int32(width), column), width)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Independent columns B that span some of a design: its own columns ``kept`` (k,), and combinations X C of all, ``combined`` C (K, c).
+
+    The columns of B T are orthonormal but for rounding: T, ``to_orthonormal`` (k + c, k + c), is upper triangular.
+    """
+
+    design: SparseDesign
+    kept: Integers
+    combined: Floats
+    to_orthonormal: Floats
+
+    def __len__(self) -> int:
+        return len(self.to_orthonormal)
+
+    def blocks(self) -> Iterator[tuple[slice, list[Entries]]]:
+        """The rows of X with X C beside it, (K + c) columns, block by block."""
+        for rows, entries in self.design.blocks():
+            yield rows, _with_combined(entries, self.combined, rows.stop - rows.start)
+
+    @property
+    def places(self) -> Integers:
+        """Where the columns of B stand among those (K + c)."""
+        return np.append(self.kept, self.design.width + np.arange(self.combined.shape[1]))
+
+    def coefficients(self, of_orthonormal: Floats) -> Floats:
+        """Coefficients (K + c,) of X beside X C, from those of B T (k + c,)."""
+        found = np.zeros(self.design.width + self.combined.shape[1])
+        found[self.places] = self.to_orthonormal @ of_orthonormal
+        return found
+
+    @property
+    def to_design(self) -> Floats:
+        """What takes coefficients of B T to those of the design alone, (K, k + c)."""
+        found = np.zeros((self.design.width + self.combined.shape[1], len(self)))
+        found[self.places] = self.to_orthonormal
+        return np.asarray(found[: self.design.width] + self.combined @ found[self.design.width :])
+
+
+def _with_combined(entries: list[Entries], combined: Floats, rows: int) -> list[Entries]:
+    return [*entries, *(Entries(1, None, times(entries, column, rows)) for column in combined.T)]
+
+
+def independent_basis(design: SparseDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> Basis:
+    """A basis of the columns of a design, or of those ``among`` them, (K,).
+
+    A column counts as dependent when what the basis leaves of it is below ``tolerance`` of its length, as for
+    ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter as they are. Of the others the rest is
+    computed, refined until it is orthogonal to the basis, and enters, scaled, in their place; so on until nothing is left of any.
+    """
+    lengths = np.sqrt(np.diag(design.squares))
+    asked = np.flatnonzero(lengths > 0 if among is None else among & (lengths > 0))
+    clear = _clear(design.squares[np.ix_(asked, asked)])
+    basis = _basis(design, asked[clear], np.empty((design.width, 0)))
+    doubtful = asked[~clear]
+    while len(doubtful):
+        rests, squares = _rests(basis, doubtful)
+        length = np.sqrt(np.diag(squares))
+        left = length > tolerance * lengths[doubtful]
+        clear = _clear(squares[np.ix_(left, left)])
+        scaled = (rests[:, left] / length[left])[:, clear]
+        basis = _basis(design, basis.kept, np.column_stack([basis.combined, scaled])) if len(clear) else basis
+        doubtful = doubtful[left][~clear]
+    return basis
+
+
+def _clear(squares: Floats) -> Booleans:
+    """Which of some columns with these cross-products (k, k) have more than ``CLEAR`` of their length left by the ones before that have, (k,)."""
+    lengths = np.sqrt(np.diag(squares))
+    rest = squares / np.outer(lengths, lengths)
+    found = np.zeros(len(rest), dtype=np.bool_)
+    for k in range(len(rest)):
+        found[k] = rest[k, k] > CLEAR**2
+        if found[k]:
+            rest -= np.outer(rest[:, k], rest[k] / rest[k, k])
+    return found
+
+
+def _basis(design: SparseDesign, kept: Integers, combined: Floats) -> Basis:
+    basis = Basis(design, kept, combined, np.eye(len(kept) + combined.shape[1]))
+    chosen = np.ix_(basis.places, basis.places)
+    if combined.shape[1]:
+        blocks = basis.blocks()
+        squares = sum(cross_products(entries, np.ones(rows.stop - rows.start))[chosen] for rows, entries in blocks)
+    else:
+        squares = design.squares[chosen]
+    lengths = np.sqrt(np.diag(squares))
+    root = np.linalg.cholesky(squares / np.outer(lengths, lengths))
+    inverse = solve_triangular(root, np.eye(len(root)), lower=True).T / lengths[:, None]
+    return Basis(design, kept, combined, np.asarray(inverse))
+
+
+def _rests(basis: Basis, doubtful: Integers) -> tuple[Floats, Floats]:
+    """What a basis leaves of the ``doubtful`` columns (d,) of its design, as combinations of all of them (K, d), and the cross-products (d, d)."""
+    width, t = basis.design.width, basis.to_orthonormal
+    combination = np.eye(width + basis.combined.shape[1])[:, doubtful]
+    for _ in range(_REFINEMENTS):
+        along = _cross_products_with_rests(basis, combination)[0]
+        combination[basis.places] -= t @ (t.T @ along)
+    squares = _cross_products_with_rests(basis, combination)[1]
+    return combination[:width] + basis.combined @ combination[width:], squares
+
+
+def _cross_products_with_rests(basis: Basis, combination: Floats) -> tuple[Floats, Floats]:
+    """B'R, (k + c, d), and R'R, (d, d), for R = X beside X C times a ``combination`` (K + c, d)."""
+    count = combination.shape[1]
+    along, squares = np.zeros((len(basis), count)), np.zeros((count, count))
+    for rows, entries in basis.blocks():
+        rests = [times(entries, column, rows.stop - rows.start) for column in combination.T]
+        along += np.column_stack([transposed_times(entries, rest)[basis.places] for rest in rests])
+        squares += np.array([[one @ other for other in rests] for one in rests])
+    return along, squares

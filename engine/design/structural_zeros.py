@@ -1,0 +1,152 @@
+"""Combinations of values that cannot be, as a recipe writes them: structural zeros.
+
+They are written in the language of ``sfumato.engine.data.conditions``, terms of single variables that hold together:
+
+    "age < 15 & marital_status != Never-married"
+    "relationship = Husband & sex = Female"
+    "age < 15 & occupation is present"
+
+A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils no term but ``is missing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.conditions import FORM, All, Comparison, Condition, Presence, parse_condition, terms_of
+from ..data.microdata import Microdata
+from ..data.schema import Kind
+from ..errors import BadInput
+from .categories import Categories
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ImpossibleTerm:
+    """What a condition says of one variable: a ``sign`` and ``values``, or ``is missing`` and ``is present`` and none."""
+
+    column: str
+    sign: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, term: Condition) -> ImpossibleTerm:
+        """From a part of a condition. Raises ValueError where it speaks of several variables."""
+        if isinstance(term, Presence):
+            return cls(term.column, "is present" if term.present else "is missing", ())
+        if not isinstance(term, Comparison):
+            raise ValueError(f'combinations that cannot be are terms of one variable each, joined by "&": write {FORM}')
+        sides = (term.left, *term.right)
+        if any(len(side) > 1 or side[0].scaled or side[0].coefficient != 1 for side in sides):
+            raise ValueError(f'"{term.text}" has a sum: combinations that cannot be are terms of one variable each')
+        column, *values = (side[0].atom.text for side in sides)
+        return cls(column, term.sign, tuple(values))
+
+    def levels(self, categories: Categories, data: Microdata, size: int, place: str) -> Mask:
+        """Which of the ``size`` levels of its variable fulfil it, (size,). Raises BadInput."""
+        present = np.arange(size) < categories.present
+        if not self.values:
+            if self.sign == "is missing" and size == categories.present and categories.gaps:
+                raise BadInput(place, f'missing values of "{self.column}" are filled: none is left')
+            return present if self.sign == "is present" else ~present
+        found = self._numbers(categories, place) if len(categories.edges) else self._names(categories, data, place)
+        return np.append(found, np.zeros(size - len(found), dtype=np.bool_))
+
+    def _names(self, categories: Categories, data: Microdata, place: str) -> Mask:
+        names = [str(level) for level in data.column(self.column).cat.categories]
+        for value in self.values:
+            if value not in names:
+                raise BadInput(place, f'"{self.column}" has no level "{value}"')
+        at = np.arange(len(names))
+        if self.sign in ("=", "!="):
+            return np.isin(at, [names.index(value) for value in self.values], invert=self.sign == "!=")
+        if categories.variable.kind is not Kind.ORDINAL:
+            raise BadInput(place, f'the levels of "{self.column}" have no order: use = or !=')
+        return np.asarray(_COMPARED[self.sign](at, names.index(self.values[0])))
+
+    def _numbers(self, categories: Categories, place: str) -> Mask:
+        """Of the bins those whose every number fulfils it; BadInput where a bin has others too."""
+        if categories.variable.kind is Kind.DATE:
+            raise BadInput(place, f'"{self.column}" is a date, which conditions do not compare')
+        try:
+            numbers = [float(value) for value in self.values]
+        except ValueError:
+            raise BadInput(place, f'"{self.column}" is a number: compare it with one') from None
+        edges = categories.edges
+        if categories.whole:  # a whole number is at most v where it is below v + 1
+            first, past = np.ceil(edges[:-1]), np.append(np.ceil(edges[1:-1]), np.floor(edges[-1]) + 1)
+        else:
+            first, past = edges[:-1], edges[1:]
+        if self.sign in ("=", "!="):
+            if not categories.whole:
+                raise BadInput(place, f'"{self.column}" has any number: use < or >= and a cut of its bins')
+            inside = np.any([_within(first, past, value, value + 1, self.column, place) for value in numbers], axis=0)
+            return np.asarray(inside if self.sign == "=" else ~inside)
+        (value,) = numbers
+        if self.sign in ("<=", ">"):
+            if not categories.whole:
+                other = "<" if self.sign == "<=" else ">="
+                raise BadInput(place, f'bins of "{self.column}" hold their lower end: use {other}')
+            value = np.floor(value) + 1
+        below = _within(first, past, -np.inf, value, self.column, place)
+        return below if self.sign in ("<", "<=") else np.asarray(~below)
+
+
+_COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+def _within(
+    first: NDArray[np.float64], past: NDArray[np.float64], low: float, high: float, name: str, place: str
+) -> Mask:
+    """Which bins lie between low and high; BadInput where one lies on both sides."""
+    inside = (first >= low) & (past <= high)
+    if (~inside & (past > low) & (first < high)).any():
+        cuts = ", ".join(f"{end:g}" for end in (low, high) if np.isfinite(end))
+        raise BadInput(place, f'a bin of "{name}" holds numbers that are meant and others: cut its bins at {cuts}')
+    return np.asarray(inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """A condition that no record fulfils: all its ``terms`` together."""
+
+    terms: tuple[ImpossibleTerm, ...]
+    text: str
+
+    @classmethod
+    def parse(cls, value: object) -> Impossible:
+        """From a recipe's text. Raises ValueError; the message shows the form."""
+        if isinstance(value, Impossible):
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is no condition: write {FORM}")
+        condition = parse_condition(value)
+        parts = condition.parts if isinstance(condition, All) else (condition,)
+        return cls(tuple(map(ImpossibleTerm.of, parts)), " & ".join(term.text for term in terms_of(condition)))
+
+    @property
+    def written(self) -> str:
+        """The form that a recipe carries."""
+        return self.text
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The variables that it names."""
+        return tuple(term.column for term in self.terms)
+
+    def levels(
+        self, categories: Mapping[str, Categories], sizes: Mapping[str, int], data: Microdata, place: str
+    ) -> Mask:
+        """Which levels of all variables, side by side (D,), may be part of a record that fulfils it. Raises BadInput."""
+        masks = {name: np.ones(size, dtype=np.bool_) for name, size in sizes.items()}
+        for term in self.terms:
+            if term.column not in categories:
+                data.schema.require(term.column, place)
+                raise BadInput(place, f'"{term.column}" is neither a target nor a predictor of this step')
+            masks[term.column] &= term.levels(categories[term.column], data, sizes[term.column], place)
+        return np.concatenate([masks[name] for name in sizes])

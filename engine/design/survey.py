@@ -1,0 +1,175 @@
+"""The survey design of a table: which variable is the survey weight, and which say how the records were drawn.
+
+    weight = { kind = "continuous", role = "weight" }
+    region = { kind = "categorical", role = "quasi_identifier", design = "strata" }
+    school = { kind = "categorical", design = "clusters" }
+    schools = { kind = "count", design = "population" }      # clusters of the record's stratum in the population
+
+A survey weight says how many people of the population a record stands for. It has nothing to do with the weights of
+``sfumato.engine.recipe.weights``, which are the influence of records on the models of a release. Measures that declare ``survey_weighted`` speak of the population,
+by the weights and the design that each table has itself, as whoever analyses a release would; all others of the records.
+
+Weights are made from strata, response classes and totals of the population, so that they tell to which of these a record belongs (de Waal &
+Willenborg 1997), and a release that changes such variables but not the weights is biased (Mitra & Reiter 2006): a plan may synthesise the weight as
+any variable, after those that it is made from, and what is kept the gate looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from ..data.schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
+from ..errors import BadInput, NotComputable
+from ..methods.results import Estimate, Measure
+from ..wording import agree, counted
+from .survey_estimation import SurveySample
+
+if TYPE_CHECKING:
+    from ..data.microdata import Microdata
+    from ..methods.registry import Method
+
+INFORMATION = ("utility", "quality")
+"""The families whose measures may speak of the population."""
+UNWEIGHTED = "unweighted: of the records, not of the population"
+"""What is said of a measure of information that has no weighted form, where there is a weight."""
+
+
+@dataclass(frozen=True)
+class SurveyDesign:
+    """The variables of the design, by name; empty where there is none."""
+
+    weight: str
+    strata: str = ""
+    clusters: str = ""
+    population: str = ""
+
+    @classmethod
+    def of(cls, schema: Schema) -> SurveyDesign | None:
+        """The design that the schema's variables declare; None without a weight."""
+        weights = schema.of_role(Role.WEIGHT)
+        return cls(weights[0], **{v.design.value: v.name for v in schema if v.design}) if weights else None
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """What is said of the design, by what it is: ``{"weight": "pw", "strata": "region"}``."""
+        own = {"weight": self.weight, **{part.value: getattr(self, part.value) for part in DesignPart}}
+        return {part: name for part, name in own.items() if name}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{part} {name}" for part, name in self.parts.items())
+
+    def weights(self, data: Microdata) -> Floats:
+        """The weight of each record, (n,). Raises NotComputable where some have none, or one that no record can have."""
+        weights = data.numbers(self.weight)
+        if wrong := int((~(weights > 0) | ~np.isfinite(weights)).sum()):
+            raise NotComputable(
+                f'{counted(wrong, "record")} {agree(wrong, "has", "have")} no weight above 0 in "{self.weight}"'
+            )
+        return weights
+
+    def sample(self, data: Microdata) -> SurveySample:
+        """The weights with strata, clusters and population of each record. Raises NotComputable where the table does not say them."""
+        codes = {part: self._codes(data, name) for part, name in self.parts.items() if part in ("strata", "clusters")}
+        population = None
+        if self.population:
+            population = data.numbers(self.population)
+            if np.isnan(population).any():
+                raise NotComputable(f'records have no value of "{self.population}", the clusters of the population')
+        return SurveySample.of(self.weights(data), codes.get("strata"), codes.get("clusters"), population)
+
+    @staticmethod
+    def _codes(data: Microdata, name: str) -> Integers:
+        values = data.numbers(name)
+        if np.isnan(values).any():
+            raise NotComputable(f'records have no value of "{name}", which the design needs')
+        return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
+
+
+def check_declared(schema: Schema) -> None:
+    """BadInput where the schema declares two weights or two of a part of the design, a part without a weight, or one of a wrong kind."""
+    for place, found in _declared(schema):
+        for name in found[1:]:
+            raise BadInput(f"variables.{name}.{place}", f'"{found[0]}" is that already; a table has one')
+    weights = schema.of_role(Role.WEIGHT)
+    for variable in schema:
+        place = f"variables.{variable.name}"
+        numeric = variable.kind in (Kind.COUNT, Kind.CONTINUOUS)
+        if variable.role is Role.WEIGHT and not numeric:
+            raise BadInput(f"{place}.kind", f"a survey weight is a count or continuous, this one is {variable.kind}")
+        if variable.design and (variable.role is Role.WEIGHT or variable.role is Role.IDENTIFIER):
+            raise BadInput(f"{place}.design", f"this is the role {variable.role}; a design names other variables")
+        if variable.design and not weights:
+            raise BadInput(f"{place}.design", 'needs a survey weight; give the variable that is it role = "weight"')
+        if variable.design is DesignPart.POPULATION and not numeric:
+            raise BadInput(
+                f"{place}.kind", f"a number of clusters is a count or continuous, this one is {variable.kind}"
+            )
+
+
+def _declared(schema: Schema) -> Iterator[tuple[str, list[str]]]:
+    yield "role", list(schema.of_role(Role.WEIGHT))
+    for part in DesignPart:
+        yield "design", [variable.name for variable in schema if variable.design is part]
+
+
+def check_weights(data: Microdata) -> None:
+    """BadInput where confidential records have no weight, or one that is not above 0, or the design gives no variance."""
+    design = SurveyDesign.of(data.schema)
+    if design is None:
+        return
+    place, weights = f"variables.{design.weight}", data.numbers(design.weight)
+    if lacking := int(np.isnan(weights).sum()):
+        raise BadInput(
+            place,
+            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no survey weight; leave them out with [data] where",
+        )
+    if zero := int((weights == 0).sum()):
+        raise BadInput(
+            place,
+            f"{counted(zero, 'record')} {agree(zero, 'has', 'have')} the survey weight 0, so that they stand for nobody; leave them out with [data] where",
+        )
+    if below := int((weights < 0).sum()):
+        raise BadInput(
+            place,
+            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a survey weight below 0; is it the weight?",
+        )
+    try:
+        design.sample(data).require_variance()
+    except NotComputable as error:
+        raise BadInput(
+            f"variables.{design.population or design.clusters or design.strata or design.weight}", error.reason
+        ) from None
+
+
+def settings_of(method: Method, schema: Schema) -> dict[str, str]:
+    """What the rows of a method say of the survey design, beside the settings of their step."""
+    design = SurveyDesign.of(schema) if method.survey_weighted else None
+    return {} if design is None else {SURVEY_SETTING: str(design)}
+
+
+def is_unweighted(method: Method, schema: Schema) -> bool:
+    """Whether a measure of information speaks of the records though the schema has a survey weight.
+
+    Risks count records and persons in the release, whatever they stand for.
+    """
+    return method.family in INFORMATION and not method.survey_weighted and SurveyDesign.of(schema) is not None
+
+
+def said_unweighted(method: Method, measure: Measure, schema: Schema) -> Measure:
+    """The measure with ``UNWEIGHTED`` said of each value where it is."""
+    if not is_unweighted(method, schema):
+        return measure
+    return replace(
+        measure, estimates=tuple(one if one.value is None else noted(one, UNWEIGHTED) for one in measure.estimates)
+    )
+
+
+def noted(estimate: Estimate, words: str) -> Estimate:
+    """The estimate with a remark more."""
+    return replace(estimate, reason="; ".join(filter(None, (estimate.reason, words))))

@@ -1,0 +1,270 @@
+"""Estimates from a survey sample: weighted means, quantiles and regression coefficients, with variances of the design.
+
+Record i has the survey weight w_i, the people of the population that it stands for. Clusters (primary sampling units) are drawn in strata;
+without clusters each record is one, without strata there is one. With z_i what record i adds to the linearised estimate,
+and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters, mean Z_h; N_h in the population, where that is said),
+
+    V = sum_h (1 - n_h / N_h) n_h / (n_h - 1) sum_c (Z_hc - Z_h)^2
+
+is the ultimate cluster estimator (Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6): clusters count as drawn with replacement unless
+N_h is given, whatever is drawn inside them. Intervals are Student's, with as many degrees of freedom as there are clusters more than strata
+(Korn & Graubard 1999, §2.4), of coefficients one more less their number. Functions and figures are those of R's survey package (Lumley 2004),
+which tests hold.
+
+    mean          z_i = w_i (y_i - ybar) / sum w                        (svymean)
+    quantile      the least value with a weighted share of p or more at or below it; its interval is that of this share,
+                  taken back to values (Woodruff 1952)                  (svyquantile, qrule "math", interval "mean")
+    coefficients  weighted score equations; z_i = A^-1 x_i w_i (y_i - mu_i), A their derivative: the sandwich of Binder (1983)
+                                                                        (svyglm)
+
+Records outside a domain, those that lack a value, add z_i = 0 and their clusters still count: which records have a value is chance too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ..arrays import Floats, Integers
+from ..data.intervals import UNBOUNDED, Range, bounded_interval
+from ..errors import NotComputable
+from ..statistics.columns import column_scales, factorised
+from ..statistics.combining import t_quantile
+from ..statistics.interval_estimate import NO_ERROR, IntervalEstimate, symmetric
+from .logistic import logistic_regression
+
+_ROUNDING = 1e-12
+"""How far a sum of weights may be from what it would be without rounding."""
+
+Mask = NDArray[np.bool_]
+
+
+def effective_size(weights: Floats) -> float:
+    """Kish's effective sample size (sum w)^2 / sum w^2 of weights (n,): n where all are equal."""
+    scaled = weights / weights.max()
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+
+def design_effect(weights: Floats) -> float:
+    """Kish's design effect of unequal weights, n sum w^2 / (sum w)^2: by how much they raise the variance of a mean that has nothing to do with them."""
+    return max(1.0, len(weights) / effective_size(weights))
+
+
+def weighted_share(holds: Mask, weights: Floats) -> float:
+    """The share of the population that records (n,) stand for of which something holds."""
+    return float(weights[holds].sum() / weights.sum())
+
+
+def weighted_mean(values: Floats, weights: Floats) -> float:
+    """The mean of values (n,) of any size."""
+    scale = float(column_scales(values))
+    return float(weights @ (values / scale) / weights.sum()) * scale
+
+
+def weighted_sd(values: Floats, weights: Floats) -> float:
+    """The standard deviation of values (n,), n at least 2: the root of n / (n - 1) times the weighted mean of squared deviations."""
+    n, scale = len(values), float(column_scales(values))
+    deviations = values / scale - weighted_mean(values / scale, weights)
+    return float(np.sqrt(weights @ deviations**2 / weights.sum() * n / (n - 1))) * scale
+
+
+def weighted_quantile(values: Floats, weights: Floats, p: float) -> float:
+    """The least of the values (n,) with a weighted share of p, 0 to 1, or more at or below it."""
+    return float(_quantiles(values, weights, [p])[0])
+
+
+def _quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    wanted = np.asarray(shares) * below[-1] * (1 - _ROUNDING)
+    return np.asarray(values[order][np.minimum(np.searchsorted(below, wanted), len(values) - 1)])
+
+
+@dataclass(frozen=True, eq=False)
+class SurveySample:
+    """The design of n records: ``weights`` (n,), above 0; the ``stratum`` and ``cluster`` of each as codes from 0, (n,).
+
+    Clusters are numbered over all strata. ``population`` (strata,) are the clusters of the population in each stratum, infinite where nobody says.
+    """
+
+    weights: Floats
+    stratum: Integers
+    cluster: Integers
+    population: Floats
+
+    @classmethod
+    def of(
+        cls,
+        weights: Floats,
+        strata: Integers | None = None,
+        clusters: Integers | None = None,
+        population: Floats | None = None,
+    ) -> SurveySample:
+        """The sample whose records have these weights, codes of strata and of clusters within them, and N_h, each (n,).
+
+        Raises:
+            NotComputable: where a stratum has several N_h, or fewer clusters in the population than in the sample.
+        """
+        n = len(weights)
+        stratum = np.zeros(n, np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+        within = np.arange(n) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+        cluster = np.unique(np.stack([stratum, within]), axis=1, return_inverse=True)[1].ravel()
+        count = int(stratum.max()) + 1
+        sample = cls(weights / weights.mean(), stratum, cluster, np.full(count, np.inf))
+        if population is None:
+            return sample
+        largest = np.full(count, -np.inf)
+        np.maximum.at(largest, stratum, population)
+        if several := len(np.unique(stratum[population != largest[stratum]])):
+            raise NotComputable(f"in {several:,} strata records disagree on how many clusters the population has")
+        if few := int((largest < sample.clusters).sum()):
+            raise NotComputable(f"{few:,} strata have more clusters in the sample than in the population")
+        return cls(sample.weights, stratum, cluster, largest)
+
+    @property
+    def _stratum_of_cluster(self) -> Integers:
+        found = np.zeros(int(self.cluster.max()) + 1, dtype=np.int64)
+        found[self.cluster] = self.stratum
+        return found
+
+    @property
+    def clusters(self) -> Integers:
+        """The clusters of each stratum, (strata,)."""
+        return np.bincount(self._stratum_of_cluster, minlength=len(self.population))
+
+    @property
+    def lonely(self) -> int:
+        """The strata of one cluster that is not all of the stratum: nothing says how much its clusters differ."""
+        return int(((self.clusters == 1) & (self.population > 1)).sum())
+
+    def require_variance(self) -> None:
+        """Raises NotComputable where a stratum has one cluster, or there are none to compare."""
+        if self.lonely:
+            what = "stratum has" if self.lonely == 1 else "strata have"
+            raise NotComputable(
+                f"{self.lonely:,} {what} a single cluster, so that nothing says how much its clusters differ; join such strata with others like them"
+            )
+
+    def degrees(self, inside: Mask) -> int:
+        """Clusters less strata of the records (n,) inside a domain. Raises NotComputable where there are no more clusters than strata."""
+        found = len(np.unique(self.cluster[inside])) - len(np.unique(self.stratum[inside]))
+        if found < 1:
+            raise NotComputable("there are no more clusters than strata, so the estimate has no interval")
+        return found
+
+    def root_of_variance(self, z: Floats) -> Floats:
+        """Rows Z whose Z'Z is the covariance (k, k) of estimates with linearised values z (n, k). Raises NotComputable as ``require_variance``."""
+        self.require_variance()
+        sizes, stratum = self.clusters, self._stratum_of_cluster
+        totals = np.zeros((len(stratum), z.shape[1]))
+        np.add.at(totals, self.cluster, z)
+        means = np.zeros((len(sizes), z.shape[1]))
+        np.add.at(means, stratum, totals)
+        means /= sizes[:, None]
+        factor = (1 - sizes / self.population) * sizes / np.maximum(sizes - 1, 1)
+        return np.asarray((totals - means[stratum]) * np.sqrt(factor)[stratum, None])
+
+    def error(self, z: Floats) -> float:
+        """The standard error of an estimate with linearised values z (n,)."""
+        return float(np.linalg.norm(self.root_of_variance(z[:, None])))
+
+
+def survey_mean(
+    values: Floats, sample: SurveySample, confidence: float = 0.95, within: Range = UNBOUNDED
+) -> IntervalEstimate:
+    """The weighted mean of values (n,), NaN outside the domain, with its t interval, inside the range of the values.
+
+    Raises:
+        NotComputable: where strata or clusters give no variance.
+    """
+    inside = ~np.isnan(values)
+    present, weights = values[inside], sample.weights[inside]
+    scale = float(column_scales(present))
+    mean = weighted_mean(present / scale, weights)
+    z = np.zeros(len(values))
+    z[inside] = weights * (present / scale - mean) / weights.sum()
+    degrees = sample.degrees(inside)
+    error = sample.error(z) * scale if np.ptp(present) > 0 else 0.0
+    mean *= scale
+    half = t_quantile(degrees, confidence) * error
+    return IntervalEstimate(mean, error, *bounded_interval(mean, half, within), degrees)
+
+
+def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: float = 0.95) -> IntervalEstimate:
+    """The weighted p-quantile of values (n,), NaN outside the domain, with Woodruff's interval and standard error.
+
+    The standard error is half the interval's width over its t.
+
+    Raises:
+        NotComputable: where strata or clusters give no variance, or so few records lie beyond that the interval has an end missing.
+    """
+    inside = ~np.isnan(values)
+    present, weights = values[inside], sample.weights[inside]
+    found = weighted_quantile(present, weights, p)
+    share = survey_mean(np.where(inside, values <= found, np.nan), sample, confidence)
+    half = t_quantile(share.degrees, confidence) * share.standard_error
+    ends = share.value - half, share.value + half
+    if ends[0] < 0 or ends[1] > 1:
+        raise NotComputable(f"too few records lie beyond the {p:g} quantile for an interval of it")
+    lower, upper = map(float, _quantiles(present, weights, ends))
+    error = (upper - lower) / (2 * t_quantile(share.degrees, confidence))
+    return IntervalEstimate(found, error, lower, upper, share.degrees)
+
+
+def survey_linear_coefficients(
+    x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
+) -> list[IntervalEstimate]:
+    """Weighted least squares of y (k,) on the independent columns of x (k, K), of the k records ``inside`` (n,): K coefficients.
+
+    Raises:
+        NotComputable: where strata and clusters give no variance, or x determines y.
+    """
+    degrees = _left(sample, inside, x.shape[1])
+    root = np.sqrt(sample.weights[inside])
+    factors, scale = factorised(x * root[:, None]), float(column_scales(y))
+    scaled = y / scale * root
+    on_q = factors.q.T @ scaled
+    rest = scaled - factors.q @ on_q
+    if np.linalg.norm(rest) <= NO_ERROR * np.linalg.norm(scaled):
+        raise NotComputable("the response is a linear function of the predictors, without error")
+    z = np.zeros((len(inside), x.shape[1]))
+    z[inside] = factors.q * rest[:, None]
+    values = factors.coefficients(on_q) * scale
+    errors = factors.errors(sample.root_of_variance(z).T) * scale
+    return [symmetric(float(b), float(e), degrees, confidence) for b, e in zip(values, errors, strict=True)]
+
+
+def survey_logistic_coefficients(
+    x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
+) -> list[IntervalEstimate]:
+    """As ``survey_linear_coefficients``, of the logistic pseudo-likelihood of y (k,), 0 or 1.
+
+    Raises:
+        NotComputable: where strata and clusters give no variance, or a combination of the predictors separates the classes.
+    """
+    degrees = _left(sample, inside, x.shape[1])
+    weights = sample.weights[inside]
+    fit = logistic_regression(x, y, weights)
+    if fit.separated:
+        raise NotComputable("a combination of the predictors separates the two levels of the response")
+    p = expit(x @ fit.coefficients)
+    root = np.sqrt(weights * p * (1 - p))
+    factors = factorised(x * root[:, None])
+    z = np.zeros((len(inside), x.shape[1]))
+    residuals = np.divide(weights * (y - p), root, out=np.zeros_like(root), where=root > 0)
+    z[inside] = factors.q * residuals[:, None]
+    errors = factors.errors(sample.root_of_variance(z).T)
+    found = zip(fit.coefficients, errors, strict=True)
+    return [symmetric(float(b), float(e), degrees, confidence) for b, e in found]
+
+
+def _left(sample: SurveySample, inside: Mask, coefficients: int) -> int:
+    """Degrees of freedom of coefficients. Raises NotComputable where there are none."""
+    degrees = sample.degrees(inside) + 1 - coefficients
+    if degrees < 1:
+        raise NotComputable(f"the clusters are too few for {coefficients} coefficients and their intervals")
+    return degrees

@@ -1,0 +1,125 @@
+"""The combining rules of synthetic data, and averages of quantities that have the bounds of a variable, on result rows.
+
+``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
+``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
+averaged. Intermediate outputs say the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
+``upper_bound`` of what the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target, params and
+level with it (``stated_bounds``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..data.intervals import Range
+from ..methods.outputs import Output
+from ..methods.results import Estimate
+from ..methods.rows import Row, average, averages, by_series
+from ..statistics.columns import column_scales
+from ..statistics.combining import Combined, full_synthesis, partial_synthesis
+
+BOUNDS = (
+    Output("lower_bound", "smallest value that what has these parameters can have", "none", intermediate=True),
+    Output("upper_bound", "largest value that what has these parameters can have", "none", intermediate=True),
+)
+
+DEGREES = Output(
+    "design_degrees", "degrees of freedom of the variance of one dataset's estimate", "none", intermediate=True
+)
+
+ONE_DATASET = "one dataset alone does not show how much datasets differ, which the interval of the combination needs"
+ADJUSTED = (
+    "the variance of full synthesis came out negative, or with less than one degree of freedom; it is the adjusted one, "
+    "the mean over the datasets of (n_syn / n) times the variance (Reiter 2002)"
+)
+
+Estimand = tuple[Any, ...]
+"""What the rows of an estimand share: target, parameters and level."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The values of single datasets by estimand, measure and dataset, and the size ratio of each dataset."""
+
+    values: Mapping[tuple[Estimand, str], Mapping[int | None, float]]
+    size_ratios: Mapping[int | None, float]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Rows:
+        values: dict[tuple[Estimand, str], dict[int | None, float]] = {}
+        ratios: dict[int | None, float] = {}
+        for row in rows:
+            if row.value is not None and row.measure == "size_ratio":
+                ratios[row.draw] = row.value
+            elif row.value is not None:
+                values.setdefault((row.series[1:], row.measure), {})[row.draw] = row.value
+        return cls(values, ratios)
+
+    def of_estimand(self, estimand: Estimand, measure: str) -> Mapping[int | None, float]:
+        """The values of a measure by dataset."""
+        return self.values.get((estimand, measure), {})
+
+    def range(self, estimand: Estimand) -> Range:
+        """The bounds that the rows give, None where there is none."""
+        lower, upper = (self.of_estimand(estimand, output.name).values() for output in BOUNDS)
+        return min(lower, default=None), max(upper, default=None)
+
+    def combined(self, row: Row) -> tuple[Combined, float]:
+        """The estimates of the row's estimand on all datasets, by the rule that it names, and the unit that they are in.
+
+        The unit is a power of two near them, so that no square leaves the range of floating-point numbers.
+        """
+        estimates, errors = (self.of_estimand(row.series[1:], name) for name in ("estimate", "standard_error"))
+        unit = float(column_scales(np.array([*estimates.values(), *errors.values()])))
+        values = [value / unit for value in estimates.values()]
+        variances = [(error / unit) ** 2 for error in errors.values()]
+        degrees = min(self.of_estimand(row.series[1:], DEGREES.name).values(), default=np.inf)
+        if row.params["synthesis"] == "partial":
+            return partial_synthesis(values, variances, degrees), unit
+        ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
+        return full_synthesis(values, variances, ratios, degrees), unit
+
+
+def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
+    """The estimates of ``BOUNDS`` that say in which range a quantity with this target and these params lies."""
+    for output, bound in zip(BOUNDS, within, strict=True):
+        if bound is not None:
+            yield Estimate(output.name, bound, target, params=params)
+
+
+def averages_within_bounds(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The averages of the rows inside the bounds that they give."""
+    found = _Rows.of(rows)
+    return [average(group, records, found.range(group[0].series[1:])) for group in by_series(rows)]
+
+
+def by_combining_rules(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The rows that combine m datasets, one for each series of ``rows`` (a method's, of one dataset and level)."""
+    found = _Rows.of(rows)
+    return [
+        _combined(row, found) if row.measure in ("estimate", "standard_error") and row.value is not None else row
+        for row in averages(rows, records)
+    ]
+
+
+def _combined(row: Row, rows: _Rows) -> Row:
+    """The average ``row`` of estimates or of standard errors, with what the rule says in its place."""
+    if len(rows.of_estimand(row.series[1:], "estimate")) < 2:
+        kept = replace(row, lower=None, upper=None, reason=_joined(row.reason, ONE_DATASET))
+        return kept if row.measure == "estimate" else replace(kept, value=None, status="not computed")
+    found, unit = rows.combined(row)
+    reason = _joined(row.reason, ADJUSTED if found.adjusted else "")
+    if row.measure == "standard_error":
+        return replace(row, value=found.variance**0.5 * unit, lower=None, upper=None, reason=reason)
+    low, high = rows.range(row.series[1:])
+    within = (None if low is None else low / unit, None if high is None else high / unit)
+    lower, upper = found.interval(row.params["confidence"], within)
+    return replace(row, value=found.estimate * unit, lower=lower * unit, upper=upper * unit, reason=reason)
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))

@@ -1,0 +1,294 @@
+"""Two runs side by side: the same numbers of their releases, which is better, and whether they can be told apart.
+
+Welch's interval is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing scipy.stats takes half
+a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets whose values are all alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from ..methods.registry import registry
+from ..methods.results import Goal
+from ..methods.rows import Row
+from ..recipe.thresholds import Verdict
+
+BetterRun = Literal["first", "second"]
+ROUNDING = 1e-12
+OF_ALL_TOGETHER = "it speaks of all datasets together, so no spread of theirs gives it an interval"
+OWN_RULE = "the method combines its datasets by a rule of its own, so their spread is not that of this value"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one run says of a compared number: the value of its release, and the values of its datasets in order.
+
+    ``confidential`` is the same number of the confidential data themselves, where there is one.
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    baseline: float | None
+    confidential: float | None
+    draws: tuple[float, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A number of two runs' releases. A side is None where that run has no such number.
+
+    ``difference`` is second minus first, ``lower`` and ``upper`` its 95 % Monte Carlo interval (Welch, on the values
+    of the datasets): how far the difference may lie from that between all the datasets that the two runs' models
+    could have drawn. ``reason`` says why there is no interval.
+    """
+
+    key: str
+    target: str
+    params: Mapping[str, Any]
+    level: float | None
+    unit: str
+    goal: Goal
+    first: Side | None
+    second: Side | None
+    difference: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    reason: str = ""
+
+    @property
+    def distinguishable(self) -> bool | None:
+        """Whether the interval excludes 0; None without an interval."""
+        if self.lower is None or self.upper is None:
+            return None
+        return not self.lower <= 0 <= self.upper
+
+    @property
+    def better(self) -> BetterRun | None:
+        """The run whose value is better by the measure's goal, be it by chance; None when neither is."""
+        if not self.difference or self.goal == "none":
+            return None
+        return "second" if (self.difference < 0) == (self.goal == "low") else "first"
+
+    @property
+    def confidential(self) -> float | None:
+        """The confidential data's own value where the runs agree on it, or only one has it."""
+        values = {side.confidential for side in (self.first, self.second) if side and side.confidential is not None}
+        return next(iter(values)) if len(values) == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The number as JSON has it."""
+        return {
+            "value": self.key,
+            "target": self.target,
+            "params": dict(self.params),
+            "level": self.level,
+            "unit": self.unit,
+            "goal": self.goal,
+            "confidential": self.confidential,
+            "first": _side_to_dict(self.first),
+            "second": _side_to_dict(self.second),
+            "difference": self.difference,
+            "lower": self.lower,
+            "upper": self.upper,
+            "distinguishable": self.distinguishable,
+            "better": self.better,
+            "reason": self.reason,
+        }
+
+
+def _side_to_dict(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "value": side.value,
+        "lower": side.lower,
+        "upper": side.upper,
+        "baseline": side.baseline,
+        "confidential": side.confidential,
+        "datasets": len(side.draws),
+        "reason": side.reason,
+    }
+
+
+def goal_of(row: Row) -> Goal:
+    """Which way the row's measure is better; "none" where this version does not have the method or the measure."""
+    method = registry().get(row.method_key)
+    outputs = () if method is None else method.outputs
+    return next((output.goal for output in outputs if output.name == row.measure), "none")
+
+
+def compare(first: Sequence[Row], second: Sequence[Row], goal: Callable[[Row], Goal] = goal_of) -> tuple[Compared, ...]:
+    """The numbers of two runs' releases, joined on key, target, parameters and level.
+
+    A parameter that lists variables is the same in any order; one that only selects which rows there are
+    (``Param.selects``) need not be the same. First the numbers of the first run in their order, then
+    those that only the second has. Welch's interval takes the datasets of the two runs to be independent; where both
+    have one seed they share random numbers, and the interval is rather too wide than too narrow.
+    """
+    sides = _sides(first), _sides(second)
+    keys = dict.fromkeys([*sides[0], *sides[1]])
+    return tuple(_compared(sides[0].get(key), sides[1].get(key), goal) for key in keys)
+
+
+Found = tuple[Row, Side]
+
+
+def _sides(rows: Sequence[Row]) -> dict[tuple[str, ...], Found]:
+    """What a run says of each number, by what joins it to the other run's."""
+    own: dict[tuple[str, ...], float | None] = {}
+    heads: dict[tuple[str, ...], Row] = {}
+    draws: dict[tuple[str, ...], dict[int, float]] = {}
+    joined = _joins(rows)
+    for row in rows:
+        key = joined[row.series]
+        if row.dataset == "confidential":
+            own[key] = row.value
+        elif row.draw is None:
+            heads[key] = row
+        elif row.value is not None:
+            draws.setdefault(key, {})[row.draw] = row.value
+    return {key: (row, _side(row, own.get(key), draws.get(key, {}))) for key, row in heads.items()}
+
+
+def _side(row: Row, confidential: float | None, draws: Mapping[int, float]) -> Side:
+    values = tuple(value for _, value in sorted(draws.items()))
+    return Side(row.value, row.lower, row.upper, row.baseline, confidential, values, row.reason)
+
+
+def _joins(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
+    """What each series is joined on: itself without what only selects rows, where no other series is then the same."""
+    series = {row.series: row for row in rows}
+    plain = {name: _joined_on(row, selecting(row.method_key)) for name, row in series.items()}
+    shared = Counter(plain.values())
+    return {name: key if shared[key] == 1 else _joined_on(series[name], ()) for name, key in plain.items()}
+
+
+@cache
+def selecting(key: str) -> tuple[str, ...]:
+    """The settings of a method that say which rows there are and nothing of how they are made."""
+    method = registry().get(key)
+    return () if method is None else tuple(info.name for info in method.spec.params() if info.param.selects)
+
+
+def _joined_on(row: Row, left_out: Sequence[str]) -> tuple[str, ...]:
+    return row.key, row.target, _in_one_spelling(row.params, left_out), str(row.level)
+
+
+def _in_one_spelling(params: Mapping[str, Any], left_out: Sequence[str]) -> str:
+    kept = {key: _in_any_order(value) for key, value in params.items() if key not in left_out}
+    return json.dumps(kept, sort_keys=True)
+
+
+def _in_any_order(value: object) -> object:
+    return sorted(value, key=json.dumps) if isinstance(value, (list, tuple)) else value
+
+
+def _compared(first: Found | None, second: Found | None, goal: Callable[[Row], Goal]) -> Compared:
+    row = first[0] if first else second[0] if second else None
+    assert row is not None
+    sides = first[1] if first else None, second[1] if second else None
+    head = (row.key, row.target, row.params, row.level, row.unit, goal(row), *sides)
+    return Compared(*head, *_difference(*sides))
+
+
+def _difference(first: Side | None, second: Side | None) -> tuple[float | None, float | None, float | None, str]:
+    """Difference, its interval, and why one of them is lacking."""
+    if first is None or second is None:
+        return None, None, None, ""
+    if first.value is None or second.value is None:
+        return None, None, None, first.reason if first.value is None else second.reason
+    alike = math.isclose(first.value, second.value, rel_tol=ROUNDING)
+    difference = 0.0 if alike else second.value - first.value
+    if not (_is_average(first) and _is_average(second)):
+        return difference, None, None, OWN_RULE
+    if not (first.draws or second.draws):
+        return difference, None, None, OF_ALL_TOGETHER
+    half = welch_half_width(first.draws, second.draws)
+    if half is None:
+        return difference, None, None, "an interval needs at least two datasets of each run"
+    return difference, difference - half, difference + half, ""
+
+
+def _is_average(side: Side) -> bool:
+    """Whether the value is the mean of the datasets' values; one that has no such values is taken as it is."""
+    if not side.draws or side.value is None:
+        return True
+    scale = max(abs(value) for value in side.draws)
+    return math.isclose(side.value, math.fsum(side.draws) / len(side.draws), rel_tol=1e-9, abs_tol=1e-9 * scale)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedVerdict:
+    """A threshold of two runs. A side is None where that run does not have it; limits may differ."""
+
+    value: str
+    target: str
+    level: float | None
+    bound: str
+    params: Mapping[str, Any] | None
+    first: Verdict | None
+    second: Verdict | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdicts as JSON has them."""
+        return {
+            "first": self.first.to_dict() if self.first else None,
+            "second": self.second.to_dict() if self.second else None,
+        }
+
+
+def compare_verdicts(first: Sequence[Verdict], second: Sequence[Verdict]) -> tuple[ComparedVerdict, ...]:
+    """The verdicts of two runs, joined on value, target, level, bound and parameters, whatever the limit.
+
+    Where a run has several such thresholds, the first of one stands beside the first of the other, and so on.
+    """
+    sides = [_by_threshold(verdicts) for verdicts in (first, second)]
+    found = []
+    for key in dict.fromkeys([*sides[0], *sides[1]]):
+        one, two = sides[0].get(key), sides[1].get(key)
+        head = one or two
+        assert head is not None
+        found.append(ComparedVerdict(head.value, head.target, head.level, head.bound, head.params, one, two))
+    return tuple(found)
+
+
+def _by_threshold(verdicts: Sequence[Verdict]) -> dict[tuple[tuple[str, ...], int], Verdict]:
+    keys = [_threshold(verdict) for verdict in verdicts]
+    return {(key, keys[:i].count(key)): verdict for i, (key, verdict) in enumerate(zip(keys, verdicts, strict=True))}
+
+
+def _threshold(verdict: Verdict) -> tuple[str, ...]:
+    params = _in_one_spelling(verdict.params or {}, selecting(verdict.value.rpartition(".")[0]))
+    return verdict.value, verdict.target, str(verdict.level), verdict.bound, params
+
+
+def welch_half_width(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> float | None:
+    """Half the width of Welch's t interval for the difference of the means of two samples (Welch 1947, Biometrika 34).
+
+    The degrees of freedom are Satterthwaite's. Samples whose values are all alike have no spread: 0.
+
+    Returns:
+        None when a sample has fewer than two values.
+    """
+    import numpy as np
+    from scipy.special import stdtrit
+
+    if len(first) < 2 or len(second) < 2:
+        return None
+    # exactly 0 for equal values, where subtracting a rounded mean would leave a trace
+    variances = [0.0 if min(own) == max(own) else float(np.var(own, ddof=1)) for own in (first, second)]
+    shares = np.array([variance / len(own) for variance, own in zip(variances, (first, second), strict=True)])
+    total = float(shares.sum())
+    if total == 0:
+        return 0.0
+    weights = shares / total
+    freedom = 1 / float(np.sum(weights**2 / [len(first) - 1, len(second) - 1]))
+    return float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(total))

@@ -1,0 +1,476 @@
+"""The tasks of a run: what is computed, in which order, what each needs, and what each computes.
+
+Values in, values out, whoever runs a task and wherever. ``key`` is that of the workspace, or ``PUBLIC`` by name: a caller that
+forgot it would make datasets that whoever has the seed can take apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..anonymisation._partition import check_limits
+from ..constraints.redraw_counts import Redrawn
+from ..constraints.rejection_sampling import Dataset
+from ..data.microdata import Microdata
+from ..design.survey import said_unweighted
+from ..errors import NotComputable
+from ..methods.registry import Method, registry
+from ..methods.release_form import AnonymisationSpec, Anonymised
+from ..methods.release_models import ReleaseModel
+from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
+from ..methods.rows import Row, averages, from_estimate, row_params, with_confidential_baseline
+from ..methods.run import Progress, Run, silent
+from ..recipe.budget import accounts_of
+from ..recipe.data_source import HOW_TO_HOLD_OUT
+from ..recipe.recipe import Recipe, Step
+from ..recipe.thresholds import Verdict, judge
+from .streams import making_streams, measuring_streams
+
+
+class TaskKind(StrEnum):
+    """Anonymise the table, fit a model, draw a dataset, measure one, a point of a study, combine everything into verdicts."""
+
+    ANONYMISE = "anonymise"
+    FIT = "fit"
+    DRAW = "draw"
+    MEASURE = "measure"
+    STUDY = "study"
+    COMBINE = "combine"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One piece of a run. ``item`` counts the recipe's steps of the kind from 0, ``draw`` the datasets from 1."""
+
+    key: str
+    kind: TaskKind
+    item: int = 0
+    draw: int | None = None
+    point: float | None = None
+    needs: tuple[str, ...] = ()
+
+
+def plan(recipe: Recipe) -> tuple[Task, ...]:
+    """Every task of a run of this recipe; each comes after all that it needs.
+
+    Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores datasets that are given: it
+    has no fits and no draws.
+    """
+    tasks = tuple(_tasks(recipe))
+    return (*tasks, Task("combine", TaskKind.COMBINE, needs=tuple(task.key for task in tasks)))
+
+
+def _tasks(recipe: Recipe) -> Iterator[Task]:
+    fits = tuple(f"fit/{k}" for k in range(len(recipe.synthesis)))
+    for k, key in enumerate(fits):
+        yield Task(key, TaskKind.FIT, k)
+    draws = tuple(f"draw/{draw}" for draw in range(1, recipe.m + 1)) if fits else ()
+    for draw, key in enumerate(draws, start=1):
+        yield Task(key, TaskKind.DRAW, draw=draw, needs=fits)
+    if recipe.anonymisation:
+        draws = ("draw/1",)
+        yield Task(draws[0], TaskKind.ANONYMISE, draw=1)
+    for j, step in enumerate(recipe.measures):
+        if step.method.confidential:
+            yield Task(f"measure/{j}/confidential", TaskKind.MEASURE, j)
+    for draw in range(1, recipe.m + 1):
+        for j, step in enumerate(recipe.measures):
+            if not step.method.whole:
+                yield Task(f"measure/{j}/{draw}", TaskKind.MEASURE, j, draw, needs=draws[draw - 1 : draw])
+    for j, step in enumerate(recipe.measures):
+        if step.method.whole:
+            blocks = tuple(Task(block_name(j, b), TaskKind.MEASURE, j, point=b, needs=draws) for b in step.spec.grid())
+            yield from blocks
+            yield Task(f"measure/{j}/whole", TaskKind.MEASURE, j, needs=tuple(block.key for block in blocks))
+    for s, step in enumerate(recipe.studies):
+        for p, point in enumerate(step.spec.grid()):
+            yield Task(f"study/{s}/{p}", TaskKind.STUDY, s, point=point, needs=draws)
+
+
+NOT_COMPUTED = "not computed"
+"""The one array of a block that has no answer."""
+
+
+def block_name(item: int, block: float) -> str:
+    """The task of one block of a measure of a whole release, and what it leaves."""
+    return f"measure/{item}/block/{block:g}"
+
+
+Report = Callable[[Progress], None]
+Note = Callable[[tuple[Redrawn, ...]], None]
+
+
+def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
+    """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
+    step, confidential = recipe.synthesis[item], confidential.alone
+    run = Run(making_streams(recipe, confidential, key).generator("fit", item), report=report)
+    return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
+
+
+def draw_dataset(
+    recipe: Recipe,
+    draw: int,
+    confidential: Microdata,
+    fits: Sequence[Fit],
+    report: Report = silent,
+    *,
+    key: bytes,
+    note: Note = lambda _: None,
+) -> Microdata:
+    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
+
+    ``note`` is told how many records were drawn anew for the recipe's constraints.
+    """
+    whole, confidential = recipe.form.records is not None, confidential.alone
+    start = confidential.frame.iloc[:0] if whole else confidential.frame
+    released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
+    streams = making_streams(recipe, confidential, key)
+    made = Dataset(
+        confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
+    )
+    for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
+        own, before = seen_by_drawing(
+            recipe, item, confidential, released, streams.generator("draw", draw, item, "order")
+        )
+
+        def drawn(
+            rng: np.random.Generator,
+            step: Step = step,
+            fit: Fit = fit,
+            own: Microdata = own,
+            before: Microdata = before,
+        ) -> Mapping[str, NDArray[np.generic]]:
+            return step.method.drawn(fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records)
+
+        def generator(attempt: int, item: int = item) -> np.random.Generator:
+            again = ("redraw", attempt) if attempt else ()
+            return streams.generator("draw", draw, item, *again)
+
+        released = released.with_columns(made.after(item, step, released, drawn, generator), "synthetic")
+        report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
+    note(made.tally.all)
+    return released
+
+
+def seen_by_drawing(
+    recipe: Recipe, item: int, confidential: Microdata, released: Microdata, rng: np.random.Generator
+) -> tuple[Microdata, Microdata]:
+    """The confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
+
+    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
+    steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
+    (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
+    """
+    step = recipe.synthesis[item]
+    later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
+    own = confidential.without(later, step.place) if later else confidential
+    if not step.spec.uses_own_record:
+        order = rng.permutation(len(own))
+        if own.weights is not None:
+            counted = own.weights > 0
+            whole = np.empty_like(order)
+            whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
+            order = whole
+        columns = {name: own.frame[name].iloc[order].set_axis(own.frame.index) for name in step.targets}
+        own = replace(own, frame=own.frame.assign(**columns), kinds=None)
+    return own, released.without((*step.targets, *later), step.place)
+
+
+def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes) -> Anonymised:
+    """The recipe's anonymisation steps in their order, each on the table that the one before left.
+
+    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
+    every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
+    """
+    confidential = confidential.alone
+    found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
+    streams = making_streams(recipe, confidential, key)
+    for item, step in enumerate(recipe.anonymisation):
+        run = Run(streams.generator("anonymise", item), report=report)
+        made = step.method.anonymise(found.data, step.spec, run)
+        classes = np.full(len(confidential), -1, dtype=np.int64)
+        classes[~found.suppressed] = made.classes
+        notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
+        found = Anonymised(made.data, classes, (*found.notes, *notes))
+        report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
+    released = as_released(recipe, found.data.frame, found.classes)
+    for step in recipe.anonymisation:
+        assert isinstance(step.spec, AnonymisationSpec)
+        check_limits(released, step.spec, step.place)
+    return replace(found, data=released)
+
+
+def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:
+    """A released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
+    return Microdata(
+        recipe.released_schema,
+        frame,
+        recipe.origin,
+        classes=classes,
+        generalised=recipe.generalised,
+        linked=recipe.linked,
+    )
+
+
+def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
+    """The privacy account of synthesis step ``item``, where it keeps one. With a public key there is no epsilon."""
+    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential.alone, secret=bool(key))
+    account = next((own for of, own in kept if of is step), None)
+    if account is None:
+        return []
+    measure = Measure(tuple(replace(e, target=step.target if len(kept) > 1 else "") for e in account.estimates()))
+    return rows_of(step.method, measure, recipe.origin, None, settings=recipe.settings(step))
+
+
+def measure_dataset(
+    recipe: Recipe,
+    item: int,
+    confidential: Microdata,
+    released: Microdata,
+    draw: int | None,
+    report: Report = silent,
+    *,
+    key: bytes,
+) -> tuple[Measure, list[Row]]:
+    """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
+    step = recipe.measures[item]
+    streams = measuring_streams(recipe, confidential, key)
+    common = streams.generator("measure", item, "all datasets")
+    run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
+    measure = _computed(
+        step.method,
+        lambda: step.method.measure(
+            _seen(step, confidential), released.alone, step.spec.for_release(recipe.schema, recipe.released), run
+        ),
+    )
+    measure = said_unweighted(step.method, measure, recipe.schema)
+    return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
+
+
+def measure_block(
+    recipe: Recipe,
+    item: int,
+    block: float,
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    report: Report = silent,
+    *,
+    key: bytes,
+) -> Mapping[str, NDArray[Any]]:
+    """One block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
+    step = recipe.measures[item]
+    run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
+
+    def models(data: Microdata) -> tuple[ReleaseModel, ...]:
+        data = data.alone
+        for step in recipe.synthesis:
+            if data.weights is not None and not step.method.weighted_release_model:
+                raise NotComputable(
+                    f"{step.method.key} ({step.place}) does not say how probable a release is that records of less influence made"
+                )
+        made = [(made, made.method.release_model) for made in recipe.synthesis]
+        return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
+
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    try:
+        return step.method.measure_block(_seen(step, confidential), releases, models, spec, int(block), run)
+    except NotComputable as error:
+        return {NOT_COMPUTED: np.asarray(error.reason)}
+
+
+def gather_blocks(
+    recipe: Recipe,
+    item: int,
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    parts: Sequence[Mapping[str, NDArray[Any]]],
+) -> tuple[WholeMeasure, list[Row]]:
+    """What all blocks of a measure say together: rows of the whole release, and of each dataset alone."""
+    step = recipe.measures[item]
+    assert step.method.gather is not None
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    try:
+        for part in parts:
+            if NOT_COMPUTED in part:
+                raise NotComputable(str(part[NOT_COMPUTED]))
+        found = step.method.gather(_seen(step, confidential), releases, spec, parts)
+    except NotComputable as error:
+        found = WholeMeasure(_without_values(step.method, error))
+    settings = recipe.settings(step)
+    rows = rows_of(step.method, found.whole, recipe.origin, None, settings=settings)
+    for draw, alone in enumerate(found.datasets, start=1):
+        rows += rows_of(step.method, alone, recipe.origin, draw, settings=settings)
+    return found, rows
+
+
+def _seen(step: Step, confidential: Microdata) -> Microdata:
+    """The confidential records as a measure sees them: with controls where it needs them. Raises NotComputable where it lacks them."""
+    if not step.method.controls:
+        return confidential.alone
+    if confidential.controls is None:
+        raise NotComputable(f"no control records were held out; {HOW_TO_HOLD_OUT}")
+    return confidential
+
+
+def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
+    try:
+        return compute()
+    except NotComputable as error:
+        return _without_values(method, error)
+
+
+def _without_values(method: Method, error: NotComputable) -> Measure:
+    return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
+
+
+def rows_of(
+    method: Method,
+    measure: Measure,
+    dataset: str,
+    draw: int | None,
+    level: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    """The rows of a measure's estimates, with the settings of the step that made it."""
+    return [from_estimate(method, estimate, dataset, draw, level, settings) for estimate in measure.estimates]
+
+
+def study_point(
+    recipe: Recipe,
+    item: int,
+    point: float,
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    report: Report = silent,
+    *,
+    key: bytes,
+) -> list[Row]:
+    """One point of study ``item``: rows of the confidential data and of every release.
+
+    All points of a study see the same random numbers, so that what differs between them is the point alone.
+    """
+    step = recipe.studies[item]
+    run = Run(measuring_streams(recipe, confidential, key).generator("study", item), report=report)
+    spec = step.spec.for_release(recipe.schema, recipe.released)
+    try:
+        found = step.method.point(confidential.alone, releases, point, spec, run)
+    except NotComputable as error:
+        found = StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases))
+    tables: list[tuple[str, int | None, Measure]] = (
+        [] if found.confidential is None else [("confidential", None, found.confidential)]
+    )
+    for draw, (release, measure) in enumerate(zip(releases, found.releases, strict=True), start=1):
+        tables.append((release.origin, draw, measure))
+    settings = recipe.settings(step)
+    return [row for own in tables for row in rows_of(step.method, own[2], *own[:2], point, settings)]
+
+
+def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
+    """All rows of a run, those that combine its datasets added and baselines filled in, and the verdicts on them.
+
+    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
+    """
+    hidden = {f"{found.key}.{o.name}" for found in registry().values() for o in found.outputs if o.intermediate}
+    kept = [row for row in rows if row.key not in hidden]
+    combined = [row for row in combined_rows(rows_with_draw(rows), records) if row.key not in hidden]
+    complete = with_confidential_baseline(
+        [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
+    )
+    complete = [*complete, *_summaries(recipe, rows)]
+    return complete, judge(recipe.thresholds, complete)
+
+
+def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
+    """What the points of each study say together, by the study's own rule."""
+    for step in recipe.studies:
+        if rule := step.method.summarise:
+            own = [row for row in rows if recipe.step_of(row.method_key, row.params) is step]
+            settings = recipe.settings(step)
+            yield from (replace(row, params=row_params(step.method, row.params, settings)) for row in rule(own))
+
+
+def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """One row for each series of each dataset, in their order: by the method's own rule, or else the average.
+
+    A method's own rule is given rows of its intermediate outputs too.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    order: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        groups.setdefault((row.method_key, row.dataset, row.level), []).append(row)
+        order.setdefault((row.dataset, *row.series), len(order))
+    found: list[Row] = []
+    for (key, *_), group in groups.items():
+        method = registry()[key]
+        if method.whole:  # what it says of all datasets is no average
+            continue
+        if method.combine is not None:
+            found += method.combine(group, records)
+            continue
+        hidden = {output.name for output in method.outputs if output.intermediate}
+        found += averages([row for row in group if row.measure not in hidden], records)
+    return sorted(found, key=lambda row: order[row.dataset, *row.series])
+
+
+def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
+    """The rows of single datasets."""
+    return [row for row in rows if row.draw is not None]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What a whole run gives: rows, verdicts, the released datasets, and the fits or how anonymisation went."""
+
+    rows: tuple[Row, ...]
+    verdicts: tuple[Verdict, ...]
+    releases: tuple[Microdata, ...] = ()
+    fits: Mapping[str, Fit] = field(default_factory=dict)
+    notes: tuple[Diagnostic, ...] = ()
+
+
+def execute(
+    recipe: Recipe,
+    confidential: Microdata,
+    given: Sequence[Microdata] = (),
+    report: Report = silent,
+    *,
+    key: bytes,
+) -> Execution:
+    """The whole run in this process: the same answer as a worker's, task by task.
+
+    ``given`` are the released datasets where the recipe makes none.
+    """
+    fits = [fit_model(recipe, k, confidential, report, key=key) for k in range(len(recipe.synthesis))]
+    releases = list(given)
+    if fits:
+        releases = [draw_dataset(recipe, draw, confidential, fits, report, key=key) for draw in range(1, recipe.m + 1)]
+    anonymised = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
+    if anonymised:
+        releases = [anonymised.data]
+    rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
+    for j, step in enumerate(recipe.measures):
+        if step.method.confidential:
+            rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])
+    for draw, released in enumerate(releases, start=1):
+        for j, step in enumerate(recipe.measures):
+            if not step.method.whole:
+                rows.extend(measure_dataset(recipe, j, confidential, released, draw, report, key=key)[1])
+    for j, step in enumerate(recipe.measures):
+        if step.method.whole:
+            parts = [measure_block(recipe, j, b, confidential, releases, report, key=key) for b in step.spec.grid()]
+            rows.extend(gather_blocks(recipe, j, confidential, releases, parts)[1])
+    for s, step in enumerate(recipe.studies):
+        for point in step.spec.grid():
+            rows.extend(study_point(recipe, s, point, confidential, releases, report, key=key))
+    complete, verdicts = combine(recipe, rows, len(confidential))
+    targets = [step.target for step in recipe.synthesis]
+    models = dict(zip(targets, fits, strict=True))
+    notes = anonymised.notes if anonymised else ()
+    return Execution(tuple(complete), tuple(verdicts), tuple(releases), models, notes)

@@ -1,0 +1,177 @@
+"""What a method offers to the draft of a plan: for which variables and wishes, with which settings, and why.
+
+A method that may stand in a draft says so above its function, under ``@method``:
+
+    @method("My measure", ...)
+    @drafts(offer)
+    def my_measure(...): ...
+
+``offer`` is given a ``Case`` and returns an ``Offer``, a ``Declined`` with the reason, or None where it has nothing to do with
+the case. Of the synthesis or anonymisation methods that make the same, that of the highest ``rank`` is taken which accepts the data; of
+the measures all are. Methods of other packages take part in the same way, below ours of the same rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from ..data.schema import Kind, Role
+from .outputs import Question
+from .registry import Method
+from .table_profile import TableSeen, VariableSeen
+
+Want = Literal["synthesis", "anonymisation", "evaluation"]
+"""What a plan is wanted for: datasets drawn from models, a table whose records stand in classes, or the scores of a table made elsewhere."""
+
+GENERAL, SUITED = 0, 10
+"""Ranks: it can do any variable of its kinds; this one looks as its model says."""
+OURS = "a choice of ours; no rule of the field has a number"
+"""The source of a limit that has no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a draft is asked for. ``known`` are the quasi-identifiers, ``released`` the variables that are made anew or changed.
+
+    ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
+    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, as recipes write them. ``holdout`` says whether records are kept out for attacks. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    """
+
+    want: Want
+    table: TableSeen
+    known: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    released: tuple[str, ...]
+    m: int = 5
+    holdout: bool = False
+    k: int = 5
+    l: float | None = None  # noqa: E741
+    p: int | None = None
+    t: float | None = None
+    target: VariableSeen | None = None
+    predictors: tuple[str, ...] = ()
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """All variables but identifiers."""
+        return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """The variables that an intruder wants to learn: the sensitive ones, else the released ones that are not known."""
+        return self.sensitive or tuple(name for name in self.released if name not in self.known)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedLimit:
+    """A threshold for an output of the method, with the source of its limit.
+
+    ``question`` says that the limit of the gate for that question takes its place.
+    """
+
+    output: str
+    bound: Literal["max", "min", "max_ratio"]
+    limit: float
+    source: str = OURS
+    question: Question | None = None
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A step that a method offers: its settings, why it and why so, and limits of what it measures.
+
+    ``missed`` says what of the wish it does not do.
+    """
+
+    why: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rank: int = GENERAL
+    limits: tuple[OfferedLimit, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Why a method that belongs to a case cannot be of use in it."""
+
+    reason: str
+
+
+Offers = Callable[[Case], Offer | Declined | None]
+F = TypeVar("F", bound=Callable[..., Any])
+_ATTRIBUTE, _RATE = "__sfumato_drafts__", "__sfumato_rate__"
+
+
+def drafts(offer: Offers, seconds: float | None = None, memory: float | None = None) -> Callable[[F], F]:
+    """Let the method that this function is made take part in drafts; it stands below ``@method``.
+
+    A method of another package says what was measured of one task of it (a fit, a dataset measured, an anonymisation, a block): ``seconds`` for 10,000
+    records of 10 variables, and bytes of ``memory`` for each value of the table. Ours stand in ``engine.methods.measured_rates``.
+    """
+
+    def attach(func: F) -> F:
+        setattr(func, _ATTRIBUTE, offer)
+        setattr(func, _RATE, (seconds, memory))
+        return func
+
+    return attach
+
+
+def declared_rate(method: Method) -> tuple[float | None, float | None]:
+    """The seconds and the bytes of memory that a method declares with ``drafts``; None where nobody has measured them."""
+    found: tuple[float | None, float | None] = getattr(method.func, _RATE, (None, None))
+    return found
+
+
+def offer_of(method: Method, case: Case) -> Offer | Declined | None:
+    """What a method offers; None where it takes no part."""
+    offer: Offers | None = getattr(method.func, _ATTRIBUTE, None)
+    return None if offer is None else offer(case)
+
+
+def radius_for(seen: VariableSeen) -> tuple[int | float | str, str] | None:
+    """How near is alike for a number or date, and why; None where values have to be equal.
+
+    A share where values are above 0 and spread over orders of magnitude, else a round number that is about a fiftieth of the spread.
+    """
+    kind = seen.variable.kind
+    if kind.has_levels or not seen.spread or (kind is Kind.COUNT and seen.distinct <= 20):
+        return None
+    if kind is not Kind.DATE and seen.smallest is not None and seen.smallest > 0 and seen.long_tailed:
+        return "5%", "5 % of the value, since values differ by orders of magnitude (Guo & Hu: 5 % of a price)"
+    size = _round(seen.spread / 50)
+    if kind in (Kind.COUNT, Kind.DATE):
+        size = max(1, round(size))
+    unit = " days" if kind is Kind.DATE else ""
+    return (
+        size,
+        f"{size:g}{unit}, about a fiftieth of what the middle nine tenths of the values span ({OURS.split(';', maxsplit=1)[0]})",
+    )
+
+
+def radii_for(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float | str], str]:
+    """The radii of these variables, as recipes write them, and why in one sentence; empty where all must be equal."""
+    found = {name: given for name in names if (given := radius_for(case.table[name])) is not None}
+    said = "; ".join(f"{name} {why}" for name, (_, why) in found.items())
+    return {name: value for name, (value, _) in found.items()}, f"Alike is: {said}." if said else ""
+
+
+def hierarchies_for(case: Case) -> tuple[dict[str, Any], str]:
+    """The proposed trees as a setting, and what to say of them; nothing where there are none."""
+    if not case.hierarchies:
+        return {}, ""
+    return {
+        "hierarchies": dict(case.hierarchies)
+    }, f"; the trees of {', '.join(case.hierarchies)} are proposals, there to be edited"
+
+
+def _round(number: float) -> float:
+    """The number to one significant digit of 1, 2 or 5."""
+    power = 10.0 ** int(f"{number:e}".partition("e")[2])
+    step = max(step for step in (1, 2, 5) if step * power <= number * 1.0000001)
+    found = step * power
+    return int(found) if found >= 1 else float(f"{found:.1g}")

@@ -1,0 +1,180 @@
+"""Result rows: one number each, as they are stored, shown and written to JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from ..data.intervals import UNBOUNDED, Range, narrowed
+from .registry import Method, registry
+from .results import Estimate
+from .spec import written
+
+Status = Literal["computed", "not computed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number of a run. ``draw`` is None for the average over the m datasets and for the confidential row."""
+
+    family: str
+    method: str
+    measure: str
+    target: str
+    dataset: str
+    draw: int | None
+    level: float | None
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    baseline: float | None = None
+    unit: str = ""
+    status: Status = "computed"
+    reason: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """``family.method.measure``."""
+        return f"{self.family}.{self.method}.{self.measure}"
+
+    @property
+    def method_key(self) -> str:
+        """``family.method``."""
+        return f"{self.family}.{self.method}"
+
+    @property
+    def series(self) -> tuple[str, str, str, float | None]:
+        """What rows share that differ only in dataset and draw: key, target, every setting in ``params``, and level."""
+        return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the JSON contract has it."""
+        return asdict(self)
+
+
+def from_estimate(
+    method: Method,
+    estimate: Estimate,
+    dataset: str,
+    draw: int | None,
+    level: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Row:
+    """The row of one estimate of a method on one dataset; a value that is not finite is a value not computed.
+
+    ``settings`` are those of the step (``Spec.settings``), which say how the number was made.
+    """
+    value = _finite(estimate.value)
+    unit = estimate.unit or method.output(estimate.measure).unit
+    return Row(
+        method.family,
+        method.name,
+        estimate.measure,
+        estimate.target,
+        dataset,
+        draw,
+        level,
+        value,
+        None if value is None else _finite(estimate.lower),
+        None if value is None else _finite(estimate.upper),
+        _finite(estimate.baseline),
+        unit,
+        "not computed" if value is None else "computed",
+        estimate.reason or ("" if value is not None else "the result is not a finite number"),
+        row_params(method, {key: written(value) for key, value in estimate.params.items()}, settings or {}),
+    )
+
+
+def row_params(method: Method, own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a row: what tells it from the others of its step, and the step's settings (``Spec.settings``).
+
+    A setting whose name an own parameter has stands as ``name.setting``, so that neither hides the other.
+    """
+    named = {f"{method.name}.{key}" if own.get(key, value) != value else key: value for key, value in settings.items()}
+    return {**named, **own}
+
+
+def may_be_of(method: Method, params: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a row of these parameters may come from a step of the method with these settings."""
+    return all(value in (params.get(key), params.get(f"{method.name}.{key}")) for key, value in settings.items())
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def by_series(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows in groups that share a series, groups and rows in the order in which they come."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.series, []).append(row)
+    return list(groups.values())
+
+
+def averages(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The average of every series: how rows are combined where a method has no rule of its own.
+
+    ``records`` is how many records the confidential data have.
+    """
+    return [average(group, records) for group in by_series(rows)]
+
+
+def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNBOUNDED) -> Row:
+    """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval inside their range.
+
+    The range is the one that the measure declares, within ``bounds``, those of a variable; what counts records ends at
+    ``records``, or at the largest value of a release that has more. Datasets where the value could not be computed are left out, and the reason says how many and why.
+    """
+    from ..statistics.combining import monte_carlo_mean
+
+    computed = [row for row in rows if row.value is not None]
+    first = replace(rows[0], draw=None, lower=None, upper=None)
+    if not computed:
+        return first
+    values = [row.value for row in computed if row.value is not None]
+    counted = (None, max(records, *values)) if records is not None and first.unit == "records" else UNBOUNDED
+    within = narrowed(narrowed(_range(first), bounds), counted)
+    mean, lower, upper = monte_carlo_mean(values, within=within)
+    baselines = [row.baseline for row in computed if row.baseline is not None]
+    return replace(
+        first,
+        value=mean,
+        lower=lower,
+        upper=upper,
+        baseline=sum(baselines) / len(baselines) if baselines else None,
+        status="computed",
+        reason=_partial(rows, computed),
+    )
+
+
+def _range(row: Row) -> Range:
+    """The range of the row's measure; without ends where this version does not have the method or the measure."""
+    method = registry().get(row.method_key)
+    outputs = () if method is None else method.outputs
+    return next((output.range for output in outputs if output.name == row.measure), UNBOUNDED)
+
+
+def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:
+    if len(computed) == len(rows):
+        if len({row.reason for row in computed}) == 1:
+            return computed[0].reason
+        first = next(row for row in computed if row.reason)
+        return f"dataset {first.draw}: {first.reason}"
+    why = next(row.reason for row in rows if row.value is None)
+    return f"average over {len(computed)} of {len(rows)} datasets; the others: {why}"
+
+
+def with_confidential_baseline(rows: Iterable[Row]) -> list[Row]:
+    """Rows of a release without a baseline of their own get the confidential data's value as baseline."""
+    kept = list(rows)
+    own = {row.series: row.value for row in kept if row.dataset == "confidential"}
+    return [
+        replace(row, baseline=own[row.series])
+        if row.dataset != "confidential" and row.baseline is None and own.get(row.series) is not None
+        else row
+        for row in kept
+    ]

@@ -1,0 +1,176 @@
+"""What a table looks like to whoever drafts a plan for it: a few numbers a variable, and which variables tell of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, Variable
+
+SAMPLE = 2000
+"""Records by which variables are held against each other."""
+GROUPS = 8
+"""Groups of values that each variable has then."""
+MOST_SKEWED = 2.0
+"""Skewness from which on a tail is long; that of an exponential distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableSeen:
+    """A variable and its values: how many records have none, how many differ, and of numbers and dates (in days) where they lie.
+
+    ``commonest`` is the share of the most frequent value, ``zeros`` that of 0, ``negative`` whether there are any. ``spread`` is the distance of the 5 %
+    and the 95 % quantile, or of the smallest and the largest value where that is 0. Skewness is that of the values, and of their logarithms where all
+    are above 0.
+    """
+
+    variable: Variable
+    missing: int
+    distinct: int
+    commonest: float = 0.0
+    zeros: float = 0.0
+    smallest: float | None = None
+    largest: float | None = None
+    mean: float | None = None
+    variance: float | None = None
+    spread: float = 0.0
+    skewness: float | None = None
+    log_skewness: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The variable's."""
+        return self.variable.name
+
+    @property
+    def varies(self) -> bool:
+        """Whether records differ in it, be it that some have no value."""
+        return self.distinct + (self.missing > 0) > 1
+
+    @property
+    def long_tailed(self) -> bool:
+        """Whether few values are far above all others."""
+        return self.skewness is not None and self.skewness >= MOST_SKEWED
+
+
+@dataclass(frozen=True, eq=False)
+class TableSeen:
+    """Some records of some variables. ``groups`` (up to SAMPLE, variables) are the groups of values that some of the records are in."""
+
+    records: int
+    variables: tuple[VariableSeen, ...]
+    groups: NDArray[np.int64] = field(repr=False)
+
+    def __iter__(self) -> Iterator[VariableSeen]:
+        return iter(self.variables)
+
+    def __getitem__(self, name: str) -> VariableSeen:
+        return self._named[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._named
+
+    @cached_property
+    def _named(self) -> Mapping[str, VariableSeen]:
+        return {seen.name: seen for seen in self.variables}
+
+    def described(self, schema: Schema) -> TableSeen:
+        """The same records by the variables of a schema that are seen here, as it describes them."""
+        places = {seen.name: place for place, seen in enumerate(self.variables)}
+        found = [variable for variable in schema if variable.name in places]
+        own = tuple(replace(self[variable.name], variable=variable) for variable in found)
+        return TableSeen(self.records, own, self.groups[:, [places[variable.name] for variable in found]])
+
+    def most_telling(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
+        """The variables ordered by how much they tell of the target, most first; equal ones stay in their order.
+
+        By mutual information of the groups of values, less what there would be by chance, (r - 1)(c - 1) / 2n (Miller 1955).
+        """
+        places = {seen.name: place for place, seen in enumerate(self.variables)}
+        own = self.groups[:, places[target]]
+        told = {name: _mutual_information(own, self.groups[:, places[name]]) for name in among}
+        return tuple(sorted(among, key=lambda name: -told[name]))
+
+
+def table_seen(data: Microdata, rng: np.random.Generator | None = None) -> TableSeen:
+    """What the records look like. ``rng`` chooses those by which variables are held against each other; left out, they are evenly spaced."""
+    rows = np.arange(len(data))
+    if len(data) > SAMPLE:
+        spaced = np.linspace(0, len(data) - 1, SAMPLE).astype(np.int64)
+        rows = spaced if rng is None else rng.choice(len(data), SAMPLE, replace=False)
+    groups = [_groups(data, name, rows) for name in data.schema.names]
+    return TableSeen(len(data), tuple(_seen(data, v) for v in data.schema), np.column_stack(groups))
+
+
+def table_unseen(schema: Schema, records: int) -> TableSeen:
+    """What a table may look like whose values nobody has read: numbers that all differ, a few levels, and variables that tell nothing of each other."""
+    seen = tuple(VariableSeen(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
+    return TableSeen(records, seen, np.zeros((1, len(seen)), dtype=np.int64))
+
+
+def _seen(data: Microdata, variable: Variable) -> VariableSeen:
+    values = data.present(variable.name)
+    missing = len(data) - len(values)
+    if not len(values):
+        return VariableSeen(variable, missing, 0)
+    distinct, counts = np.unique(values, return_counts=True)
+    commonest = float(counts.max() / len(values))
+    if variable.kind.has_levels:
+        return VariableSeen(variable, missing, len(distinct), commonest)
+    low, high = (float(end) for end in np.quantile(values, (0.05, 0.95)))
+    return VariableSeen(
+        variable,
+        missing,
+        len(distinct),
+        commonest,
+        float(np.mean(values == 0)),
+        float(distinct[0]),
+        float(distinct[-1]),
+        float(values.mean()),
+        float(values.var()),
+        high - low or float(distinct[-1] - distinct[0]),
+        _skewness(values),
+        _skewness(np.log(values)) if variable.kind is not Kind.DATE and distinct[0] > 0 else None,
+    )
+
+
+def _skewness(values: NDArray[np.float64]) -> float | None:
+    """The third standardised moment; None where values do not differ or are too far apart to be squared."""
+    with np.errstate(all="ignore"):
+        sd = values.std()
+        skew = float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0 else float("nan")
+    return skew if np.isfinite(skew) else None
+
+
+def _groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The group of each record's value, (k,), from 0: the most frequent levels and the rest, or quantiles; 0 where there is none."""
+    values = data.numbers(name)[rows]
+    present = ~np.isnan(values)
+    found = np.zeros(len(rows), dtype=np.int64)
+    if not present.any():
+        return found
+    distinct, codes, counts = np.unique(values[present], return_inverse=True, return_counts=True)
+    if data.schema[name].kind.has_levels or len(distinct) <= GROUPS:
+        order = np.argsort(np.argsort(-counts, kind="stable"), kind="stable")
+        found[present] = 1 + np.minimum(order, GROUPS - 1)[codes.ravel()]
+    else:
+        edges = np.unique(np.quantile(values[present], np.linspace(0, 1, GROUPS + 1)[1:-1]))
+        found[present] = 1 + np.searchsorted(edges, values[present], side="right")
+    return found
+
+
+def _mutual_information(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """In nats, less its bias; two columns (k,) of groups from 0."""
+    width = int(other.max()) + 1
+    table = np.bincount(one * width + other, minlength=(int(one.max()) + 1) * width).reshape(-1, width)
+    shares = table[table.any(axis=1)][:, table.any(axis=0)] / len(one)
+    product = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0, keepdims=True)
+    some = shares > 0
+    found = float((shares[some] * np.log(shares[some] / product[some])).sum())
+    rows, columns = shares.shape
+    return float(found - (rows - 1) * (columns - 1) / (2 * len(one)))

@@ -1,0 +1,81 @@
+"""Settings of the command line, applied to a recipe's table."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import BadInput
+
+STEP = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^.\[\]="'][^.\[\]=]*|)\]?([.\[=])""")
+"""A step of a path, bare or in quotation marks, and the sign behind it."""
+
+
+def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """A copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or ``synthesis[0].sampler=emcee``.
+
+    A name that has a dot, a bracket or an equals sign stands in quotation marks, as in TOML: ``variables."a.b".kind=count``.
+    The value is read as TOML, or as text when it is not TOML. Raises BadInput.
+    """
+    changed: dict[str, Any] = copy.deepcopy(dict(table))
+    for setting in map(str.strip, settings):
+        path, text = _parts(setting)
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text.strip()
+        _put(changed, path, value, f"--set {setting.removesuffix(text).rstrip(' =')}")
+    return changed
+
+
+def _parts(setting: str) -> tuple[list[str], str]:
+    """The path and the value's text of ``key=value``. Raises BadInput."""
+    path, rest, sign = [], setting, ""
+    while sign != "=":
+        step = STEP.match(rest)
+        if step is None and rest[:1] in ('"', "'"):
+            raise BadInput(f"--set {setting}", "a quotation mark is opened and not closed before a dot, bracket or =")
+        if step is None:
+            raise BadInput(f"--set {setting}", "write key=value, such as release.m=5")
+        path.append(_name(step[1], setting))
+        rest, sign = rest[step.end() :], step[2]
+    path[-1] = path[-1].rstrip()
+    if path == [""]:
+        raise BadInput(f"--set {setting}", "write key=value, such as release.m=5")
+    return path, rest
+
+
+def _name(step: str, setting: str) -> str:
+    """A step without its quotation marks."""
+    if step[:1] not in ('"', "'"):
+        return step
+    try:
+        return str(tomllib.loads(f"name = {step}")["name"])
+    except tomllib.TOMLDecodeError:
+        raise BadInput(f"--set {setting}", "a name in quotation marks is written as in TOML") from None
+
+
+def _put(table: Any, path: list[str], value: object, place: str) -> None:
+    for step in path[:-1]:
+        table = _child(table, step, place)
+    last = path[-1]
+    if isinstance(table, list):
+        _child(table, last, place)
+        table[int(last)] = value
+    elif isinstance(table, dict):
+        table[last] = value
+    else:
+        raise BadInput(place, "leads into a value, not a table")
+
+
+def _child(table: Any, step: str, place: str) -> Any:
+    if isinstance(table, dict):
+        return table.setdefault(step, {})
+    if isinstance(table, list):
+        if not step.isdecimal() or int(step) >= len(table):
+            raise BadInput(place, f"has no entry {step}; there are {len(table)}, counted from 0")
+        return table[int(step)]
+    raise BadInput(place, "leads into a value, not a table")

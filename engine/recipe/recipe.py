@@ -1,0 +1,451 @@
+"""The whole plan as one value: data, variables, synthesis or anonymisation, measures, studies, thresholds. TOML in and out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import tomli_w
+
+from ..constraints.constraints import read_constraints
+from ..constraints.rejection_sampling import Keeping, check_asking, check_makers, keeping_of
+from ..data.schema import Origin, Role, Schema, Variable
+from ..data.toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
+from ..design.survey import check_declared, settings_of
+from ..errors import BadInput
+from ..methods.registry import Method, find, registry
+from ..methods.release_form import KEYS as FORM_KEYS
+from ..methods.release_form import AnonymisationSpec, ReleaseForm
+from ..methods.rows import may_be_of
+from ..methods.spec import Spec, StudySpec
+from .data_source import HOW_TO_HOLD_OUT, DataSource
+from .published import Published, read_published
+from .thresholds import Threshold
+from .weights import Weighting
+
+SECTIONS = (
+    "title", "label", "description", "companions", "data", "weights", "variables", "release", "synthesis", "anonymisation",
+    "measure", "study", "threshold", "published", "constraints",
+)  # fmt: skip
+
+MAKERS = ("synthesis", "anonymisation")
+AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
+"""A method of a family as a step names it, for whoever has named none."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One use of a method: its place in the recipe, the method, its parameters, and the variables a synthesis makes."""
+
+    place: str
+    method: Method
+    spec: Spec
+    targets: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """What a synthesis makes, in words."""
+        return ", ".join(self.targets)
+
+    def to_table(self) -> dict[str, Any]:
+        """The recipe's table of this step."""
+        of: str | list[str] = list(self.targets) if self.method.joint else self.target
+        head: dict[str, Any] = {"target": of} if of else {}
+        name = self.method.name if self.method.family in MAKERS else self.method.key
+        return {**head, "method": name, **self.spec.to_table()}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A validated plan. ``m`` datasets are released, each with the ``released`` variables replaced.
+
+    Synthesis steps make m datasets, anonymisation steps one, each on the table that the one before left.
+
+    ``companions`` name recipes to carry out on the same data; ``label`` is what this one is called beside them.
+    ``weights`` says by which earlier run single records have less influence; the weights themselves are no part of a recipe.
+    """
+
+    title: str
+    data: DataSource
+    schema: Schema
+    m: int
+    seed: int
+    released: tuple[str, ...]
+    synthesis: tuple[Step, ...] = ()
+    measures: tuple[Step, ...] = ()
+    studies: tuple[Step, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    description: str = ""
+    label: str = ""
+    companions: tuple[str, ...] = ()
+    published: tuple[Published, ...] = ()
+    anonymisation: tuple[Step, ...] = ()
+    form: ReleaseForm = field(default_factory=ReleaseForm)
+    weights: Weighting | None = None
+
+    @classmethod
+    def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
+        """The recipe that a TOML text writes. Raises BadInput that names the path in the file.
+
+        ``stored`` says that a run of it lies in a workspace: the first version let steps stand in it twice.
+        """
+        return cls.from_table(read_toml(text), stored=stored)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
+        """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
+        known_keys(table, SECTIONS, "")
+        schema = _schema(table)
+        schema = replace(schema, constraints=read_constraints(section_of(table, "constraints"), schema))
+        source = DataSource.from_table(section_of(table, "data"))
+        source.check_variables(schema)
+        release = section_of(table, "release")
+        known_keys(release, ("m", "seed", "released", *FORM_KEYS), "release")
+        synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
+        anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
+        if synthesis and anonymisation:
+            raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
+        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
+        if form.records is not None and not _made_whole(synthesis, schema):
+            raise BadInput(
+                "release.records",
+                "only a step that makes every variable of the plan at once can release another number of records",
+            )
+        released = _anonymised_variables(release, anonymisation, schema) or _released(release, synthesis, schema)
+        keeping = keeping_of([step.targets for step in synthesis], schema)
+        check_makers(keeping, synthesis)
+        released = (*released, *(name for name in form.changed if name not in released))
+        measures = tuple(
+            _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
+            for i, t in enumerate(_measures(table, schema))
+        )
+        studies = tuple(
+            _of_recipe(_step(t, f"study[{i}]", ("studies",), schema, measures), synthesis)
+            for i, t in enumerate(tables_of(table, "study"))
+        )
+        for step in (*measures, *studies):
+            step.spec.check_release(schema, released, step.place)
+            if step.method.controls and source.holdout is None:
+                raise BadInput(
+                    f"{step.place}.method",
+                    f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
+                )
+            if step.method.asks_models:
+                _require_models(step, synthesis)
+                check_asking(keeping, step.place, step.method.key)
+        if not stored:
+            _refuse_twice((*measures, *studies), schema, released)
+        counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
+        judged = [(step.method, _settings_of(step, schema, released)) for step in counted]
+        thresholds = tuple(
+            Threshold.from_table(t, f"threshold[{i}]", judged, schema)
+            for i, t in enumerate(tables_of(table, "threshold"))
+        )
+        return cls(
+            text_of(table, "title", ""),
+            source,
+            schema,
+            whole_number(release, "m", "release", 1 if not synthesis else 20, 1),
+            whole_number(release, "seed", "release", 1, 0),
+            released,
+            synthesis,
+            measures,
+            studies,
+            thresholds,
+            text_of(table, "description", ""),
+            text_of(table, "label", ""),
+            names_of(table, "companions"),
+            read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
+            anonymisation,
+            form,
+            Weighting.from_table(section_of(table, "weights"), [(step.place, step.method) for step in synthesis]),
+        )
+
+    def to_table(self) -> dict[str, Any]:
+        """The table that ``from_table`` reads back to an equal recipe."""
+        release: dict[str, Any] = {"m": self.m, "seed": self.seed}
+        if not self.makes_release and self.released:
+            release["released"] = list(self.released)
+        release |= self.form.to_table(made=self.makes_release)
+        table: dict[str, Any] = {
+            "title": self.title,
+            "label": self.label,
+            "description": self.description,
+            "companions": list(self.companions),
+            "data": self.data.to_table(),
+            "weights": {} if self.weights is None else self.weights.to_table(),
+            "variables": {variable.name: variable.to_table() for variable in self.schema},
+            "release": release,
+            "synthesis": [step.to_table() for step in self.synthesis],
+            "anonymisation": [step.to_table() for step in self.anonymisation],
+            "measure": [step.to_table() for step in self.measures],
+            "study": [step.to_table() for step in self.studies],
+            "threshold": [threshold.to_table() for threshold in self.thresholds],
+            "published": [figure.to_table() for figure in self.published],
+            "constraints": {one.name: one.to_value() for one in self.schema.constraints},
+        }
+        return {key: value for key, value in table.items() if value not in ("", [], {})}
+
+    def settings(self, step: Step) -> dict[str, Any]:
+        """What the rows of one of its measures or studies say of how they were made."""
+        return _settings_of(step, self.schema, self.released)
+
+    def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
+        """The measure, study or account that made a row of method ``key``: of those that agree with it the one that says most.
+
+        Rows that the first version stored say less. They are of the step that agrees most; None where two agree as much.
+        """
+        own = [(step, settings) for step, settings in self._settings if step.method.key == key]
+        agreeing = [(step, settings) for step, settings in own if may_be_of(step.method, params, settings)]
+        if agreeing:
+            return max(agreeing, key=lambda one: len(one[1]))[0]
+        said = [sum(params.get(name) == value for name, value in settings.items()) for _, settings in own]
+        return own[said.index(max(said))][0] if said and said.count(max(said)) == 1 else None
+
+    @cached_property
+    def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:
+        kept = (step for step in self.synthesis if step.method.outputs)
+        return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies, *kept))
+
+    @cached_property
+    def keeping(self) -> Keeping:
+        """Which synthesis step keeps which constraint."""
+        return keeping_of([step.targets for step in self.synthesis], self.schema)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distributions that its methods come from, each once."""
+        steps = (*self.synthesis, *self.anonymisation, *self.measures, *self.studies)
+        return tuple(dict.fromkeys(step.method.package for step in steps))
+
+    @property
+    def makes_release(self) -> bool:
+        """Whether it has steps that make a release; if not, it scores what another tool made."""
+        return bool(self.synthesis or self.anonymisation)
+
+    @property
+    def origin(self) -> Origin:
+        """What the released datasets are."""
+        return "anonymised" if self.anonymisation or self.form.changed else "synthetic"
+
+    @property
+    def linked(self) -> bool:
+        """Whether it is known whose record a released one is: of a release that is only scored, the recipe says.
+
+        Records of which one joint step has made every variable are nobody's.
+        """
+        if self.makes_release:
+            return not _made_whole(self.synthesis, self.schema)
+        return bool(self.form.link) or self.form.order == "original"
+
+    @property
+    def released_schema(self) -> Schema:
+        """The schema of the released datasets: that of the confidential data, but for anonymisation."""
+        return _schema_after(self.anonymisation, self.form.released_schema(self.schema))
+
+    @property
+    def generalised(self) -> frozenset[str]:
+        """The variables that the release shows as labels of intervals or of tree nodes."""
+        found = frozenset(self.form.generalised)
+        for i, step in enumerate(self.anonymisation):
+            found |= _parameters(step).generalised(_schema_after(self.anonymisation[:i], self.schema))
+        return found
+
+    def to_toml(self) -> str:
+        """The recipe as TOML text."""
+        return tomli_w.dumps(self.to_table())
+
+    @property
+    def sha256(self) -> str:
+        """A fingerprint of everything the recipe says, whatever its layout."""
+        return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
+
+
+def _schema(table: Mapping[str, Any]) -> Schema:
+    variables = section_of(table, "variables")
+    if not variables:
+        raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
+    schema = Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
+    check_declared(schema)
+    return schema
+
+
+def _settings_of(step: Step, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
+    return {**step.spec.settings(schema, released), **settings_of(step.method, schema)}
+
+
+def _step(
+    table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[Step]
+) -> Step:
+    if "method" not in table:
+        raise BadInput(
+            place, f'needs a method, such as method = "{AS_A_METHOD.get(families[0], "risk.identification")}"'
+        )
+    found = find(str(table["method"]), f"{place}.method", families)
+    rest = {key: value for key, value in table.items() if key != "method"}
+    spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)
+    spec.check(schema, place)
+    return Step(place, found, spec)
+
+
+def _measures(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any]]:
+    """The recipe's measures, and after them those that a recipe with constraints has unasked."""
+    given = tables_of(table, "measure")
+    if not schema.constraints:
+        return list(given)
+    asked = {str(one.get("method")) for one in given}
+    return [*given, *({"method": key} for key, own in registry().items() if own.spec.implied and key not in asked)]
+
+
+def _require_models(step: Step, synthesis: Sequence[Step]) -> None:
+    """BadInput where a measure asks for the models of the release, and a step has none or there are no steps."""
+    if not synthesis:
+        raise BadInput(
+            f"{step.place}.method", f"{step.method.key} asks the models that made the release; add [[synthesis]] steps"
+        )
+    for made in synthesis:
+        if made.method.release_model is None:
+            able = [found.name for found in registry().values() if found.release_model is not None]
+            raise BadInput(
+                f"{step.place}.method",
+                f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
+                f"it can ask {', '.join(able)}",
+            )
+
+
+def _of_recipe(study: Step, synthesis: Sequence[Step]) -> Step:
+    assert isinstance(study.spec, StudySpec)
+    made = [(step.method.key, step.targets, step.spec) for step in synthesis]
+    return replace(study, spec=study.spec.of_recipe(made))
+
+
+def _refuse_twice(steps: Sequence[Step], schema: Schema, released: tuple[str, ...]) -> None:
+    """BadInput where a step says what one before it says: its numbers would count twice in every average and interval."""
+    full = [step.spec.for_release(schema, released) for step in steps]
+    for i, step in enumerate(steps):
+        for j, earlier in enumerate(steps[:i]):
+            if step.method.key == earlier.method.key and full[i] == full[j]:
+                raise BadInput(
+                    step.place, f"is the same as {earlier.place}, {step.method.key}; change a setting or leave one out"
+                )
+
+
+def _inherited(found: Method, given: Mapping[str, Any], measures: Sequence[Step]) -> dict[str, Any]:
+    values = {}
+    for info in found.spec.params():
+        lenders = [step for step in measures if step.method.key == info.param.inherit]
+        if lenders and info.name not in given:
+            values[info.name] = lenders[0].spec.to_full_table()[info.name]
+    return values
+
+
+def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Step:
+    place = f"synthesis[{index}]"
+    given = table.get("target")
+    names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
+    if not names or (isinstance(given, list) and len(names) < len(given)):
+        found = registry().get(f"synthesis.{str(table.get('method', '')).removeprefix('synthesis.')}")
+        several = 'the variables to synthesise, such as target = ["age", "sex"]'
+        one = 'the variable to synthesise, such as target = "price"'
+        raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")
+    rest = {key: value for key, value in table.items() if key != "target"}
+    step = _step(_with_family(rest, "synthesis"), place, ("synthesis",), schema, ())
+    if isinstance(given, list) and not step.method.joint:
+        raise BadInput(
+            f"{place}.target", f'{step.method.name} makes one variable a step; give each its own, target = "{names[0]}"'
+        )
+    for i, name in enumerate(names):
+        at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
+        kind = schema.require(name, at).kind
+        if step.method.targets and kind not in step.method.targets:
+            raise BadInput(
+                at, f'{step.method.name} produces {" or ".join(step.method.targets)} variables; "{name}" is {kind}'
+            )
+    return Step(place, step.method, step.spec, tuple(names))
+
+
+def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
+    name = str(table.get("method", ""))
+    return {**table, "method": f"{family}.{name}"} if f"{family}.{name}" in registry() else table
+
+
+def _anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
+    steps: tuple[Step, ...] = ()
+    for name in schema.of_role(Role.IDENTIFIER) if tables else ():
+        raise BadInput(f"variables.{name}.role", "an identifier undoes the anonymity; leave the column out")
+    for i, table in enumerate(tables):
+        after = _schema_after(steps, schema)
+        family = "anonymisation"
+        steps = (*steps, _step(_with_family(table, family), f"{family}[{i}]", (family,), after, ()))
+    return steps
+
+
+def _parameters(step: Step) -> AnonymisationSpec:
+    assert isinstance(step.spec, AnonymisationSpec)
+    return step.spec
+
+
+def _schema_after(steps: Sequence[Step], schema: Schema) -> Schema:
+    for step in steps:
+        schema = _parameters(step).released_schema(schema)
+    return schema
+
+
+def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], schema: Schema) -> tuple[str, ...]:
+    """The variables that the steps change, in the schema's order; empty without steps."""
+    if steps and "released" in release:
+        raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
+    if steps and whole_number(release, "m", "release", 1, 1) != 1:
+        raise BadInput("release.m", "an anonymised release is one table; leave m out")
+    changed = {
+        name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))
+    }
+    return tuple(name for name in schema.names if name in changed)
+
+
+def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
+    targets: tuple[str, ...] = ()
+    for step in synthesis:
+        for name in step.targets:
+            if name in targets:
+                raise BadInput(f"{step.place}.target", f'"{name}" is synthesised twice')
+            targets = (*targets, name)
+    for position, step in enumerate(synthesis):
+        _check_order(step, [name for later in synthesis[position + 1 :] for name in later.targets], schema)
+    if "released" not in release:
+        return targets
+    if targets:
+        raise BadInput("release.released", "the synthesis steps already say what is released; leave it out")
+    names = release["released"]
+    if not isinstance(names, list):
+        raise BadInput("release.released", 'must be a list of columns, such as ["price"]')
+    for i, name in enumerate(names):
+        schema.require(str(name), f"release.released[{i}]")
+        if names.index(name) < i:
+            raise BadInput(f"release.released[{i}]", f'"{name}" is listed twice')
+    return tuple(map(str, names))
+
+
+def _made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
+    """Whether one joint step makes every variable that a record has, identifiers aside."""
+    named = {variable.name for variable in schema if variable.role is not Role.IDENTIFIER}
+    return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
+
+
+def _check_order(step: Step, later: Sequence[str], schema: Schema) -> None:
+    """BadInput where a parameter names a variable that this step or a later one makes: only its confidential value is there."""
+    for place, column, any_order in step.spec.columns_named(schema, step.place):
+        if any_order:
+            continue
+        if column in step.targets:
+            raise BadInput(place, f'"{column}" would be drawn from its own confidential value; leave it out')
+        if column in later:
+            raise BadInput(
+                place,
+                f'"{column}" is synthesised by a later step, so its confidential value would be used; '
+                "put that step first, or leave it out",
+            )

@@ -1,0 +1,79 @@
+"""Limits that can hardly be meant: on the side where a measure is good, beyond what it can be, or such that none ever fails.
+
+A recipe may have them, since it is its owner who decides; whoever sets or runs one is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..methods.outputs import Output
+from ..methods.registry import method_called
+from .thresholds import Bound, Threshold
+
+MOST_PER_CENT = 100.0
+
+
+def output_of(value: str) -> Output | None:
+    """The output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
+    key, _, measure = value.rpartition(".")
+    method = method_called(key)
+    return next((one for one in method.results if one.name == measure), None) if method else None
+
+
+def natural_bound(output: Output) -> Bound:
+    """The side that its limit stands on: the least where more is better, else the most."""
+    return "min" if output.goal == "high" else "max"
+
+
+def wrong_side(output: Output, bound: Bound) -> str:
+    """That a limit on this side would fail what is good and pass what is bad; empty where it would not."""
+    natural = natural_bound(output)
+    if output.goal == "none" or (bound == "min") == (natural == "min"):
+        return ""
+    better = "higher" if output.goal == "high" else "lower"
+    return f"{better} is better: did you mean {natural}?"
+
+
+def beyond_range(output: Output, bound: Bound, limit: float) -> str:
+    """Why no value can be at this limit; empty where one can. A share may have been meant in per cent."""
+    low, high = output.range
+    if bound == "max_ratio":
+        positive = low is not None and low >= 0
+        return "a ratio of values that are never negative is at least 0" if positive and limit < 0 else ""
+    if (low is None or limit >= low) and (high is None or limit <= high):
+        return ""
+    meant = limit / MOST_PER_CENT
+    asked = f": {meant:g}?" if (low, high) == (0.0, 1.0) and 1 < limit <= MOST_PER_CENT else f", not {limit:g}"
+    between = output.range_words if low is None or high is None else f"between {low:g} and {high:g}"
+    return f"{_what(output)} is {between}{asked}"
+
+
+def never_fails(output: Output, bound: Bound, limit: float) -> str:
+    """That every value keeps to a limit at the end of the range; empty where one may not."""
+    low, high = output.range
+    if bound == "max" and high is not None and limit == high:
+        return f"{_what(output)} is never above {high:g}: it never fails"
+    if bound == "min" and low is not None and limit == low:
+        return f"{_what(output)} is never below {low:g}: it never fails"
+    return ""
+
+
+def _what(output: Output) -> str:
+    return "a share" if output.unit == "share" else "this value"
+
+
+def misgivings(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
+    """What is to be said of a recipe's thresholds, each with its place: ``threshold[1].max: higher is better ...``."""
+    said = []
+    for index, one in enumerate(thresholds):
+        output = output_of(one.value)
+        if output is None:
+            continue
+        problems = (
+            wrong_side(output, one.bound),
+            beyond_range(output, one.bound, one.limit),
+            never_fails(output, one.bound, one.limit),
+        )
+        said += [f"threshold[{index}].{one.bound}: {problem}" for problem in problems if problem]
+    return tuple(said)

@@ -1,0 +1,75 @@
+"""Weights of single records: how much each says to the models of a release, by the risk that it had in an earlier one.
+
+The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i | theta)^alpha_i times
+p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only what single records say is weakened, where noise weakens what all say.
+
+Reweighting is no proof. It moves what one measure of risk found in one release; intruders who attack otherwise find what they found, and
+records that looked safe may stand out once those around them say less (their "whack-a-mole", §3). What the new release gives away has to be measured anew.
+A weight says itself who was at risk: weights are as confidential as the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Floats
+from ..data.toml import known_keys, text_of, whole_number
+from ..errors import BadInput
+from ..methods.registry import Method
+
+WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing from them"
+"""What a reader has to know of a model of a release that weighs records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """Where the weights come from: the risk of every record by a measure of an earlier run of the same records.
+
+    ``measure`` is the measure's key, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every
+    record. ``strength`` is what weight a record of risk 1 loses.
+    """
+
+    run: int
+    measure: str = ""
+    strength: float = 1.0
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]]) -> Weighting | None:
+        """What a recipe's ``[weights]`` says, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot weigh records."""
+        if not table:
+            return None
+        known_keys(table, ("run", "measure", "strength"), "weights")
+        if "run" not in table:
+            raise BadInput("weights", "needs the run whose records at risk shall say less, such as run = 3")
+        if not steps:
+            raise BadInput(
+                "weights", "they are the influence of records on models; add [[synthesis]] steps or leave them out"
+            )
+        for place, method in steps:
+            if not method.weighted:
+                raise BadInput(f"{place}.method", method.cannot_weigh)
+        strength = table.get("strength", 1.0)
+        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 < strength <= 1:
+            raise BadInput("weights.strength", f"{strength!r} must be above 0 and at most 1")
+        return cls(whole_number(table, "run", "weights", 1, 1), text_of(table, "measure", "weights"), float(strength))
+
+    def to_table(self) -> dict[str, Any]:
+        """The ``[weights]`` table."""
+        measure = {"measure": self.measure} if self.measure else {}
+        return {"run": self.run, **measure, "strength": self.strength}
+
+    def __str__(self) -> str:
+        by = f" by {self.measure}" if self.measure else ""
+        return f"records at risk in run {self.run}{by} have less influence (strength {self.strength:g})"
+
+
+def weights_by_risk(risk: Floats, strength: float) -> Floats:
+    """Alpha_i = 1 - s r_i, (n,): the paper's c (1 - r_i) + g with c = s and g = 1 - s.
+
+    Risks (n,) are probabilities; NaN, of a record that was not asked about, leaves its weight at 1.
+    """
+    return np.where(np.isnan(risk), 1.0, 1.0 - strength * np.clip(risk, 0.0, 1.0))

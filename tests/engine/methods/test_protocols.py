@@ -1,0 +1,105 @@
+"""mypy checks the functions of a method where ``@method`` stands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+HEAD = """
+from dataclasses import dataclass
+from collections.abc import Sequence
+import numpy as np
+from numpy.typing import NDArray
+from sfumato.engine.methods.release_form import AnonymisationSpec, Anonymised
+from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.methods.results import Fit, Measure, StudyPoint
+from sfumato.engine.methods.run import Run
+from sfumato.engine.methods.spec import Spec, StudySpec
+
+@dataclass(frozen=True)
+class MySpec(Spec):
+    k: int = 1
+
+@dataclass(frozen=True)
+class OtherSpec(Spec):
+    k: int = 1
+
+@dataclass(frozen=True)
+class MyStudy(StudySpec):
+    k: int = 1
+
+@dataclass(frozen=True)
+class MyRelease(AnonymisationSpec):
+    k: int = 1
+
+OUTPUTS = (Output("a", "b", "low"),)
+
+def draw(fit: Fit, spec: MySpec, target: str, confidential: Microdata, released: Microdata, index: int,
+         rng: np.random.Generator) -> NDArray[np.float64]:
+    return rng.random(len(confidential))
+
+def check(data: Microdata, target: str, spec: MySpec, place: str) -> None: ...
+"""
+RIGHT = """
+@method("m", spec=MySpec, source="s", outputs=OUTPUTS, check=check)
+def measure(confidential: Microdata, released: Microdata, spec: MySpec, run: Run) -> Measure: ...  # type: ignore[empty-body]
+
+@method("m", spec=MyStudy, source="s", outputs=OUTPUTS)
+def study(confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MyStudy, run: Run) -> StudyPoint: ...  # type: ignore[empty-body]
+
+@method("m", spec=MyRelease, source="s")
+def release(data: Microdata, spec: MyRelease, run: Run) -> Anonymised: ...  # type: ignore[empty-body]
+
+@method("m", spec=MySpec, source="s", draw=draw)
+def fit(data: Microdata, target: str, spec: MySpec, run: Run, draws: int) -> Fit: ...  # type: ignore[empty-body]
+"""
+WRONG = {
+    "takes no release": RIGHT.replace("released: Microdata, spec: MySpec, run: Run) -> Measure", "spec: MySpec, run: Run) -> Measure"),
+    "gives another value": RIGHT.replace("-> Measure", "-> Fit"),
+    "takes another's parameters": RIGHT.replace("spec: MySpec, run: Run) -> Measure", "spec: OtherSpec, run: Run) -> Measure"),
+    "is a study without a point": RIGHT.replace("point: float, ", ""),
+    "anonymises nothing": RIGHT.replace("-> Anonymised", "-> Microdata"),
+    "fits without a number of draws": RIGHT.replace(", draws: int", ""),
+    "draws for another": RIGHT.replace("spec=MySpec, source=\"s\", draw", "spec=OtherSpec, source=\"s\", draw"),
+    "checks for another": RIGHT.replace("spec=MySpec, source=\"s\", outputs", "spec=OtherSpec, source=\"s\", outputs"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_mypy_accepts_right_methods_and_no_wrong_one(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    files = {"right": RIGHT, **WRONG}
+    for place, text in enumerate(files.values()):
+        (tmp_path / f"method_{place}.py").write_text(HEAD + text)
+    script = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+    ]
+    done = subprocess.run(
+        [*script, "--config-file", str(ROOT / "pyproject.toml"), *map(str, sorted(tmp_path.glob("*.py")))],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": str(ROOT / ".ci" / "names")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    told = [
+        [line for line in done.stdout.splitlines() if f"method_{place}.py" in line and ": error:" in line]
+        for place in range(len(files))
+    ]
+    assert told[0] == []
+    assert [name for name, lines in zip(files, told, strict=True) if not lines] == ["right"]
