@@ -24,8 +24,8 @@ from textual.pilot import Pilot
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.tui.app import SfumatoApp
 from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 HERE = Path(__file__).resolve().parent
 CELL = 12.2
@@ -116,8 +116,8 @@ STUDY: dict[str, Any] = {
 def finished_workspace(directory: Path, table: dict[str, Any]) -> None:
     """A finished run of one of the recipes above."""
     from sfumato.workspace.jobs.worker import work
-    from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.service.prepare import prepare_run
 
     recipe = directory.with_suffix(".toml")
     recipe.write_text(tomli_w.dumps(table), "utf-8")
@@ -137,8 +137,8 @@ def empty_workspace(directory: Path) -> None:
 def demo_workspace(directory: Path) -> None:
     """Two finished runs of the recipe that ships with data: with the demo's leaves and with fine ones."""
     from sfumato.workspace.jobs.worker import work
-    from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.service.prepare import prepare_run
 
     workspace = Workspace.create(directory)
     for settings in (["synthesis[1].minbucket=5"], []):

@@ -38,9 +38,9 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.places import state_directory
 from sfumato.workspace.store.database import MIGRATIONS, transaction
 from sfumato.workspace.store.heads import StateDirectory, keep_outside
+from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import list_runs
 
 pytest_plugins = ["sfumato.engine.contract.plugin"]
 ROOT = Path(__file__).parents[1]

@@ -72,7 +72,7 @@ def test_no_file_of_the_command_line_loads_the_toolkit() -> None:
 
 def test_what_screens_read_loads_no_numerical_library() -> None:
     loaded = loaded_by(
-        "sfumato.workspace.store.workspace", "sfumato.workspace.views.runs", "sfumato.workspace.views.results"
+        "sfumato.workspace.store.workspace", "sfumato.workspace.store.runs", "sfumato.workspace.views.results"
     )
     assert "sqlite3" in loaded
     assert not loaded & {"numpy", "pandas", "scipy", "duckdb", "pyarrow"}

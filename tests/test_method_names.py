@@ -12,7 +12,7 @@ import pytest
 from sfumato.engine.methods.registry import registry
 
 ROOT = Path(__file__).parents[1]
-ABOUT_ONE_STUDY = {"workspace/plan/guided_minimisation.py"}
+ABOUT_ONE_STUDY = {"workspace/service/guided_minimisation.py"}
 FILES = [
     path
     for room in ("workspace", "tui")
@@ -21,8 +21,8 @@ FILES = [
 ]
 EXAMPLES = {
     "tui/cli/main.py": {"risk.attribute"},
-    "workspace/release/documents/acro.py": {"utility.summary"},
-    "workspace/release/documents/disclosure_control.py": {"anonymisation.suppression"},
+    "workspace/documents/acro.py": {"utility.summary"},
+    "workspace/documents/disclosure_control.py": {"anonymisation.suppression"},
     "workspace/release/judgements.py": {"risk.singling_out"},
 }
 """What a help text gives as an example, and the keys of a document's format that are a method's name by chance."""

@@ -21,9 +21,9 @@ from textual.message import Message
 from textual.screen import Screen
 
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.reporting.words import printable, printable_lines
+from sfumato.workspace.store.runs import find_run, run_line
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run, run_line
+from sfumato.workspace.visible_text import printable, printable_lines
 
 from . import jobs
 from .command_lines import REMEMBERED, Words, command_text

@@ -17,7 +17,7 @@ from sfumato.workspace.plots.marginal import Draws, Marginal, bar_records, margi
 from sfumato.workspace.plots.marginal import Picture as OneVariable
 from sfumato.workspace.plots.series import Reading, Series
 from sfumato.workspace.reporting.words import number
-from sfumato.workspace.views.runs import Run, find_run
+from sfumato.workspace.store.runs import Run, find_run
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace

@@ -12,10 +12,9 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.workspace.disclosure import INTERNAL
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.reporting.words import printable
-from sfumato.workspace.visible_text import plain_cell
+from sfumato.workspace.policy.disclosure import INTERNAL
+from sfumato.workspace.visible_text import plain_cell, printable
 
 from .messages import JobDone
 from .widgets.pages import PAGE, Pages

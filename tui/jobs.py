@@ -15,7 +15,7 @@ from .messages import CompanionsNamed, FileLookedAt, JobDone, PlanSaved, Workspa
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import Draft
-    from sfumato.workspace.plan.guided_minimisation import StoredData
+    from sfumato.workspace.service.guided_minimisation import StoredData
 
 DEMO = "randhie"
 JOBS = min(2, os.cpu_count() or 1)
@@ -32,8 +32,8 @@ def run_again(directory: Path, run_id: int) -> JobDone:
 
 def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     """Start a run of a recipe, a file or a shipped name. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.service.prepare import prepare_run
 
     with Workspace.open(directory) as workspace:
         prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.key())
@@ -58,8 +58,8 @@ def look_at_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDo
 
 def run_together(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     """Start runs of a recipe and of its companions, on the same data. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.plan.prepare import enter_together, prepare_companions, prepare_run
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.service.prepare import enter_together, prepare_companions, prepare_run
 
     with Workspace.open(directory) as workspace:
         found = find_recipe(recipe)
@@ -77,9 +77,9 @@ def evaluate(directory: Path, recipe: str, original: str, released: Sequence[str
     Raises BadInput; then nothing was stored.
     """
     from sfumato.workspace.ingest.files import files_matching
-    from sfumato.workspace.plan.prepare import prepare_evaluation
     from sfumato.workspace.recipes import RecipeFile, find_recipe
-    from sfumato.workspace.views.runs import find_run
+    from sfumato.workspace.service.prepare import prepare_evaluation
+    from sfumato.workspace.store.runs import find_run
 
     with Workspace.open(directory) as workspace:
         found = find_recipe(recipe) if plan is None else RecipeFile("plan", plan.toml, None)
@@ -101,7 +101,7 @@ def evaluate(directory: Path, recipe: str, original: str, released: Sequence[str
 
 def open_demo(directory: Path) -> JobDone:
     """Start the shipped study, to be looked at. Raises BadInput."""
-    from sfumato.workspace.views.runs import find_run
+    from sfumato.workspace.store.runs import find_run
 
     done = run_recipe(directory, DEMO, None)
     with Workspace.open(directory, read_only=True) as workspace:
@@ -125,10 +125,10 @@ def look_at_file(directory: Path, file: str, project: str) -> FileLookedAt | Job
 
 def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any] | None = None) -> JobDone:
     """Bring a file into a project, in a process of its own, read as is ``said``. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.ingest.importing import import_file as bring_in
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.reporting.words import records_text
+    from sfumato.workspace.service.importing import import_file as bring_in
 
     path = str(Path(file).expanduser())
     found = call_in_process(
@@ -168,7 +168,7 @@ def save_plan(directory: Path, draft: Draft, after: int) -> PlanSaved:
 
 def run_plan(directory: Path, draft: Draft) -> JobDone:
     """Start a run of a project's plan. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.plan.prepare import run_plan as enter_plan
+    from sfumato.workspace.service.prepare import run_plan as enter_plan
 
     with Workspace.open(directory) as workspace:
         run_id = enter_plan(workspace, draft)
@@ -180,7 +180,7 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
 
 def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
     """Start a run that looks for the smallest sufficient sample. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.plan.guided_minimisation import prepare_minimisation
+    from sfumato.workspace.service.guided_minimisation import prepare_minimisation
 
     with Workspace.open(directory) as workspace:
         run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
@@ -199,7 +199,7 @@ def resume(directory: Path, run_id: int) -> JobDone:
 def interrupt(directory: Path, run_id: int) -> JobDone:
     """Stop a run; its finished tasks stay, and it can be resumed."""
     from sfumato.workspace.jobs.queue import request_stop
-    from sfumato.workspace.views.runs import RunState
+    from sfumato.workspace.store.runs import RunState
 
     with Workspace.open(directory) as workspace:
         stopped = request_stop(workspace, run_id, RunState.INTERRUPTED)
@@ -218,8 +218,8 @@ def name_run(directory: Path, run_id: int, name: str, note: str) -> JobDone:
 
 def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> JobDone:
     """Write the report of a run that is done, in a process of its own. Raises BadInput, NotReady and NotAsSealed."""
-    from sfumato.workspace.disclosure import INTERNAL
     from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.policy.disclosure import INTERNAL
     from sfumato.workspace.release.report import report_to_file
 
     from .export import PUBLIC
@@ -232,7 +232,7 @@ def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> J
 
 def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
     """Delete runs that have ended. Raises NotReady for the first that has not; those before it are gone then."""
-    from sfumato.workspace.store.maintenance import delete_run
+    from sfumato.workspace.service.deletion import delete_run
 
     with Workspace.open(directory) as workspace:
         left = sum(delete_run(workspace, run_id) for run_id in run_ids)
@@ -247,7 +247,7 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
 
 def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
     """Delete projects with their data. Raises NotReady for the first that still computes; those before it are gone then."""
-    from sfumato.workspace.store.maintenance import delete_project
+    from sfumato.workspace.service.deletion import delete_project
 
     with Workspace.open(directory) as workspace:
         left = sum(delete_project(workspace, project_id) for project_id in project_ids)
@@ -276,7 +276,7 @@ def recipe_titles() -> list[tuple[str, str]]:
 def _started(workspace: Workspace, run_id: int, text: str, command: Words = ()) -> JobDone:
     """Start a worker, unless one that computes now will come to this run by itself; ``command`` does the same."""
     from sfumato.workspace.jobs.worker import start_worker
-    from sfumato.workspace.views.runs import attended
+    from sfumato.workspace.store.runs import attended
 
     command = (*command, *computing_options()) if command else ()
     busy = workspace.connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]

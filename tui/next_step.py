@@ -15,9 +15,9 @@ from textual.content import Content
 from sfumato.engine.wording import agree
 from sfumato.workspace.audit import Act
 from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import Run, RunLine, RunState, Tally
+from sfumato.workspace.visible_text import printable
 
 from .own_keys import key_for
 

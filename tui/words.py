@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.workspace.reporting import words
 from sfumato.workspace.reporting.words import duration, mark
-from sfumato.workspace.views.runs import Run, RunLine, RunState, Tally, TaskRow
+from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally, TaskRow
 
 
 def task_cells(task: TaskRow, now: float) -> list[str]:

@@ -15,8 +15,8 @@ from sfumato.engine.recipe.recipe import Step
 from .errors import NotReady, WorkspaceError
 from .store.artefacts import traces_of
 from .store.chains import chains_name, read_chains
+from .store.runs import Run
 from .store.workspace import Workspace
-from .views.runs import Run
 
 if TYPE_CHECKING:
     import arviz

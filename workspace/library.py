@@ -24,12 +24,12 @@ from .errors import WorkspaceError
 from .inference_data import arviz_library, chains_of, inference_data
 from .ingest.files import Source
 from .jobs.worker import work
-from .plan.prepare import PreparedRun, prepared_on, prepared_scoring
 from .release.contents import plan_release
 from .release.tables import dataset_bytes, released_levels
+from .service.prepare import PreparedRun, prepared_on, prepared_scoring
+from .store.runs import find_run
 from .store.workspace import Workspace
 from .views.results import result_rows
-from .views.runs import find_run
 
 if TYPE_CHECKING:
     import arviz

@@ -82,3 +82,15 @@ def _begins_formula(text: str) -> bool:
     """Whether the first sign of a text, behind blanks and quotes, begins a formula, also in one of its wide or small forms."""
     first = text.lstrip(' "\u00a0')[:1]
     return first != "" and unicodedata.normalize("NFKC", first)[:1] in _SIGNS
+
+
+def printable(text: str) -> str:
+    """``text`` with white space as spaces and every other unprintable character as ``?``: names come from untrusted files."""
+    if text.isprintable():
+        return text
+    return "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """``text`` in its lines, each ``printable``."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))

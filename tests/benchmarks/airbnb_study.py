@@ -21,10 +21,10 @@ import tomli_w
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import start_worker
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe
+from sfumato.workspace.service.prepare import prepare_run
+from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run, list_runs
 
 
 @dataclass(frozen=True)

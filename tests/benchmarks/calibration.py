@@ -30,8 +30,8 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies._calibrated import SCORES, calibrated
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_run
 
 DATA = PUBLIC_DATA / "adult.csv"
 PAPER_AUC = {"nmi_v1": 0.69, "nmi_v2": 0.66}

@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor
 import numpy as np
 
 from sfumato.workspace.jobs.pool import ProcessPool
-from sfumato.workspace.jobs.processes import birth_of
+from sfumato.workspace.store.process_identity import birth_of
 
 TIMES = 10
 

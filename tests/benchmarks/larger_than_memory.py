@@ -22,7 +22,7 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest import limits
 from sfumato.workspace.ingest.files import find_source, ingest
-from sfumato.workspace.ingest.importing import import_file
+from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import found_columns
 

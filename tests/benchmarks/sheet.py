@@ -11,7 +11,7 @@ import pandas as pd
 from pty_app import Terminal
 
 from sfumato.tui.state import AppState, save_state
-from sfumato.workspace.ingest.importing import import_file
+from sfumato.workspace.service.importing import import_file
 
 KEYS = ("j", "space", "pagedown", "i", "u", "asterisk", "s", "u", "x", "u", "slash", "7", "escape", "G", "home")
 SHOWN = {"asterisk": "*"}

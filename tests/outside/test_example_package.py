@@ -20,8 +20,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run, result_rows
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState, find_run
 
 KEYS = ("quality.values_kept", "risk.lone_matches", "studies.few_matches", "synthesis.resampling")
 SECTIONS: dict[str, Any] = {

@@ -8,8 +8,8 @@ import pytest
 from sfumato.tui.keymap import bindings
 from sfumato.tui.next_step import KEYS, PlanStanding, Standing, next_step, plan_standing, standing_of
 from sfumato.workspace.audit import Act, append
+from sfumato.workspace.store.runs import RunLine, RunState, Tally, run_line
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunLine, RunState, Tally, run_line
 
 WHOLE = PlanStanding(roles=True, makers=1, measures=2, thresholds=1)
 ROLES = '[variables]\na = { role = "sensitive" }\n'

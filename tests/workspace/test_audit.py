@@ -27,8 +27,8 @@ from sfumato.workspace.audit import (
 )
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState
 
 Enter = Callable[..., int]
 COLUMNS = ("number", "time", "act", "subject", "details", "previous", "hash")

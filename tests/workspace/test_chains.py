@@ -25,15 +25,15 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable, NotReady, WorkspaceError
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.integrity import hold, verify_workspace
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import report_page
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.chains import chains_name, chains_words, read_chains, size_words, write_chains
-from sfumato.workspace.store.maintenance import delete_run
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import hold, verify_workspace
 from sfumato.workspace.views.results import diagnostics_of
 
 COUNTS: dict[str, Any] = {

@@ -16,9 +16,10 @@ import pytest
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.pool import ProcessPool
-from sfumato.workspace.jobs.processes import birth_of, call_in_process, gone, host
+from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.jobs.worker import start_worker
 from sfumato.workspace.store.keys import new_key
+from sfumato.workspace.store.process_identity import birth_of, gone, host
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")

@@ -20,20 +20,20 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import BEFORE, Act, Head, append, audit_rows, head_of, keep_head, kept_head
 from sfumato.workspace.errors import BrokenHistory, WorkspaceError
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.integrity import hold, verify_workspace
 from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.places import state_directory
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.store.adopting import adopt
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.database import DATABASE, connect
 from sfumato.workspace.store.heads import HeadsFile, StateDirectory, log_of
-from sfumato.workspace.store.maintenance import accept_rollback, workspace_checks
+from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState
+from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.integrity import hold, verify_workspace
+from sfumato.workspace.upkeep.maintenance import accept_rollback, workspace_checks
 
 SOURCE = Source("simulated.csv", b"simulated")
 

@@ -19,11 +19,11 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim, request_stop
 from sfumato.workspace.jobs.runs import Entry, enter_run, enter_runs
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.store.database import DATABASE, connect, migrate
-from sfumato.workspace.store.maintenance import delete_run
 from sfumato.workspace.store.run_names import name_run
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState, find_run
 
 SOURCE = Source("simulated.csv", b"simulated")
 SECONDS = 20.0

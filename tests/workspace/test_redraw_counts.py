@@ -15,15 +15,15 @@ from sfumato.tui.cli.summary import summarise
 from sfumato.tui.widgets.run_detail import glance
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.integrity import hold
 from sfumato.workspace.jobs.runs import result_object
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import public_report_page, report_page
 from sfumato.workspace.reporting.constraints import redraws_objects, redraws_table, redraws_text
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.redraw_counts import redraws_name, redraws_of
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import hold
 from sfumato.workspace.views.run_detail import run_detail
-from sfumato.workspace.views.runs import find_run
 
 PLAN: dict[str, Any] = {
     "variables": {

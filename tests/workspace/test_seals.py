@@ -14,20 +14,20 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.integrity import NotAsSealed, hold, verify_workspace
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.store.adopting import adopt
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.keys import NoKey, new_key, write_key
-from sfumato.workspace.store.maintenance import delete_run
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState, find_run
+from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.integrity import NotAsSealed, hold, verify_workspace
 
 Enter = Callable[..., int]
 SOURCE = Source("simulated.csv", b"simulated")

@@ -31,8 +31,8 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
     if run_id is None and (name is not None or note is not None):
         raise click.UsageError("--name and --note need the RUN that they are for: sfumato runs RUN --name TEXT")
     from sfumato.workspace.errors import WorkspaceError
-    from sfumato.workspace.integrity import quick_look
-    from sfumato.workspace.views.runs import find_run, tasks_of
+    from sfumato.workspace.store.runs import find_run, tasks_of
+    from sfumato.workspace.upkeep.integrity import quick_look
 
     from .admin_tables import run_head, run_list, task_table
 
@@ -61,7 +61,7 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
 def cancel(run_id: str, directory: Path | None) -> None:
     """Stop a RUN; what it has finished stays readable, and it can be resumed."""
     from sfumato.workspace.jobs.queue import request_stop
-    from sfumato.workspace.views.runs import RunState, find_run
+    from sfumato.workspace.store.runs import RunState, find_run
 
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
@@ -80,8 +80,8 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     Of a run that was released a tombstone stays: the released datasets, and what later releases are judged by.
     """
     from sfumato.workspace.errors import NotFound
-    from sfumato.workspace.store.maintenance import delete_project, delete_run
-    from sfumato.workspace.views.runs import find_run, projects
+    from sfumato.workspace.service.deletion import delete_project, delete_run
+    from sfumato.workspace.store.runs import find_run, projects
 
     from ..jobs import still_there
 
@@ -175,7 +175,7 @@ def accept(directory: Path | None, reason: str) -> None:
     The head of each audit log is also kept outside its workspace, and a workspace that is behind it is refused. This command
     adds a row to the audit log that gives the reason, and records the new head.
     """
-    from sfumato.workspace.store.maintenance import accept_rollback
+    from sfumato.workspace.upkeep.maintenance import accept_rollback
 
     head = accept_rollback(open_workspace(directory, unchecked=True), reason)
     echo(f"accepted; the audit log goes on from row {head.number}, head {head}")
@@ -190,7 +190,7 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
     import json
 
     if fix:
-        from sfumato.workspace.store.maintenance import remove_orphans
+        from sfumato.workspace.upkeep.maintenance import remove_orphans
 
         removed = remove_orphans(open_workspace(directory))
         echo(f"{counted(removed, 'file')} removed that no run needed", err=True)
@@ -213,7 +213,7 @@ def adopt(directory: Path, target: Path) -> None:
 
     Checked before: the database, the audit log, the bytes of every table. Nothing goes on: runs that had not ended are interrupted.
     """
-    from sfumato.workspace.store.adopting import adopt as take_over
+    from sfumato.workspace.upkeep.adopting import adopt as take_over
 
     done = take_over(directory, target)
     whose = f"belongs to {done.owner}" if done.owner else "was yours already"

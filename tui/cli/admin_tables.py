@@ -14,21 +14,15 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head
-from sfumato.workspace.integrity import verify_workspace
-from sfumato.workspace.jobs.run_log import run_log
 from sfumato.workspace.reporting.tables import table
-from sfumato.workspace.reporting.words import (
-    ASCII_MARKS,
-    PUBLIC_KEY,
-    details_text,
-    duration,
-    printable,
-    tally_text,
-)
+from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration, tally_text
 from sfumato.workspace.store.heads import words_for
-from sfumato.workspace.store.maintenance import Check, workspace_checks
+from sfumato.workspace.store.run_log import run_log
+from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import Run, TaskRow, list_runs, run_line
+from sfumato.workspace.upkeep.integrity import verify_workspace
+from sfumato.workspace.upkeep.maintenance import Check, workspace_checks
+from sfumato.workspace.visible_text import printable
 
 from ..places import keys_file
 from ..terminal.parts import states

@@ -15,11 +15,11 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.figure import Figure, Panel, shading
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.reporting.terminal_text import folded
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.store.runs import done_together
 from sfumato.workspace.views.figures import figures_of
-from sfumato.workspace.views.runs import done_together
+from sfumato.workspace.visible_text import printable
 
 from ..widgets.chart import draw_text
 from ..widgets.glyphs import glyphs_named

@@ -29,10 +29,10 @@ def constraints(
     Nothing is stored and nothing refused. What is found is a fact about these records: internal, as the records are.
     """
     from sfumato.workspace.ingest.limits import READ_SECONDS
-    from sfumato.workspace.ingest.ruled_files import rules_of_file
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.plan.drafts import plan_text
     from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
+    from sfumato.workspace.service.ruled_files import rules_of_file
 
     check_writable(json_file)
     recipe = is_recipe(target)

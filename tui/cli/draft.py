@@ -16,8 +16,8 @@ from .options import WORKSPACE, chosen_workspace, say_workspace, text_format
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.draft_data import DraftedText, Roles
     from sfumato.workspace.plan.drafting import Wanted
+    from sfumato.workspace.service.draft_data import DraftedText, Roles
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
 
@@ -78,8 +78,8 @@ def draft(
 
     It says what it covers and what not. Nothing is stored; the recipe runs as it is, and is there to be read and changed.
     """
-    from sfumato.workspace.plan.draft_data import Roles
     from sfumato.workspace.plan.drafting import Wanted
+    from sfumato.workspace.service.draft_data import Roles
 
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
@@ -99,9 +99,9 @@ def draft(
 def _drafted(source: str, directory: Path | None, form: dict[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
-    from sfumato.workspace.plan.draft_data import draft_file, draft_project
+    from sfumato.workspace.service.draft_data import draft_file, draft_project
+    from sfumato.workspace.store.runs import projects
     from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.views.runs import projects
 
     what = f'the draft for "{source}"'
     if ":" in source or Path(source).expanduser().exists():

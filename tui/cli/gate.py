@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @WORKSPACE
 def policy(directory: Path | None) -> None:
     """Print the policy in force, with the limits of every check and why they are so: a policy.toml that can be saved and changed."""
+    from sfumato.workspace.policy.policy import policy_of
     from sfumato.workspace.release.gate import check_policy
-    from sfumato.workspace.release.policy import policy_of
     from sfumato.workspace.release.policy_text import policy_toml
 
     found = policy_of(open_workspace(directory).directory)
@@ -36,9 +36,9 @@ def policy(directory: Path | None) -> None:
 @JSON
 def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
     """Examine what a release of RUN (a number, a name, or last) would give away; nothing is written. Exit 1 where the gate blocks it."""
+    from sfumato.workspace.policy.policy import policy_of
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.gate import examine as examined
-    from sfumato.workspace.release.policy import policy_of
 
     check_run_named(run_id, directory)
     check_writable(json_file)

@@ -47,7 +47,7 @@ def hierarchies(
     """
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.plan.hierarchies import hierarchy_of_recipe
-    from sfumato.workspace.release.policy import policy_of
+    from sfumato.workspace.policy.policy import policy_of
 
     if output is not None and output.exists():
         raise BadInput("--output", f'"{output}" exists already; name a new file')

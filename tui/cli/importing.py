@@ -10,12 +10,13 @@ from typing import Any
 from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
-from sfumato.workspace.ingest.importing import Selection, import_file, preview_file
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.reading import doubt_lines, first_rows, reading_table
 from sfumato.workspace.reporting.tables import Table, table
-from sfumato.workspace.reporting.words import printable, records_text
+from sfumato.workspace.reporting.words import records_text
+from sfumato.workspace.service.importing import Selection, import_file, preview_file
+from sfumato.workspace.visible_text import printable
 
 from ..places import remember_workspace
 from .options import chosen_workspace, printed, say_workspace, terminal_width

@@ -51,7 +51,7 @@ from .speech import echo, echo_parts
 from .verify import verify
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.prepare import PreparedRun
+    from sfumato.workspace.service.prepare import PreparedRun
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -95,7 +95,7 @@ def _carry_out(
     quiet: bool,
 ) -> int:
     from sfumato.engine.recipe.threshold_warnings import misgivings
-    from sfumato.workspace.plan.prepare import enter_together
+    from sfumato.workspace.service.prepare import enter_together
     from sfumato.workspace.store.chains import chains_words
     from sfumato.workspace.store.keys import NoKey
 
@@ -122,9 +122,9 @@ def _carry_out(
 @COMPUTING
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
     """Run the shipped study of 20,190 real people, print what it found, and open the app on it."""
-    from sfumato.workspace.plan.prepare import prepare_run
     from sfumato.workspace.recipes import find_recipe
-    from sfumato.workspace.views.runs import find_run
+    from sfumato.workspace.service.prepare import prepare_run
+    from sfumato.workspace.store.runs import find_run
 
     from .run import INTERRUPTED
 
@@ -163,7 +163,7 @@ def import_file(
     How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons. Labels and
     missing codes of SPSS, Stata and SAS are kept. Columns that may say who a record is are left out.
     """
-    from sfumato.workspace.ingest.importing import Selection
+    from sfumato.workspace.service.importing import Selection
 
     from .importing import import_and_describe, preview_text
 
@@ -223,8 +223,8 @@ def run(
 
     The recipes it names as companions are carried out beside it on the same data; they do not decide the exit status.
     """
-    from sfumato.workspace.plan.prepare import prepare_companions, prepare_run
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.service.prepare import prepare_companions, prepare_run
 
     check_writable(json_file)
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
@@ -268,8 +268,8 @@ def evaluate(
     There it also says whose values are intervals or groups (generalised) and whose are class means (micro_aggregated).
     """
     from sfumato.workspace.ingest.files import files_matching
-    from sfumato.workspace.plan.prepare import prepare_evaluation
     from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.service.prepare import prepare_evaluation
 
     check_writable(json_file)
     key = workspace_key(directory)
@@ -286,7 +286,7 @@ def evaluate(
 @PUBLIC
 def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, public: bool) -> None:
     """Show what RUN found (a number, a name, or last)."""
-    from sfumato.workspace.views.runs import companions_of, find_run
+    from sfumato.workspace.store.runs import companions_of, find_run
 
     if public:
         if draws:
@@ -319,8 +319,8 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
     """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
     from sfumato.workspace.jobs import queue
-    from sfumato.workspace.release.in_progress import settle
-    from sfumato.workspace.views.runs import find_run
+    from sfumato.workspace.store.releases_in_progress import settle
+    from sfumato.workspace.store.runs import find_run
 
     from .run import carry_out
 

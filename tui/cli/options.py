@@ -214,7 +214,7 @@ def weighing(
                 "--measure and --strength need --weights-from RUN, whose records at risk they speak of"
             )
         return ()
-    from sfumato.workspace.views.runs import find_run
+    from sfumato.workspace.store.runs import find_run
 
     run = find_run(open_workspace(directory), weights_from)
     by = () if measure is None else (f"weights.measure={json.dumps(measure)}",)
@@ -233,7 +233,7 @@ def open_workspace(directory: Path | None, *, unchecked: bool = False) -> Worksp
 
 def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
     """Hold runs against their seals before they are shown; that one has none is said. Raises NotFound and NotAsSealed."""
-    from sfumato.workspace.integrity import hold
+    from sfumato.workspace.upkeep.integrity import hold
 
     for run_id in run_ids:
         if said := hold(workspace, run_id).said:

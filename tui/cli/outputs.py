@@ -16,7 +16,7 @@ from .speech import echo
 
 if TYPE_CHECKING:
     from sfumato.workspace.release.contents import ReleasePlan
-    from sfumato.workspace.release.package import Released
+    from sfumato.workspace.service.release import Released
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -90,7 +90,7 @@ def report(run_id: str, output: Path, directory: Path | None, *, force: bool, pu
 
 def said_internal(*, public: bool) -> str:
     """``; INTERNAL: as confidential as the data`` of what is not public."""
-    from sfumato.workspace.disclosure import INTERNAL
+    from sfumato.workspace.policy.disclosure import INTERNAL
 
     return "" if public else f"; {INTERNAL}"
 
@@ -137,7 +137,7 @@ def release(
     with --request and a --reason, another account answers (sfumato approve), and then it is written with -o alone.
     """
     from sfumato.workspace.release.contents import plan_release
-    from sfumato.workspace.release.package import release as write
+    from sfumato.workspace.service.release import release as write
 
     if asking == (output is not None):
         raise click.UsageError("name a directory with -o DIR, or ask for the release with --request")

@@ -34,8 +34,8 @@ def plan(
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.plan.drafts import draft_of
-    from sfumato.workspace.plan.prepare import run_plan
-    from sfumato.workspace.views.runs import projects
+    from sfumato.workspace.service.prepare import run_plan
+    from sfumato.workspace.store.runs import projects
 
     from .run import carry_out
 
@@ -76,7 +76,7 @@ def plan(
 def again(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
     """Carry out the recipe of RUN (a number, a name, or last) once more on its data, as a new run."""
     from sfumato.workspace.jobs.runs import enter_again
-    from sfumato.workspace.views.runs import find_run
+    from sfumato.workspace.store.runs import find_run
 
     from .run import carry_out
 

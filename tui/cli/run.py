@@ -18,11 +18,12 @@ from sfumato.workspace.jobs.runs import result_with_companions
 from sfumato.workspace.jobs.worker import start_worker, worker_log
 from sfumato.workspace.jobs.worker_main import NO_CLUSTER
 from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
-from sfumato.workspace.reporting.words import duration, printable
+from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.disk import DISK_ERRORS
+from sfumato.workspace.store.runs import Run, RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
-from sfumato.workspace.views.runs import Run, RunState, find_run, tasks_of
+from sfumato.workspace.visible_text import printable
 
 from .options import check_seal, write_object
 from .speech import echo, echo_parts

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from sfumato.workspace.reporting.words import printable, printable_lines
+from sfumato.workspace.visible_text import printable, printable_lines
 
 
 class Drawn(str):

@@ -45,15 +45,15 @@ from sfumato.workspace.reporting.words import (
     controls_text,
     duration,
     params_text,
-    printable,
     settings_apart,
     use_text,
 )
 from sfumato.workspace.store.artefacts import control_records
 from sfumato.workspace.store.redraw_counts import redraws_of
+from sfumato.workspace.store.runs import Run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
-from sfumato.workspace.views.runs import Run
+from sfumato.workspace.visible_text import printable
 
 from .admin_tables import named_text
 from .options import printed

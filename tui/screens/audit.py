@@ -19,7 +19,8 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.audit import AuditRow, audit_rows
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import details_text, mark, printable
+from sfumato.workspace.reporting.words import details_text, mark
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog, Exports
 

@@ -46,8 +46,8 @@ class Asked(Message):
 
 def ground_of(workspace: Workspace, run_id: int, axis: Axis) -> Ground:
     """What stands behind a number of a run. Raises NotFound, DamagedTable."""
+    from sfumato.workspace.store.runs import find_run
     from sfumato.workspace.views.records import record_measures
-    from sfumato.workspace.views.runs import find_run
 
     from .explain import meaning_of
 

@@ -20,7 +20,8 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.beliefs import STEP
 from sfumato.workspace.reporting.beliefs import ABOVE, ONLY, belief_figure, belief_tables, sure
 from sfumato.workspace.reporting.tables import text
-from sfumato.workspace.reporting.words import interval, number, printable
+from sfumato.workspace.reporting.words import interval, number
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog, Exports
 

@@ -17,7 +17,7 @@ from sfumato.tui.messages import JobDone
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 

@@ -22,8 +22,8 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.pages import PAGE, TableRow
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 

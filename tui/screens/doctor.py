@@ -15,14 +15,15 @@ from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, printable
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
 
 from .dialogs import Confirm
 from .page import Dialog, Exports, grid_exportable
 
 if TYPE_CHECKING:
-    from sfumato.workspace.store.maintenance import Check
     from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.upkeep.maintenance import Check
 
 COLUMNS = (Column("state", "", 9), Column("what", "what", 18), Column("text", "finding", 40))
 SIGNS = {"ok": "pass", "note": "not computed", "problem": "fail"}
@@ -107,7 +108,7 @@ class Doctor(Dialog[None], Exports):
         """Ask, then remove the files that no run needs, and look again."""
 
         def remove(workspace: Workspace) -> int:
-            from sfumato.workspace.store.maintenance import remove_orphans
+            from sfumato.workspace.upkeep.maintenance import remove_orphans
 
             return remove_orphans(workspace)
 

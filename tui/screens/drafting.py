@@ -23,8 +23,8 @@ from .page import Beside
 from .plan_history import EditsPlan
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.draft_data import DraftedText
     from sfumato.workspace.plan.drafting import Wanted
+    from sfumato.workspace.service.draft_data import DraftedText
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
 MADE = ("sensitive", "all")
@@ -53,7 +53,7 @@ class DraftForm(Form):
         self._cost = ""
         wanted = asked_wanted(answers)
         _ask_roles(self._variables, answers)
-        from sfumato.workspace.plan.costs import draft_cost
+        from sfumato.workspace.service.costs import draft_cost
 
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
             self._cost = draft_cost(workspace, self._toml, self._records, wanted, jobs.JOBS)
@@ -79,7 +79,7 @@ class DraftsPlan(EditsPlan):
         directory, project_id = self.sfumato.directory, self._project_id
 
         def draft(call: Beside) -> DraftedText:
-            from sfumato.workspace.plan.draft_data import Roles, draft_project
+            from sfumato.workspace.service.draft_data import Roles, draft_project
 
             return call(draft_project, directory, project_id, wanted, Roles(), toml, what="the draft")
 

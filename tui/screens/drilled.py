@@ -17,7 +17,7 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 from .dialogs import Confirm
 from .page import Dialog, Exports, grid_exportable

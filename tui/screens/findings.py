@@ -23,13 +23,13 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
 from sfumato.workspace.reporting.tables import fitted, on_columns
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 
 if TYPE_CHECKING:
+    from sfumato.workspace.policy.policy import Policy
     from sfumato.workspace.release.gate import Examination, Finding
-    from sfumato.workspace.release.policy import Policy
 
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
 

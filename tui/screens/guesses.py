@@ -16,7 +16,8 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.reporting.beliefs import belief_lines, guess_table
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import number, printable
+from sfumato.workspace.reporting.words import number
+from sfumato.workspace.visible_text import printable
 
 from .page import Exports, grid_exportable
 from .revealing import Revealing

@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 from sfumato.engine.wording import counted
 from sfumato.tui import jobs
 from sfumato.tui.fields import Field
-from sfumato.workspace.plan.guided_minimisation import StoredData, stored_data
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.service.guided_minimisation import StoredData, stored_data
+from sfumato.workspace.visible_text import printable
 
 from .form import Form
 from .page import Dialog
@@ -110,6 +110,6 @@ def fields_of(data: StoredData) -> list[Field]:
 
 
 def _check(data: StoredData, answers: dict[str, Any]) -> None:
-    from sfumato.workspace.plan.guided_minimisation import minimisation_recipe
+    from sfumato.workspace.service.guided_minimisation import minimisation_recipe
 
     minimisation_recipe(data, answers)

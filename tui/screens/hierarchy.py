@@ -19,7 +19,8 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.tables import Column, fitted
-from sfumato.workspace.reporting.words import mark, printable
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
 
 from .form import Form
 from .page import Dialog, PlanPane

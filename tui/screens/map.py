@@ -25,10 +25,10 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, measured, number
+from sfumato.workspace.store.runs import RunLine
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, made_with, risk_utility_map
-from sfumato.workspace.views.runs import RunLine
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.tui.fields import Field
-from sfumato.workspace.reporting.words import printable
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, check_note
-from sfumato.workspace.views.runs import Run
+from sfumato.workspace.store.runs import Run
+from sfumato.workspace.visible_text import printable
 
 from .form import Form
 

@@ -37,8 +37,8 @@ from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.words import state_text
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of
+from sfumato.workspace.store.runs import RunLine, RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunLine, RunState
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
 

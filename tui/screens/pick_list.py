@@ -15,7 +15,8 @@ from textual.widgets.option_list import Option
 
 from sfumato.tui.offers import Offer, found
 from sfumato.tui.widgets.entries import Entry
-from sfumato.workspace.reporting.words import mark, printable
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 

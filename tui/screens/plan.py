@@ -25,7 +25,8 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
 from sfumato.workspace.reporting.tables import cells, fitted
-from sfumato.workspace.reporting.words import mark, printable
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
 
 from .in_turn import EditsInTurn
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
@@ -417,7 +418,7 @@ class Plan(EditsInTurn):
             await self.sfumato.open(RunPlan(run_text(view, price), draft), answered)
 
         def cost(workspace: Workspace) -> str:
-            from sfumato.workspace.plan.prepare import told_before
+            from sfumato.workspace.service.prepare import told_before
 
             return told_before(workspace, draft)
 

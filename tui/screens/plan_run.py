@@ -13,7 +13,8 @@ from sfumato.tui import jobs
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plan.drafts import Draft
-from sfumato.workspace.reporting.words import mark, printable
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
 
 from .dialogs import Confirm
 
@@ -83,7 +84,7 @@ class RunPlan(Confirm):
         draft = self._draft
 
         def query(workspace: Workspace) -> str:
-            from sfumato.workspace.plan.costs import plan_cost
+            from sfumato.workspace.service.costs import plan_cost
             from sfumato.workspace.views.recipe_difference import since_newest_run
 
             takes = plan_cost(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, jobs.JOBS)

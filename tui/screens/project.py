@@ -20,9 +20,9 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line, TabLine
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
+from sfumato.workspace.store.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
-from sfumato.workspace.views.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
 from sfumato.workspace.views.studies import has_answers
 
 from .behind import LeadsBehind

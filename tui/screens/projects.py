@@ -25,8 +25,8 @@ from sfumato.tui.words import progress, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.runs import Project, projects
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import Project, projects
 
 from .page import Page, grid_exportable
 from .sifted import Sifted

@@ -19,10 +19,11 @@ from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, number, outcome_text, printable
+from sfumato.workspace.reporting.words import mark, number, outcome_text
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
-from sfumato.workspace.views.runs import find_run
+from sfumato.workspace.visible_text import printable
 
 from .explain import meaning_of
 from .page import Dialog, Exports

@@ -24,7 +24,8 @@ from sfumato.tui.widgets.pages import TableRow
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.records import columns_of, driver_text, record_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import number, params_text, printable
+from sfumato.workspace.reporting.words import number, params_text
+from sfumato.workspace.visible_text import printable
 
 from .page import Exports, Pane, grid_exportable
 from .revealing import Revealing

@@ -22,17 +22,18 @@ from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board
 from sfumato.workspace.release.forms import FORMS, Form, form_of
 from sfumato.workspace.reporting.findings import by_status, counts_text
-from sfumato.workspace.reporting.words import mark, printable, settings_apart
+from sfumato.workspace.reporting.words import mark, settings_apart
+from sfumato.workspace.visible_text import printable
 
 from .dialogs import Confirm
 from .findings import Findings, no_justification
 from .page import Dialog
 
 if TYPE_CHECKING:
+    from sfumato.workspace.policy.policy import Policy
     from sfumato.workspace.release.contents import ReleasePlan
     from sfumato.workspace.release.gate import Examination, Finding
-    from sfumato.workspace.release.package import PastRelease, Released
-    from sfumato.workspace.release.policy import Policy
+    from sfumato.workspace.service.release import PastRelease, Released
     from sfumato.workspace.store.workspace import Workspace
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
@@ -134,7 +135,7 @@ class ReleaseScreen(Dialog[None]):
 
         def query(workspace: Workspace) -> Opened:
             from sfumato.workspace.release.contents import plan_release
-            from sfumato.workspace.release.package import releases_of
+            from sfumato.workspace.service.release import releases_of
 
             plan = plan_release(workspace, run_id)
             return plan, releases_of(workspace, run_id), form_of(workspace.dataset(plan.run.dataset_id).name)
@@ -154,8 +155,8 @@ class ReleaseScreen(Dialog[None]):
         given = {} if self._looked is None else self._looked.waive
 
         def query(workspace: Workspace) -> Looked:
+            from sfumato.workspace.policy.policy import policy_of
             from sfumato.workspace.release.gate import examine
-            from sfumato.workspace.release.policy import policy_of
 
             policy = policy_of(workspace.directory)
             examination = examine(workspace, plan, policy)
@@ -308,7 +309,7 @@ class ReleaseScreen(Dialog[None]):
 
         def query(workspace: Workspace) -> Released:
             from sfumato.workspace.errors import NotReleased
-            from sfumato.workspace.release.package import release
+            from sfumato.workspace.service.release import release
 
             try:
                 return release(workspace, run_id, Path(directory), form, reason, waive)

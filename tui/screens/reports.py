@@ -11,7 +11,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.tui import jobs
 from sfumato.tui.app_protocol import AppProtocol
 from sfumato.tui.fields import Field
-from sfumato.workspace.disclosure import INTERNAL
+from sfumato.workspace.policy.disclosure import INTERNAL
 
 from .form import Form
 

@@ -30,6 +30,7 @@ from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark, names_of, settings_apart
+from sfumato.workspace.store.runs import recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
     FAILURES,
@@ -41,7 +42,6 @@ from sfumato.workspace.views.results import (
     selected_rows,
     verdicts_of,
 )
-from sfumato.workspace.views.runs import recipe_toml
 
 from .explain import Explain, explained
 from .page import Pane, stage

@@ -21,8 +21,9 @@ from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.constraints import RuleLine, RulesView
 from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, printable
+from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.views.constraints import rules_of_plan
+from sfumato.workspace.visible_text import printable
 
 from .form import Form
 from .page import Dialog, Exports, grid_exportable

@@ -25,10 +25,10 @@ from sfumato.tui.widgets.run_detail import WholeRun, glance
 from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration, settings_apart
+from sfumato.workspace.store.runs import RunLine, RunState, recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import Selection, selected_rows, verdicts_of
 from sfumato.workspace.views.run_detail import RunDetail, run_detail
-from sfumato.workspace.views.runs import RunLine, RunState, recipe_toml
 
 from .compare import Compare
 from .dialogs import Confirm
@@ -37,7 +37,7 @@ from .sifted import Sifted
 from .split import DetailQuery, Split
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.weighing import Weighable
+    from sfumato.workspace.service.reweighting import Weighable
 
 COLUMNS = (
     Column("run", "run", 4, "right"),
@@ -265,7 +265,7 @@ class Runs(Sifted, Pane, Split):
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done tells which records are at risk")
             return
-        from sfumato.workspace.plan.weighing import weighable
+        from sfumato.workspace.service.reweighting import weighable
 
         self.compute(lambda workspace: weighable(workspace, here.run.id), self._weigh)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sfumato.workspace.store.runs import Run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import Run
 
 from .page import Beside, Reads
 
@@ -36,7 +36,7 @@ class HoldsSeals(Reads):
         directory = self.sfumato.directory
 
         def hold(call: Beside) -> tuple[int, str]:
-            from sfumato.workspace.integrity import said_of_seal
+            from sfumato.workspace.upkeep.integrity import said_of_seal
 
             with Workspace.open(directory, read_only=True) as workspace:
                 query = "SELECT count(*) FROM result WHERE run_id = ?"

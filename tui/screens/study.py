@@ -28,8 +28,8 @@ from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import cells, fitted
+from sfumato.workspace.store.runs import RunLine
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunLine
 from sfumato.workspace.views.studies import Curve, Study, curves, studies
 
 from .behind import SaysPoint

@@ -18,10 +18,10 @@ from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.words import progress, task_cells
 from sfumato.workspace.errors import StrangeFile
-from sfumato.workspace.jobs.run_log import LogEntry, read_log
 from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.store.run_log import LogEntry, read_log
+from sfumato.workspace.store.runs import Run, TaskRow, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import Run, TaskRow, find_run, tasks_of
 
 from .page import Dialog
 

@@ -202,8 +202,8 @@ def _number(text: str) -> float | None:
 
 
 def _load(run_id: int, workspace: Workspace) -> Judged:
+    from sfumato.workspace.store.runs import find_run
     from sfumato.workspace.views.results import result_rows, verdicts_of
-    from sfumato.workspace.views.runs import find_run
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)

@@ -17,9 +17,9 @@ from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.workspace.reporting.words import Apart, settings_apart
+from sfumato.workspace.store.runs import recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
-from sfumato.workspace.views.runs import recipe_toml
 
 from .page import Pane
 from .split import DetailQuery, LaidOut, Split

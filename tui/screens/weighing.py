@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.tui.fields import Field
-from sfumato.workspace.plan.weighing import Weighable
+from sfumato.workspace.service.reweighting import Weighable
 
 from .form import Form
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.tui.widgets.glyphs import Glyphs
 from sfumato.tui.widgets.text import cells, cut
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]

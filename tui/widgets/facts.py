@@ -8,7 +8,7 @@ from textwrap import wrap
 from textual.content import Content
 
 from sfumato.tui.widgets.text import cut, fit
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 NAME = 14
 MOST_OF_NAME = 20

@@ -13,7 +13,7 @@ from sfumato.tui.widgets.glyphs import BRAILLE, Glyphs
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 Shade = Literal["background", "dots"]
 

@@ -16,7 +16,7 @@ from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plots.axes import Limits, Scale, fit_ticks, place, unit_ticks
 from sfumato.workspace.plots.figure import CONFIDENTIAL, SHADES, SIDES, Bins, Cells, Shading, percent, shading
 from sfumato.workspace.plots.joint import Joint
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 RAMP = ".:-=+*#%@"
 FEWER, MORE = "-=%@", "+*#&"

@@ -12,7 +12,7 @@ from itertools import accumulate, zip_longest
 from typing import Protocol
 
 from sfumato.workspace.reporting.tables import GAP, Column, grid_width
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 from .text import fit, shown
 

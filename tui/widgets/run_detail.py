@@ -25,9 +25,9 @@ from sfumato.workspace.reporting.words import (
     measured,
     method_of,
     number,
-    printable,
 )
 from sfumato.workspace.views.run_detail import Phase, RunDetail
+from sfumato.workspace.visible_text import printable
 
 MOST_CHANGES = 4
 MOST_UNMET = 3

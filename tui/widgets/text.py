@@ -9,7 +9,7 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 Align = Literal["left", "right"]
 _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800-\u28ff]*").fullmatch

@@ -22,9 +22,9 @@ from sfumato.workspace.reporting.words import (
     measured,
     number,
     outcome_text,
-    printable,
     thresholds_text,
 )
+from sfumato.workspace.visible_text import printable
 
 from .lines import Scroll
 

@@ -23,7 +23,7 @@ from sfumato.engine.recipe.text_format import TextFormat
 
 from ..errors import StrangeFile
 from ..plain_files import open_plain
-from ..reporting.words import printable
+from ..visible_text import printable
 from .arrow_files import check_types, titles
 from .dialects import PARQUET, says_itself
 from .filters import select_where

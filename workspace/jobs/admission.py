@@ -8,8 +8,8 @@ from dataclasses import replace
 from sfumato.engine.errors import EngineError
 
 from ..errors import WorkspaceError
+from ..store.runs import find_run
 from ..store.workspace import Workspace
-from ..views.runs import find_run
 from .memory import ALWAYS, MemoryLimit, size_text
 from .queue import Claim, Waiting
 from .task_costs import TaskCost, earlier_runs, refusal, task_costs

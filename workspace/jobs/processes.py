@@ -1,4 +1,4 @@
-"""Other processes: whether one that signed on is still there, and a call in a process of its own.
+"""A call in a process of its own.
 
 What takes much memory or time is called beside the app and answers with a value. Arguments and answer go as JSON, never as
 pickle: dataclasses, tuples, mappings, words of an enumeration, paths, numbers, text.
@@ -12,7 +12,6 @@ import importlib
 import json
 import math
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -29,48 +27,6 @@ from sfumato.engine.errors import BadInput, Cancelled, EngineError
 from ..errors import WorkspaceError
 from ..store.disk import disk_error
 from .pool import follow_parent
-
-
-@lru_cache(maxsize=1)
-def host() -> str:
-    """The machine since it was started, and its space of process numbers: a container has one of its own."""
-    return " ".join((platform.node(), _read("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")))
-
-
-def birth_of(pid: int) -> str:
-    """When a process was started, in clock ticks since the machine was; empty when it is gone or cannot be seen."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 and fields[0] != "Z" else ""
-
-
-def gone(pid: int, on_host: str, birth: str) -> bool:
-    """Whether a process of this host has certainly ended; False when there is no way to tell."""
-    if on_host != host():
-        return False
-    if birth:
-        return birth_of(pid) != birth
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8").strip()
-    except OSError:
-        return ""
-
-
-def _link(path: str) -> str:
-    try:
-        return str(Path(path).readlink())
-    except OSError:
-        return ""
-
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")

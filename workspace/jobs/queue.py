@@ -14,13 +14,13 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..audit import STOPS, Act, append
-from ..release.in_progress import settle
-from ..release.policy import policy_of
+from ..policy.policy import policy_of
 from ..store.keys import NoKey, key_of_run
+from ..store.process_identity import birth_of, gone, host
+from ..store.releases_in_progress import settle
+from ..store.runs import RunState
 from ..store.seals import keep, left_parts, seal_run, task_parts
 from ..store.workspace import Workspace
-from ..views.runs import RunState
-from .processes import birth_of, gone, host
 from .runs import insert_rows
 
 LEASE_SECONDS = 30.0

@@ -50,13 +50,13 @@ from ..store.database import is_busy
 from ..store.disk import disk_error
 from ..store.keys import key_of_run
 from ..store.redraw_counts import redraws_name, write_redraws
+from ..store.run_log import note_of_task
+from ..store.runs import find_run
 from ..store.tables import Tables
 from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.records import rankings_of
 from ..views.results import raw_rows
-from ..views.runs import find_run
 from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
-from .run_log import note_of_task
 from .tables_kept import TablesKept
 
 RESET_PEAK = b"5"

@@ -19,19 +19,19 @@ from sfumato.engine.recipe.published import Findings, Published, SourceTable, so
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..audit import Act, append
-from ..disclosure import INTERNAL
 from ..ingest.files import Source
-from ..integrity import hold
+from ..policy.disclosure import INTERNAL
 from ..reporting.attacks import attack_objects
 from ..reporting.constraints import redraws_objects
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
 from ..store.redraw_counts import redraws_of
+from ..store.runs import Run, RunState, companions_of, find_run, names_of
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
+from ..upkeep.integrity import hold
 from ..views.results import result_rows, verdicts_of
-from ..views.runs import Run, RunState, companions_of, find_run, names_of
 from .computing import check_runs
 from .weights import weights_for
 

@@ -18,9 +18,9 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.weights import weights_by_risk
 
 from ..errors import NotFound, NotReady
-from ..integrity import hold
+from ..store.runs import RunState, find_run
+from ..upkeep.integrity import hold
 from ..views.records import find_measure, record_measures, risk_of_records
-from ..views.runs import RunState, find_run
 
 if TYPE_CHECKING:
     from ..store.workspace import Workspace

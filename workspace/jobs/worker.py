@@ -27,6 +27,7 @@ from ..errors import WorkspaceError
 from ..plain_files import open_to_add, room
 from ..store.database import DATABASE, is_busy
 from ..store.keys import NoKey
+from ..store.run_log import note_of_task, rotate
 from ..store.workspace import Workspace, check_own
 from .admission import Admission
 from .computing import limit_in
@@ -47,7 +48,6 @@ from .queue import (
     still_held,
     unfinished,
 )
-from .run_log import note_of_task, rotate
 from .run_task import Failure, TaskReleased, run_task, task_input
 
 HEARTBEAT_SECONDS = 5.0

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from sfumato.engine.data.toml import read_toml
 
-from ..reporting.words import printable
+from ..visible_text import printable
 from .drafting import DraftedPlan
 from .drafts import plan_text
 from .rewrite import rewritten

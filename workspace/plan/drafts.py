@@ -19,8 +19,8 @@ import tomli_w
 
 from ..audit import Act, append
 from ..errors import NotFound, NotReady
+from ..store.runs import Run, find_run
 from ..store.workspace import Workspace
-from ..views.runs import Run, find_run
 
 ORDER = (
     "title", "label", "description", "companions", "data", "weights", "variables", "constraints", "release", "synthesis", "anonymisation",

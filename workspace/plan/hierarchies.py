@@ -22,8 +22,8 @@ from sfumato.engine.partition.hierarchy_files import rows_of_text
 from sfumato.engine.recipe.data_source import DataSource
 
 from ..ingest.files import find_source, ingest
+from ..policy.policy import policy_of
 from ..recipes import find_recipe
-from ..release.policy import policy_of
 from ..store.workspace import Workspace
 from .drafts import Draft
 from .edits import StepPlace, with_step

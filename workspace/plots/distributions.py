@@ -22,7 +22,7 @@ from sfumato.workspace.plots.column import (
     sparse,
 )
 
-from ..disclosure import DisclosureRules
+from ..policy.disclosure import DisclosureRules
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Series
 

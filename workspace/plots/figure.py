@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.workspace.plots.axes import AxisUnit, unit_text
 
-from ..disclosure import INTERNAL
+from ..policy.disclosure import INTERNAL
 from .series import Marker, Series
 
 Floats = NDArray[np.float64]

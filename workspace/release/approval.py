@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sqlite3
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,15 +27,16 @@ from typing import Any, Literal
 from sfumato.engine.errors import BadInput
 
 from ..audit import Act, account, append
-from ..disclosure import INTERNAL as INTERNAL_MARK
 from ..errors import NotReleased
 from ..justification import checked_justification
 from ..plain_files import open_plain
+from ..policy.disclosure import INTERNAL as INTERNAL_MARK
+from ..policy.policy import POLICY_FILE, Policy, policy_of
+from ..store.releases_in_progress import check_unused
 from ..store.workspace import Workspace
 from .contents import ReleasePlan, plan_release
 from .forms import Form
 from .gate import Approval, Examination, Waiver, checked_reasons, examine, may_waive, waived, waivers_of
-from .policy import POLICY_FILE, Policy, policy_of
 
 MOST_BYTES = 64 << 20
 OVERFLOW_UID = 65_534
@@ -178,21 +178,6 @@ def _releases(workspace: Workspace, run_id: int) -> list[dict[str, Any]]:
         (Act.RUN_RELEASED.value, f"run {run_id}"),
     )
     return [json.loads(row[0]) for row in rows]
-
-
-def check_unused(connection: sqlite3.Connection, run_id: int, request_sha256: str) -> None:
-    """Raises NotReleased where a release that was not undone has used the approval of this request."""
-    used = connection.execute(
-        """SELECT time FROM audit AS begun
-           WHERE act = ? AND json_extract(details, '$.request_sha256') = ? AND NOT EXISTS (
-               SELECT 1 FROM audit WHERE act = ? AND json_extract(details, '$.begun') = begun.number)""",
-        (Act.RELEASE_BEGUN.value, request_sha256, Act.RELEASE_UNDONE.value),
-    ).fetchone()
-    if used is not None:
-        raise NotReleased(
-            f"this approval served the release that began on {used[0][:10]}, and serves no other; ask again: "
-            f"sfumato release {run_id} --request --reason TEXT"
-        )
 
 
 def _check_approver(policy: Policy, uid: int) -> None:

@@ -18,10 +18,10 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
 from ..errors import DamagedTable, StrangeFile
+from ..policy.policy import Policy
 from ..store.workspace import Dataset, Workspace
 from .contents import ReleasePlan
 from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
-from .policy import Policy
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
 
 Status = Literal["pass", "warn", "block"]

@@ -16,8 +16,8 @@ from typing import Any
 
 from sfumato.engine.recipe.recipe import Recipe
 
+from ..store.runs import Run
 from ..store.workspace import Dataset
-from ..views.runs import Run
 
 LABEL = "sfumato commitment"
 """Keeps it apart from all else that is derived from a key."""

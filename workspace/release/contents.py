@@ -9,15 +9,13 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..errors import NotReady
-from ..integrity import RunSeal, hold
 from ..store.artefacts import controls_hash, weights_hash
+from ..store.runs import Run, done_together
 from ..store.workspace import Workspace
+from ..upkeep.integrity import RunSeal, hold
 from ..views.results import verdicts_of
-from ..views.runs import Run, done_together
 
-PUBLIC_FILES, INTERNAL = "public", "internal"
 """The two packages of a release."""
-MANIFEST = "manifest.json"
 OTHER_PACKAGE = "public_manifest_sha256"
 """The key of the internal manifest that has the hash of the public one."""
 

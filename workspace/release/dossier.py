@@ -11,14 +11,14 @@ from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 
 from ..audit import user
+from ..policy.policy import Policy
+from ..store.runs import done_together
 from ..store.workspace import Dataset, Workspace
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
-from ..views.runs import done_together
 from .contents import ReleasePlan
 from .gate import Examination
 from .judgements import judgements_of
-from .policy import Policy
 from .users import promised
 
 if TYPE_CHECKING:

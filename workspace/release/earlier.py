@@ -26,14 +26,14 @@ from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
-from ..integrity import faults_of_runs
 from ..store.artefacts import released_dataset
+from ..store.runs import Run, find_run
 from ..store.seals import Sealer
 from ..store.tombstones import Marks, RiskTable, Tombstone, deleted_runs, fault, released_runs
 from ..store.tombstones import read as read_tombstone
 from ..store.workspace import Dataset, Workspace, schema_from_json, schema_to_json
+from ..upkeep.integrity import faults_of_runs
 from ..views.records import record_measures, risk_of_records
-from ..views.runs import Run, find_run
 from .contents import released_tables, treatment_of
 from .read_on_demand import CellsOnDemand
 

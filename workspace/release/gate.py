@@ -16,13 +16,13 @@ from sfumato.engine.errors import BadInput, NotComputable, suggestion
 from ..audit import user
 from ..errors import NotReleased
 from ..justification import checked_justification
+from ..policy.policy import POLICY_FILE, Policy
 from ..store.workspace import Workspace
 from .checks import Case, Check, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
-from .policy import POLICY_FILE, Policy
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 

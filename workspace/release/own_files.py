@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain
-from .contents import MANIFEST
+from ..store.release_folders import MANIFEST
 
 MOST_BYTES = 16 << 20
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from textwrap import wrap
 
-from ..reporting.words import printable
+from ..policy.policy import Policy
+from ..visible_text import printable
 from .checks import Check
 from .gate import CHECKS
-from .policy import Policy
 
 WIDTH = 100
 

@@ -13,13 +13,13 @@ from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 
+from ..policy.policy import Policy
 from ..reporting.questions import answering, unmeasured
 from ..reporting.results import output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
 from ..views.weights import weights_said
 from .checks import Case, Check, Sighting
-from .policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,21 +10,21 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 
 from ..audit import Act, append
-from ..integrity import hold
 from ..jobs.runs import published_tables
 from ..plots.figure import Figure
+from ..policy.policy import policy_of
 from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
 from ..reporting.user_guide import PublicRelease, user_guide
 from ..store.artefacts import control_records, traces_of
 from ..store.redraw_counts import redraws_of
+from ..store.runs import Run, done_together, find_run, names_of
 from ..store.workspace import Workspace
+from ..upkeep.integrity import hold
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
-from ..views.runs import Run, done_together, find_run, names_of
 from .contents import plan_release
-from .policy import policy_of
 from .users import promised, public_release
 
 

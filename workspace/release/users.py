@@ -19,7 +19,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.recipe import Recipe
 
-from ..disclosure import DisclosureRules, public_rows, rare_variables
+from ..policy.disclosure import DisclosureRules, public_rows, rare_variables
 from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise
 from ..reporting.results import output_of
 from ..reporting.user_guide import PublicRelease

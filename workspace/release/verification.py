@@ -20,12 +20,13 @@ from sfumato.engine.errors import BadInput
 from ..audit import Act
 from ..errors import NotReady, StrangeFile
 from ..plain_files import is_hash, kind_of, open_plain, read_plain
+from ..policy.policy import Policy, policy_of
 from ..store.keys import key_of_run
+from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
+from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Workspace
-from ..views.runs import Run, RunState, find_run
 from .commitment import IN_MANIFEST, NO_COMMITMENT, committed
-from .contents import INTERNAL, MANIFEST, OTHER_PACKAGE, PUBLIC_FILES, plan_release
-from .policy import Policy, policy_of
+from .contents import OTHER_PACKAGE, plan_release
 
 MOST_MANIFEST_BYTES = 16 << 20
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.wording import agree, counted
 
+from ..visible_text import printable
 from .tables import Cell, Table, table
-from .words import printable
 
 if TYPE_CHECKING:
     from sfumato.engine.constraints.redraw_counts import Redrawn

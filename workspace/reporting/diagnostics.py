@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.wording import counted
 
+from ..visible_text import printable
 from .tables import Cell, Column, Table
-from .words import mark, number, printable
+from .words import mark, number
 
 ALL = "all parameters"
 """What speaks of a whole model stands under this name."""

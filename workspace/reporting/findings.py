@@ -7,8 +7,9 @@ from typing import Protocol, TypeVar
 
 from sfumato.engine.wording import counted
 
+from ..visible_text import printable
 from .tables import Column, Table
-from .words import mark, number, printable
+from .words import mark, number
 
 COLUMNS = (
     Column("status", "status", 7),

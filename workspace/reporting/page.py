@@ -15,12 +15,12 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agree, counted
 
-from ..disclosure import MARKING
 from ..plots.figure import Figure
 from ..plots.markup import Child, Markup, element
 from ..plots.planes import together
 from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
+from ..policy.disclosure import MARKING
 from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_table, sure
 from .constraints import REDRAWS_READ, Redraws, redraws_table, redraws_text
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first

@@ -8,8 +8,8 @@ from typing import Any
 
 from sfumato.engine.recipe.difference import NOTHING, STEPS, Difference
 
+from ..visible_text import printable
 from .tables import Column, Table
-from .words import printable
 
 SAME = "The two plans are the same"
 LONGEST = 200

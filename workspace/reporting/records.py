@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.registry import method_called
 
+from ..visible_text import printable
 from .beliefs import times
 from .tables import Column, Table, table
-from .words import number, printable
+from .words import number
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import Driver, LeaveOneOut

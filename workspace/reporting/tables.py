@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plots.markup import Markup, element
+from ..visible_text import printable
 from .terminal_text import cell_width, folded, padded
-from .words import ASCII_MARKS, mark, printable
+from .words import ASCII_MARKS, mark
 
 Align = Literal["left", "right"]
 GAP = 2

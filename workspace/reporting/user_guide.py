@@ -9,8 +9,8 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
-from ..disclosure import DisclosureRules
 from ..plots.figure import Figure
+from ..policy.disclosure import DisclosureRules
 from .document import Chapter, Document, Drawing, Items, Paragraph, Part, Terms
 from .privacy_promise import PrivacyPromise, promise
 from .results import method_title, output_of

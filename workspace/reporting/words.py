@@ -53,18 +53,6 @@ def mark(name: str) -> str:
     return (ASCII_MARKS if os.environ.get("SFUMATO_GLYPHS") == "ascii" else _MARKS)[name]
 
 
-def printable(text: str) -> str:
-    """``text`` with white space as spaces and every other unprintable character as ``?``: names come from untrusted files."""
-    if text.isprintable():
-        return text
-    return "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text)
-
-
-def printable_lines(text: str) -> str:
-    """``text`` in its lines, each ``printable``."""
-    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
-
-
 def number(value: float | None) -> str:
     """Four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
     if value is None:

@@ -20,7 +20,7 @@ from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, NoTrace,
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedTable
-from ..views.runs import find_run
+from .runs import find_run
 from .tables import Tables
 from .workspace import Workspace
 

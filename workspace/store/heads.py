@@ -31,7 +31,7 @@ from ..audit import Head
 from ..errors import BrokenHistory, StrangeFile
 from ..places import state_directory
 from ..plain_files import is_hash, kind_of, read_plain
-from ..release.policy import POLICY_FILE, policy_of
+from ..policy.policy import POLICY_FILE, policy_of
 from .keys import FINGERPRINT_DIGITS, PUBLIC_NAME
 
 FOLDER = "heads"

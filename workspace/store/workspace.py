@@ -34,7 +34,7 @@ from ..audit import (
 )
 from ..errors import BrokenHistory, DamagedRecord, NotAWorkspace, NotFound, NotYours, StrangeFile, WorkspaceError
 from ..plain_files import check_layout, owner_if_other, synchronise
-from ..release.policy import policy_of
+from ..policy.policy import policy_of
 from .database import (
     DATABASE,
     check_stored,

@@ -18,10 +18,10 @@ from sfumato.engine.methods.rows import Row, row_params
 from ..errors import NotFound, NotReady
 from ..reporting.beliefs import BeliefsFound, Guess, RecordGuesses
 from ..store.artefacts import GUESSED
+from ..store.runs import find_run
 from ..store.workspace import Workspace
 from .records import RecordMeasure, plain, record_measures, risk_of_record, values
 from .results import result_rows
-from .runs import find_run
 
 Arrays = Mapping[str, NDArray[Any]]
 

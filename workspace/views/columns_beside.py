@@ -15,8 +15,8 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..plots.column import Column
 from ..store.keys import NoKey, key_of_run
+from ..store.runs import Run
 from ..store.workspace import Workspace
-from .runs import Run
 
 Floats = NDArray[np.float64]
 

@@ -12,10 +12,10 @@ from sfumato.engine.wording import counted
 from ..errors import DifferentData, NotReady
 from ..reporting.recipe_difference import difference_object
 from ..reporting.words import Apart, apart_in
+from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Dataset, Workspace
 from .recipe_difference import between_runs
 from .results import result_rows, verdicts_of
-from .runs import Run, RunState, find_run
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from sfumato.engine.data.schema import Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.joint import pair_figures
 
-from ..disclosure import DisclosureRules
 from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
 from ..plots.figure import Figure, marked_internal
 from ..plots.planes import plane_figures
+from ..policy.disclosure import DisclosureRules
 from ..store.artefacts import released_dataset
+from ..store.runs import Run, names_of
 from ..store.workspace import Workspace
 from .columns_beside import columns_beside
 from .results import result_rows
-from .runs import Run, names_of
 
 DATASETS = 3
 MOST_BINS = 1000

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..store.runs import find_run
 from ..store.workspace import Workspace
 from .beliefs import beliefs_of, guesses_of, tells_beliefs
 from .records import drivers, find_measure, open_records, record_line, record_measures, values
-from .runs import find_run
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOut

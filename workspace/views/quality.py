@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from sfumato.engine.methods.registry import Method, registry
 
+from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Workspace
-from .runs import Run, RunState, find_run
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.difference import Difference, differences
 
+from ..store.runs import Run, companions_of, list_runs
 from ..store.workspace import Workspace
-from .runs import Run, companions_of, list_runs
 
 if TYPE_CHECKING:
     from ..plan.drafts import Draft

@@ -31,9 +31,9 @@ from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
 from ..store.artefacts import guesses_name, ranking_name, released_dataset, released_hash
 from ..store.rankings import MOST_RANKED, Ranking, holds_risk, rank, read_ranking, record_arrays, write_ranking
+from ..store.runs import Run, find_run
 from ..store.tables import Tables
 from ..store.workspace import Workspace
-from .runs import Run, find_run
 
 NO_VALUE = "(no value)"
 WHOLE, CONFIDENTIAL = "whole", "confidential"

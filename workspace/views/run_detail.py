@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sfumato.engine.recipe.difference import Difference, differences
 from sfumato.engine.recipe.thresholds import Verdict
 
+from ..store.runs import find_run, list_runs
 from ..store.workspace import Workspace
 from .results import verdicts_of
-from .runs import find_run, list_runs
 
 
 @dataclass(frozen=True, slots=True)

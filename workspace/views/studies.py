@@ -14,9 +14,9 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.spec import Spec
 
 from ..plots.planes import together
+from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Workspace
 from .results import SHARE_OF_BAND, has_averages, study_averages
-from .runs import Run, RunState, find_run
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe, Step

@@ -12,9 +12,9 @@ from sfumato.engine.arrays import Floats
 from ..errors import DamagedTable, NotFound, NotReady
 from ..reporting.weights import RecordWeights
 from ..store.artefacts import read_weights, weights_hash
+from ..store.runs import Run, find_run
 from ..store.workspace import Workspace
 from .records import find_measure, record_measures, risk_of_records
-from .runs import Run, find_run
 
 
 def weights_of(workspace: Workspace, run_id: int | str) -> RecordWeights:

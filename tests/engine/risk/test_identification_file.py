@@ -21,12 +21,12 @@ from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import WITH, WITHOUT, IdentificationSpec, check, identification
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import files_of
+from sfumato.workspace.service.prepare import prepare_run
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import find_run
 
 SCHEMA = Schema(
     (

@@ -16,11 +16,11 @@ from terminals import APP, app_environment
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker_main import ENDING
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.disk import DISK_ERRORS, NO_SPACE, disk_error
+from sfumato.workspace.store.runs import projects
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import projects
 
 Command = Callable[..., int]
 
@@ -88,7 +88,7 @@ def test_a_run_that_nobody_works_on_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sfumato.workspace.views.runs.WORKER_STARTS_SECONDS", -60.0)
+    monkeypatch.setattr("sfumato.workspace.store.runs.WORKER_STARTS_SECONDS", -60.0)
     assert sfumato("runs", "--workspace", str(place)) == 0
     assert "nobody works on it; sfumato resume 1" in capsys.readouterr().out
 

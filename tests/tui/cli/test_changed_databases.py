@@ -22,8 +22,8 @@ from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.places import state_directory
+from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.cli.run import carry_out
+from sfumato.workspace.store.runs import companions_of, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import companions_of, find_run, list_runs
 
 Command = Callable[..., int]
 

@@ -15,9 +15,9 @@ from sfumato.engine.execution.comparison import compare
 from sfumato.engine.methods.rows import Row, average
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.reporting.comparison import outcome, tally
+from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]

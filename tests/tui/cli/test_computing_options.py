@@ -10,8 +10,8 @@ import pytest
 
 from sfumato.engine.methods import measured_rates
 from sfumato.workspace.jobs.settings import DASK, MEMORY
+from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import list_runs
 
 RECIPE = """
 [data]

@@ -17,7 +17,7 @@ import pytest
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
-from sfumato.workspace.ingest.importing import import_file
+from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace

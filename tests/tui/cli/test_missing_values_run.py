@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 Command = Callable[..., int]
 RECIPE = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import list_runs
 
 Command = Callable[..., int]
 

@@ -21,8 +21,8 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.keys import KEY_FILE
+from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState
 
 SIZES = [(80, 24), *(pytest.param(size, marks=pytest.mark.sizes) for size in ((120, 40), (200, 60)))]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
@@ -130,8 +130,8 @@ WORK = {"Private": 60, "State-gov": 15, "Local-gov": 15, "Federal-gov": 9, "Neve
 @pytest.fixture
 def anonymising(empty, tmp_path):
     """A project that was made by an import of 100 people, whose plan recodes ages and kinds of work."""
-    from sfumato.workspace.ingest.importing import import_file
     from sfumato.workspace.plan.drafts import draft_of, save_draft
+    from sfumato.workspace.service.importing import import_file
 
     work = [name for name, records in WORK.items() for _ in range(records)]
     rows = "\n".join(f"{17 + i % 73},{one},{'ab'[i % 2]}" for i, one in enumerate(work))

@@ -9,8 +9,8 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.tui.screens.commands import Commands
+from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run, list_runs
 
 DONE = 1
 

@@ -7,8 +7,8 @@ import pytest
 from sfumato.engine.methods import measured_rates
 from sfumato.tui.command_lines import computing_options
 from sfumato.workspace.jobs.settings import DASK, MEMORY
+from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import list_runs
 
 
 @pytest.fixture

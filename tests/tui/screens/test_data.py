@@ -17,7 +17,7 @@ def plan_of(directory):
 @pytest.fixture
 def imported(empty, tmp_path, monkeypatch):
     """A project that was made by an import: 60 people, two of whom have no cost; a column of identifiers."""
-    from sfumato.workspace.ingest.importing import import_file
+    from sfumato.workspace.service.importing import import_file
 
     rows = "\n".join(
         f"P{i:03},{20 + i % 30},{'' if i < 2 else (i * 37) % 91 + 0.5},{'no' if i % 3 else 'yes'}" for i in range(60)

@@ -17,7 +17,7 @@ ROLES = {
 @pytest.fixture
 def imported(empty, tmp_path):
     """A project of 90 people whose variables have roles."""
-    from sfumato.workspace.ingest.importing import import_file
+    from sfumato.workspace.service.importing import import_file
 
     rows = "\n".join(f"{'north' if i % 3 else 'south'},{20 + i % 37},{'no' if i % 4 else 'yes'}" for i in range(90))
     (tmp_path / "people.csv").write_text(f"town,age,smoker\n{rows}\n")

@@ -137,7 +137,7 @@ async def test_it_opens_from_the_variable_too_and_the_saved_tree_runs(sit, anony
         assert isinstance(seat.app.screen, Hierarchy)
         await seat.press("enter")
     assert set(step_of(anonymising)["hierarchies"]) == {"work"}
-    from sfumato.workspace.plan.prepare import prepare_plan
+    from sfumato.workspace.service.prepare import prepare_plan
 
     with Workspace.open(anonymising) as workspace:
         draft = draft_of(workspace, 1)

@@ -21,10 +21,10 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
+from sfumato.workspace.service.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs
 from sfumato.workspace.views.studies import Answer, Study, studies
 
 FOUND, NONE = 1, 2

@@ -2,8 +2,8 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import list_runs
 
 RECIPE = """
 title = "Typed in"

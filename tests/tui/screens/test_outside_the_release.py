@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
+from sfumato.workspace.store.runs import companions_of, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import companions_of, find_run, list_runs
 
 RECIPE = """
 title = "Visits"

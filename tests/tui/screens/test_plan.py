@@ -13,8 +13,8 @@ from sfumato.tui.screens.plan import Plan
 from sfumato.tui.screens.plan_forms import section_of, step_fields
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run, list_runs
 
 
 def stored(directory):
@@ -225,7 +225,7 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
 @pytest.mark.slow
 async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
     from sfumato.tui.state import AppState, save_state
-    from sfumato.workspace.ingest.importing import import_file
+    from sfumato.workspace.service.importing import import_file
 
     rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
     (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")

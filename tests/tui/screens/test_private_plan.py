@@ -12,7 +12,7 @@ from sfumato.tui.fields import typed_value
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.variable_forms import fields_of
 from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.prepare import told_before
+from sfumato.workspace.service.prepare import told_before
 from sfumato.workspace.store.workspace import Workspace
 
 STEP = {

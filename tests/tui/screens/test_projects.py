@@ -3,8 +3,8 @@ from textual.widgets import Input
 
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.project import Project
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 
 @pytest.fixture

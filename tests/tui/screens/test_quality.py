@@ -16,9 +16,9 @@ from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, has_quality, quality_board
-from sfumato.workspace.views.runs import find_run
 from sfumato.workspace.views.studies import has_answers
 
 GOOD, POOR, PLAIN = 1, 2, 3

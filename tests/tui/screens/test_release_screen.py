@@ -10,10 +10,10 @@ from sfumato.tui.screens.dialogs import Confirm
 from sfumato.tui.screens.findings import Explained, Findings, WaiverReason
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.release import ReleaseScreen
+from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine
-from sfumato.workspace.release.package import releases_of
-from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.service.release import releases_of
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from sfumato.tui.screens.rules import Rules
-from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.edits import with_sections
+from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
 
 RULES = {"few": "visits <= 3", "sure": "visits >= 0"}

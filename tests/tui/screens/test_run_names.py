@@ -1,8 +1,8 @@
 """Names and notes of runs in the app."""
 
 from sfumato.workspace.store.run_names import name_run
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 DONE = 1
 

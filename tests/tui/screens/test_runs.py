@@ -2,8 +2,8 @@ import pytest
 
 from sfumato.tui.screens.runs import Runs
 from sfumato.workspace.jobs.queue import claim, progress
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 DOWN = {RUNNING: 0, INTERRUPTED: 1, FAILED: 2, DONE: 3}

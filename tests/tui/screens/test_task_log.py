@@ -1,9 +1,9 @@
 """The live log of a run's tasks."""
 
 from sfumato.tui.screens.task_log import TaskLog
-from sfumato.workspace.jobs.run_log import note_of_task, run_log
+from sfumato.workspace.store.run_log import note_of_task, run_log
+from sfumato.workspace.store.runs import tasks_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import tasks_of
 
 RUNNING = 4
 

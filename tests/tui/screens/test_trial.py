@@ -4,9 +4,9 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.trial import Trial
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
-from sfumato.workspace.views.runs import find_run
 
 pytestmark = pytest.mark.slow
 

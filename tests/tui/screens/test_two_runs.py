@@ -21,10 +21,10 @@ from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of_run
 from sfumato.workspace.reporting.recipe_difference import sentence
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.recipe_difference import between_runs, since_newest_run
 from sfumato.workspace.views.records import candidates, drivers, open_records, record_measures, values
-from sfumato.workspace.views.runs import find_run
 
 ONE, TWO, OTHER, PLAIN = 1, 2, 3, 4
 SECRET = "zqxregion"

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from sfumato.tui.widgets.pages import PAGE, Feed, ListPages, PageCache, RowLayout
 from sfumato.tui.widgets.text import cells, cut, fit, shown
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import printable
+from sfumato.workspace.visible_text import printable
 
 COLUMNS = (Column("id", "Record", 6, "right"), Column("room", "Room type", 8), Column("price", "Price", 7, "right"))
 

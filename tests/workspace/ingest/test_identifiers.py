@@ -12,7 +12,7 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import NO_VALUE
 from sfumato.workspace.ingest.identifiers import suspected_identifiers
-from sfumato.workspace.ingest.importing import Selection, import_file
+from sfumato.workspace.service.importing import Selection, import_file
 
 N = 200
 RNG = np.random.default_rng(1)

@@ -21,10 +21,10 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.ingest.profiles import profile
-from sfumato.workspace.plan.prepare import prepare_evaluation
 from sfumato.workspace.plots.distributions import NO_VALUE, Group, distribution_figure
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.store.tables import Tables
 
 SCHEMA = Schema(

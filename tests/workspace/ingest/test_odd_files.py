@@ -10,9 +10,9 @@ import pytest
 from odd_files import Odd, odd_files
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.importing import import_file
-from sfumato.workspace.store.maintenance import orphans
+from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.maintenance import orphans
 
 SECONDS = 30.0
 

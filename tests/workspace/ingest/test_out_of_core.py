@@ -22,7 +22,7 @@ from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.workspace.ingest import limits, out_of_core, streamed_columns
 from sfumato.workspace.ingest.files import LargeSource, Source, find_source, ingest, open_table, read_frame
 from sfumato.workspace.ingest.filters import columns_read
-from sfumato.workspace.ingest.importing import Selection, import_file, preview_file
+from sfumato.workspace.service.importing import Selection, import_file, preview_file
 
 KEY = b"k" * 32
 FOLDER = tempfile.TemporaryDirectory()

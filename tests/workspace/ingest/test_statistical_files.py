@@ -19,16 +19,16 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile, describe
 from sfumato.workspace.ingest.files import find_source, read_table
 from sfumato.workspace.ingest.foreign_files import packed, program_of
-from sfumato.workspace.ingest.importing import import_file
 from sfumato.workspace.ingest.raw_tables import Description, RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign
 from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.plan.prepare import StoredSource, prepare_plan, prepare_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.forms import Form
 from sfumato.workspace.release.kinds_of_missing import named_kinds, own_kinds, released_kinds
 from sfumato.workspace.release.public_files import named_by
 from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.service.importing import import_file
+from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
 

@@ -26,9 +26,9 @@ from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.settings import MEMORY
 from sfumato.workspace.jobs.task_costs import TaskCost, refusal, task_costs
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState, find_run, list_runs, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs, tasks_of
 
 Enter = Callable[..., int]
 MB = 1_000_000

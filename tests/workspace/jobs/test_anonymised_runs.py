@@ -18,15 +18,15 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import report_page
+from sfumato.workspace.service.prepare import prepare_evaluation, prepare_run
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
-from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 MEASURES = [

@@ -18,9 +18,9 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import pool
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 Enter = Callable[..., int]
 

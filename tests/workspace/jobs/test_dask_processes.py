@@ -27,9 +27,9 @@ from sfumato.workspace.jobs.computing import ClusterSeen, check_runs, look_at_cl
 from sfumato.workspace.jobs.pool import DaskPool
 from sfumato.workspace.jobs.settings import DASK, MEMORY
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("distributed")

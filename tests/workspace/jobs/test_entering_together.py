@@ -15,10 +15,10 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.plan.prepare import PreparedRun, enter_together
+from sfumato.workspace.service.prepare import PreparedRun, enter_together
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed
+from sfumato.workspace.store.runs import companions_of, find_run, list_runs, projects
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import companions_of, find_run, list_runs, projects
 
 SOURCE = Source("simulated.csv", b"simulated")
 KILLED = """
@@ -27,9 +27,9 @@ from pathlib import Path
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.plan.prepare import enter_together
+from sfumato.workspace.service.prepare import enter_together
 from sfumato.workspace.ingest.files import Source, read_frame
-from sfumato.workspace.plan.prepare import PreparedRun
+from sfumato.workspace.service.prepare import PreparedRun
 from sfumato.workspace.store.workspace import Workspace
 
 directory, data, recipe, dies_at = sys.argv[1:]

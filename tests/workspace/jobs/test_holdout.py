@@ -16,32 +16,33 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.summary import summarise
-from sfumato.workspace.ingest.importing import import_file
-from sfumato.workspace.integrity import NotAsSealed, hold
 from sfumato.workspace.jobs.runs import enter_again, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of, draft_of_run
-from sfumato.workspace.plan.prepare import (
+from sfumato.workspace.policy.policy import policy_of
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.release.commitment import committed
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import examine
+from sfumato.workspace.release.report import report_page
+from sfumato.workspace.release.verification import origin_of, verify_release
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.importing import import_file
+from sfumato.workspace.service.prepare import (
     PreparedRun,
     prepare_companions,
     prepare_evaluation,
     prepare_plan,
     prepare_run,
 )
-from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.commitment import committed
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import policy_of
-from sfumato.workspace.release.report import report_page
-from sfumato.workspace.release.verification import origin_of, verify_release
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.artefacts import control_records, controls_hash, released_dataset
-from sfumato.workspace.store.maintenance import delete_run, known_tables
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import NotAsSealed, hold
+from sfumato.workspace.upkeep.maintenance import known_tables
 from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.run_detail import run_detail
-from sfumato.workspace.views.runs import RunState, find_run
 
 RECIPE: dict[str, Any] = {
     "title": "Held out",

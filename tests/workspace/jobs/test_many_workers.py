@@ -25,9 +25,9 @@ from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects, run_lines, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import Selection, result_rows, selected_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs, projects, run_lines, tasks_of
 
 pytestmark = pytest.mark.slow
 

@@ -19,14 +19,14 @@ from threadpoolctl import threadpool_info
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.pool import IN_PROCESS, Pool, ProcessPool, pool
-from sfumato.workspace.jobs.processes import birth_of, gone, host
 from sfumato.workspace.jobs.queue import TaskResult
-from sfumato.workspace.jobs.run_log import run_log
 from sfumato.workspace.jobs.run_task import TaskInput, forget_peak, peak_bytes
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.process_identity import birth_of, gone, host
+from sfumato.workspace.store.run_log import run_log
+from sfumato.workspace.store.runs import tasks_of
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import tasks_of
 
 MEGABYTE = 1 << 20
 

@@ -11,10 +11,10 @@ import pytest
 
 from sfumato.engine.errors import BadInput, Cancelled
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.ingest.importing import Imported, import_file
 from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
+from sfumato.workspace.service.importing import Imported, import_file
+from sfumato.workspace.store.runs import Project, projects
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import Project, projects
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import RecipeFile, find_recipe
 from sfumato.workspace.release.commitment import files_of
-from sfumato.workspace.release.package import release
+from sfumato.workspace.service.prepare import prepare_run
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import find_run
 
 KEY = b"k" * 32
 

@@ -36,9 +36,9 @@ from sfumato.workspace.jobs.queue import (
     still_wanted,
     unfinished,
 )
+from sfumato.workspace.store.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, raw_rows, verdicts_of
-from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 ROW = Row("utility", "ecdf", "maximum_difference", "income", "synthetic", 1, None, 0.25, params={"b": [1, 2], "a": "x"})
 VERDICT = Verdict("utility.ecdf.maximum_difference", "income", None, "max", 0.5, 0.25, 0.25, "pass")

@@ -20,9 +20,9 @@ from sfumato.workspace.jobs import runs
 from sfumato.workspace.jobs.queue import Claim, TaskResult, claim, finish
 from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import raw_rows, result_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs, projects, tasks_of
 
 Enter = Callable[..., int]
 SOURCE = Source("simulated.csv", b"simulated")

@@ -29,9 +29,9 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume, unfinished
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import RunState, attended, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows, verdicts_of
-from sfumato.workspace.views.runs import RunState, attended, find_run, tasks_of
 
 pytestmark = pytest.mark.slow
 

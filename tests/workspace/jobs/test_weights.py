@@ -22,25 +22,25 @@ from sfumato.engine.recipe.weights import weights_by_risk
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.integrity import NotAsSealed, hold
 from sfumato.workspace.jobs import weights as weighing
 from sfumato.workspace.jobs.queue import resume
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.weights import weights_for
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import prepare_evaluation
+from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import committed
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.prepare import prepare_evaluation
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
-from sfumato.workspace.store.maintenance import delete_run
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import NotAsSealed, hold
 from sfumato.workspace.views.records import find_measure, record_measures, risk_of_records
 from sfumato.workspace.views.run_detail import run_detail
-from sfumato.workspace.views.runs import RunState, find_run
 from sfumato.workspace.views.weights import weights_of
 
 Enter = Callable[..., int]

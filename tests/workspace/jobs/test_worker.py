@@ -27,16 +27,16 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import queue, run_task, worker
 from sfumato.workspace.jobs.pool import Pool
 from sfumato.workspace.jobs.queue import claim, request_stop, resume
-from sfumato.workspace.jobs.run_log import run_log
 from sfumato.workspace.jobs.run_task import TaskInput
 from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object
 from sfumato.workspace.jobs.worker import Heartbeat, work
 from sfumato.workspace.store import database
 from sfumato.workspace.store.database import DATABASE, connect
+from sfumato.workspace.store.run_log import run_log
+from sfumato.workspace.store.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
-from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 Enter = Callable[..., int]
 SECRET = "zqxjkvbw"

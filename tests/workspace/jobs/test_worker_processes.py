@@ -21,9 +21,9 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import start_worker, work
+from sfumato.workspace.store.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, tasks_of
 
 pytestmark = pytest.mark.slow
 

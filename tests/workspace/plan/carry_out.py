@@ -18,8 +18,8 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.run_task import peak_bytes
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_run
 
 WAITS = 6
 """A busy machine makes others wait: so many times the seconds of processor time that a recipe may take by the clock."""

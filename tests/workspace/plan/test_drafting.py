@@ -25,15 +25,15 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest import files
-from sfumato.workspace.plan import draft_data
-from sfumato.workspace.plan.draft_data import Roles, draft_file, draft_for, gate_limit
 from sfumato.workspace.plan.drafted_text import drafted_toml
 from sfumato.workspace.plan.drafting import DraftedPlan, Wanted, drafted
 from sfumato.workspace.plan.drafts import plan_text
 from sfumato.workspace.plan.edits import StepPlace, with_moved, without_step
-from sfumato.workspace.plan.prepare import prepare_run
+from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.policy import FindingLimit, Policy
+from sfumato.workspace.service import draft_data
+from sfumato.workspace.service.draft_data import Roles, draft_file, draft_for, gate_limit
+from sfumato.workspace.service.prepare import prepare_run
 
 KINDS = {
     "town": Kind.CATEGORICAL, "street": Kind.CATEGORICAL, "smoker": Kind.BINARY, "grade": Kind.ORDINAL, "visits": Kind.COUNT,

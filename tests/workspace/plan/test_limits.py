@@ -13,8 +13,8 @@ from sfumato.engine.recipe.thresholds import Threshold
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.edits import keep_limits, with_limits
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 RATE = Threshold("risk.identification.true_match_rate", "max", 0.5)
 

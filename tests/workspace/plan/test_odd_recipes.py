@@ -28,8 +28,8 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import MAKERS, Recipe
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
+from sfumato.workspace.service.prepare import prepare_run
 
 __all__ = ["confidential"]
 pytestmark = pytest.mark.slow

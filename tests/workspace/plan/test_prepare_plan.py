@@ -12,10 +12,10 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.plan.edits import with_sections, with_variable
-from sfumato.workspace.plan.prepare import prepare_plan, prepare_run, run_plan
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_plan, prepare_run, run_plan
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 RECIPE = """
 title = "People"

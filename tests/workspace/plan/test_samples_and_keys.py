@@ -21,12 +21,12 @@ from sfumato.workspace.ingest.sampling import sampled
 from sfumato.workspace.jobs.run_task import compute_task
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.plan.prepare import prepare_evaluation, prepare_plan, prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_evaluation, prepare_plan, prepare_run
 from sfumato.workspace.store.keys import PUBLIC
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.comparison import compare_runs
-from sfumato.workspace.views.runs import find_run
 
 RECIPE = """
 title = "Sampled"

@@ -15,9 +15,9 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.joint import pair_figures
 from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.columns_beside import columns_beside, released_draws
-from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 

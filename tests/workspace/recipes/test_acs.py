@@ -12,8 +12,8 @@ import pytest
 
 from sfumato.engine.execution.tasks import draw_dataset, fit_model, measure_dataset
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.plan.prepare import PreparedRun, prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import PreparedRun, prepare_run
 
 KEPT = ["SEX", "RACE", "MAR", "MIG", "SCH"]
 

@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_run
 
 DEEP = [f"synthesis[{k}].minbucket=2" for k in range(1, 7)]
 

@@ -10,8 +10,8 @@ import pytest
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.published import Findings, source_tables
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_run
 
 pytestmark = pytest.mark.slow
 

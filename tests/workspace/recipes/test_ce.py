@@ -10,8 +10,8 @@ import pytest
 
 from sfumato.engine.execution.tasks import Execution, execute
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.plan.prepare import PreparedRun, prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import PreparedRun, prepare_run
 
 LECTURE = {"expected_match_risk": 10.5975 / 101.41, "true_match_rate": 0.0003896357 / 0.0045}
 """What is left of each of the original's risks in the lecture's release, of 5,133 households."""

@@ -14,8 +14,8 @@ from sfumato.engine.errors import NotConverged
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.plan.prepare import prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
+from sfumato.workspace.service.prepare import prepare_run
 
 KEYS = 30
 DATA = {"acs": "acs.csv", "airbnb": "AB_NYC_2019.csv", "randhie": None}

@@ -14,8 +14,8 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.published import Findings, source_tables
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.threshold_warnings import misgivings
-from sfumato.workspace.plan.prepare import PreparedRun, prepare_companions, prepare_run
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
+from sfumato.workspace.service.prepare import PreparedRun, prepare_companions, prepare_run
 
 SMALL = ["data.sample=400", "release.m=2"]
 

@@ -13,8 +13,8 @@ from sfumato.engine.design.stratified_logit import StratumRecords, stratified_re
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.synthesis.multinomial_logistic import MultinomialLogisticSpec
-from sfumato.workspace.plan.prepare import PreparedRun, prepare_run
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import PreparedRun, prepare_run
 
 
 @pytest.fixture

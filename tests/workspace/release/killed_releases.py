@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from sfumato.workspace.release import package
+from sfumato.workspace.service import release
 from sfumato.workspace.store.workspace import Workspace
 
 EVENTS = ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.utime")
@@ -57,7 +57,7 @@ def child(directory: Path, out: Path, moment: str) -> None:
         if kind == "time":
             threading.Timer(float(number), die).start()
         started = time.perf_counter()
-        package.release(workspace, 1, out, reason="agreed")
+        release.release(workspace, 1, out, reason="agreed")
         print("count", steps.count, time.perf_counter() - started, flush=True)
     os._exit(0)
 

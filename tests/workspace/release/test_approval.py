@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import sfumato.workspace.release.approval as approving
-import sfumato.workspace.release.package as packaging
+import sfumato.workspace.service.release as packaging
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import Act, account, audit_rows, user
 from sfumato.workspace.errors import NotReleased
-from sfumato.workspace.integrity import NotAsSealed
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.approval import decide, request_release
-from sfumato.workspace.release.package import release
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import NotAsSealed
 
 pytestmark = pytest.mark.slow
 OTHER = 4_000_001

@@ -14,15 +14,15 @@ import tomli_w
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import prepare_evaluation
+from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import Policy
+from sfumato.workspace.service.prepare import prepare_evaluation
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 NEVER = "visits >= 1000"

@@ -18,20 +18,21 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
 from sfumato.workspace.ingest.files import Source, ingest
-from sfumato.workspace.integrity import verify_workspace
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release import earlier
 from sfumato.workspace.release.checks import Sighting, pooled
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import Policy
-from sfumato.workspace.store import database, maintenance, tombstones
-from sfumato.workspace.store.adopting import adopt
-from sfumato.workspace.store.maintenance import delete_project, delete_run
+from sfumato.workspace.service.deletion import delete_project, delete_run
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store import database, tombstones
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep import maintenance
+from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.integrity import verify_workspace
 
 KEY = bytes(range(100, 132))
 VARIABLES: dict[str, Any] = {
@@ -366,7 +367,7 @@ def test_a_tombstone_holds_what_left_and_of_people_hmacs_alone(workspace: Worksp
 
 @pytest.mark.slow
 def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, tmp_path: Path) -> None:
-    from sfumato.workspace.release.in_progress import begun
+    from sfumato.workspace.store.releases_in_progress import begun
 
     run_id = run_of(workspace)
     with pytest.raises(NotReady, match="is being released"), begun(workspace, run_id, tmp_path / "out", {}):

@@ -22,14 +22,14 @@ from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import FindingLimit, Policy, policy_of, read_policy
 from sfumato.workspace.release import earlier_checks, gate
 from sfumato.workspace.release.checks import Case, Check, Sighting
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import FindingLimit, Policy, policy_of, read_policy
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 DONORS = [

@@ -17,15 +17,15 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.integrity import verify_workspace
-from sfumato.workspace.jobs.processes import host
 from sfumato.workspace.jobs.queue import resume
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.in_progress import begun, settle
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.verification import verify_release
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.process_identity import host
+from sfumato.workspace.store.releases_in_progress import begun, settle
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import verify_workspace
 
 pytestmark = pytest.mark.slow
 

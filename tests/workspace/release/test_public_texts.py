@@ -24,18 +24,18 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.documents.croissant import dataset
+from sfumato.workspace.documents.described import Category, Column, Described
+from sfumato.workspace.documents.written import Written, json_document
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.documents.croissant import dataset
-from sfumato.workspace.release.documents.described import Category, Column, Described
-from sfumato.workspace.release.documents.written import Written, json_document
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.tables import codebook, dataset_bytes
 from sfumato.workspace.release.verification import origin_of, verify_release
 from sfumato.workspace.release.written_labels import with_codes
 from sfumato.workspace.reporting.document import Document, Items, Paragraph, Terms
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 
 EVIL = '＝1+1;=cmd|x\u202enus\u2066\u200b\u200d\ufe0f\u00ad\u2028\U000e0041\x1b[31m\x07\r\n\t, "=2'

@@ -13,10 +13,10 @@ from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.release import question_checks
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
-from sfumato.workspace.release.policy import FindingLimit, Policy
 from sfumato.workspace.release.policy_text import policy_toml
 from sfumato.workspace.release.question_checks import QUESTION_CHECKS, would_answer
 from sfumato.workspace.store.workspace import Workspace

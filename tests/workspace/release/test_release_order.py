@@ -19,8 +19,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 

@@ -20,9 +20,9 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.prepare import PreparedRun, prepare_evaluation, prepare_run
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.package import release
+from sfumato.workspace.service.prepare import PreparedRun, prepare_evaluation, prepare_run
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 

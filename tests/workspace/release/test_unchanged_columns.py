@@ -15,8 +15,8 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.plan.prepare import prepare_evaluation
 from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_evaluation
 
 N = 300
 VARIABLES: dict[str, Any] = {

@@ -16,15 +16,15 @@ from click.testing import CliRunner
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
-from sfumato.workspace.integrity import NotAsSealed
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.commitment import committed
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import policy_of
 from sfumato.workspace.release.verification import origin_of, verify_release
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
+from sfumato.workspace.upkeep.integrity import NotAsSealed
 
 Enter = Callable[..., int]
 PLAIN: dict[str, Any] = {"measure": [{"method": "utility.ecdf"}], "threshold": []}

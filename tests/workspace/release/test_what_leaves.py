@@ -30,17 +30,17 @@ import sfumato.workspace.release.gate as gating
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import sfumato
-from sfumato.workspace.disclosure import INTERNAL
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.figure import CONFIDENTIAL
+from sfumato.workspace.policy.disclosure import INTERNAL
+from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.package import release
-from sfumato.workspace.release.policy import policy_of
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import find_run
 
 KEY = bytes(range(100, 132))
 SEED = 918_273_645

@@ -10,7 +10,7 @@ from scipy import stats
 
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.disclosure import DisclosureRules
+from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide
 from sfumato.workspace.reporting.worked_example import bounded_mean, combined_mean
 

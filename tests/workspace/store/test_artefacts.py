@@ -16,14 +16,14 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.figure import description
 from sfumato.workspace.plots.svg import svg
 from sfumato.workspace.plots.traces import parts_of, plots_of, trace_figure
-from sfumato.workspace.release.package import release
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.reporting.diagnostics import ALL, parameter_lines, worst_first
 from sfumato.workspace.reporting.page import WORST
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.artefacts import KIND, read_trace, trace_name, traces_of, write_trace
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of
-from sfumato.workspace.views.runs import find_run
 
 N = 200
 RECIPE = {

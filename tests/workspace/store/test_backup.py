@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.store import database
+from sfumato.workspace.store import database, runs
 from sfumato.workspace.store.database import DATABASE, MIGRATIONS, back_up, connect, version_of
+from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views import runs
-from sfumato.workspace.views.runs import list_runs
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store import disk
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_error
-from sfumato.workspace.store.maintenance import AGE_SECONDS, orphans, remove_orphans
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.maintenance import AGE_SECONDS, orphans, remove_orphans
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 Enter = Callable[..., int]
 MANY = {"m": 40, "seed": 3}
@@ -188,7 +188,7 @@ def test_an_old_table_that_is_written_again_counts_as_new(workspace: Workspace, 
 
 @pytest.mark.slow
 def test_a_flipped_byte_in_any_table_is_found_and_the_table_named(workspace: Workspace, enter: Enter) -> None:
-    from sfumato.workspace.store.maintenance import workspace_checks
+    from sfumato.workspace.upkeep.maintenance import workspace_checks
 
     enter()
     work(workspace.directory, idle=0)

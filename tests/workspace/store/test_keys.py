@@ -21,13 +21,13 @@ from sfumato.workspace.jobs.queue import claim, resume
 from sfumato.workspace.jobs.run_task import task_input
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.package import release
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store import database
 from sfumato.workspace.store.keys import PUBLIC, NoKey, fingerprint, new_key, read_key, write_key
-from sfumato.workspace.store.maintenance import workspace_checks
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace, export_key, key_beforehand
+from sfumato.workspace.upkeep.maintenance import workspace_checks
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import RunState, find_run, list_runs
 
 SOURCE = Source("simulated.csv", b"simulated")
 

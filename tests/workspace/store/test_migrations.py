@@ -70,7 +70,7 @@ def test_four_processes_make_one_workspace_at_once(tmp_path: Path) -> None:
     script = """
 import sys, time
 from pathlib import Path
-from sfumato.workspace.views.runs import Workspace
+from sfumato.workspace.store.runs import Workspace
 from sfumato.workspace.store.workspace import Workspace
 directory, start = Path(sys.argv[1]), Path(sys.argv[2])
 print("ready", flush=True)

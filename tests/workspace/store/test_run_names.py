@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotFound
-from sfumato.workspace.integrity import verify_workspace
 from sfumato.workspace.jobs.queue import request_stop
+from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.store import database
-from sfumato.workspace.store.adopting import adopt
-from sfumato.workspace.store.maintenance import delete_run
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, name_run
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState, find_run, list_runs
+from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.integrity import verify_workspace
 
 Enter = Callable[..., int]
 

@@ -12,13 +12,14 @@ import pytest
 from sfumato.tui.state import AppState, load_state, save_state
 from sfumato.workspace import audit, plain_files
 from sfumato.workspace.errors import DamagedTable, NotAWorkspace, NotYours, StrangeFile, WorkspaceError
-from sfumato.workspace.jobs.run_log import note, run_log
 from sfumato.workspace.jobs.worker import start_worker, work, worker_log
 from sfumato.workspace.release.report import write_report
-from sfumato.workspace.store.adopting import adopt
-from sfumato.workspace.store.maintenance import delete_project, delete_run, remove_orphans, workspace_checks
+from sfumato.workspace.service.deletion import delete_project, delete_run
+from sfumato.workspace.store.run_log import note, run_log
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import find_run
+from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.maintenance import remove_orphans, workspace_checks
 
 Enter = Callable[..., int]
 

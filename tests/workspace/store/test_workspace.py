@@ -12,8 +12,8 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.workspace.errors import NotAWorkspace, NotFound
+from sfumato.workspace.store.runs import projects
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import projects
 
 
 def mode(path: Path) -> int:

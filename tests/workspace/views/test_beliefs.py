@@ -12,12 +12,12 @@ from sfumato.engine.execution.record_risk import record_risk
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plots.beliefs import moved_panel
 from sfumato.workspace.reporting.beliefs import belief_object, guesses_object, ranking_table, sure
+from sfumato.workspace.store.runs import find_run, has_beliefs
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of
 from sfumato.workspace.views.most_at_risk import most_at_risk
 from sfumato.workspace.views.records import drivers, open_records, record_line, record_measures
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import find_run, has_beliefs
 
 pytestmark = pytest.mark.slow
 

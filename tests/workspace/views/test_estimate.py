@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish, progress
+from sfumato.workspace.store.runs import RunningTask, RunState, estimate_left, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunningTask, RunState, estimate_left, find_run
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.runs import done_together
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.figures import figures_of
-from sfumato.workspace.views.runs import done_together
 
 SWEEP = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.1]}
 INTERVALS = {"method": "utility.interval_overlap", "means": ["income"]}

@@ -11,9 +11,9 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.store.keys import KEY_FILE
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.columns_beside import point_streams
-from sfumato.workspace.views.runs import find_run
 
 
 def test_points_are_chosen_by_the_key_of_the_run(

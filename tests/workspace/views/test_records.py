@@ -24,6 +24,7 @@ from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.artefacts import read_records, write_records
 from sfumato.workspace.store.rankings import MOST_RANKED
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import _released as released_records
 from sfumato.workspace.views.records import (
@@ -38,7 +39,6 @@ from sfumato.workspace.views.records import (
     values,
 )
 from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.runs import find_run
 
 Enter = Callable[..., int]
 RISKS = [

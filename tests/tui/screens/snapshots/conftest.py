@@ -23,8 +23,8 @@ from sfumato.workspace.jobs.queue import claim, fail, request_stop
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import DATABASE
+from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.runs import RunState
 
 HERE = Path(__file__).parent
 FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

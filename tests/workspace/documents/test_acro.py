@@ -1,0 +1,148 @@
+"""The folder that SACRO-Viewer opens: what its loader asserts, from reading it, on the release of every shipped recipe."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import struct
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.workspace.documents.acro import acro
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.recipes import shipped_recipes
+from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.release.gate import Examination, Finding
+from sfumato.workspace.store.workspace import Workspace
+
+Read = Callable[..., Dossier]
+SUPPORTED = "0.4"
+"""The least version that SACRO-Viewer opens; it compares the two parts as texts."""
+pytestmark = pytest.mark.slow
+
+
+def opened(folder: Path) -> dict[str, Any]:
+    """What SACRO-Viewer reads of a folder: one JSON file with a version, results, each with files that have a name and a sum."""
+    (path,) = folder.glob("*.json")
+    read: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    major, minor, *_ = read["version"].split(".")
+    assert (major, minor) >= tuple(SUPPORTED.split("."))
+    assert int(major) + int(minor) >= 0
+    for uid, result in read["results"].items():
+        assert result["uid"] == uid
+        assert result["status"] in ("pass", "fail", "review")
+        assert len(result["files"]) > 0
+        for file in result["files"]:
+            name = file["name"]
+            assert Path(name).name == name
+            assert not name.endswith((".svg", ".gph"))
+            assert not file.get("sdc", {}).get("cells", {})
+            expected = (folder / "checksums" / f"{name}.txt").read_text("utf-8")
+            assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == expected
+        assert set(result) >= {
+            "properties",
+            "outcome",
+            "command",
+            "summary",
+            "exception",
+            "timestamp",
+            "comments",
+            "fair",
+        }
+    return read
+
+
+def is_picture(content: bytes) -> bool:
+    """Whether it is a whole PNG: its signature, the sum of every chunk, pixels that unpack."""
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    place, pixels, kinds = 8, b"", []
+    while place < len(content):
+        (size,) = struct.unpack(">I", content[place : place + 4])
+        kind, data = content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        assert struct.unpack(">I", content[place + 8 + size : place + 12 + size])[0] == zlib.crc32(kind + data)
+        pixels += data if kind == b"IDAT" else b""
+        kinds.append(kind)
+        place += size + 12
+    return kinds[-1] == b"IEND" and len(set(zlib.decompress(pixels))) > 10
+
+
+LONG = {"acs", "adult", "adult-attacks", "airbnb", "airbnb-cart", "youth-in-custody"}
+"""Recipes whose many figures take long to draw: tried among the studies."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(recipe.name, marks=[pytest.mark.study] if recipe.name in LONG else [])
+        for recipe in shipped_recipes()
+    ],
+)
+def test_the_viewer_opens_the_release_of_every_shipped_recipe(name: str, shipped: Callable[[str], Path]) -> None:
+    folder = shipped(name) / "internal/acro"
+    results = opened(folder)["results"]
+    names = [file["name"] for one in results.values() for file in one["files"]]
+    assert {"gate.csv", "verdicts.csv"} <= set(names)
+    pytest.importorskip("cairosvg")
+    pictures = [one for one in names if one.endswith(".png")]
+    assert pictures
+    assert all(is_picture((folder / one).read_bytes()) for one in pictures)
+    assert all(b"INTERNAL: as confidential as the data" in (folder / one).read_bytes() for one in pictures)
+
+
+def test_status_and_exception_follow_the_gate_and_the_verdicts(
+    workspace: Workspace, enter: Callable[..., int], dossier_for: Read, tmp_path: Path
+) -> None:
+    run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.9}])
+    work(workspace.directory, idle=0)
+    finding = Finding("equal_records", "block", "rows", '=HYPERLINK("http://x")')
+    dossier = replace(dossier_for(run_id, "the board asked"), examination=Examination(run_id, "0" * 64, (finding,)))
+    found = opened(laid_out(acro(dossier, ()), tmp_path / "fails"))["results"]
+    by_file = {one["files"][0]["name"]: one for one in found.values()}
+    assert (by_file["gate.csv"]["status"], by_file["gate.csv"]["exception"]) == ("fail", "the board asked")
+    assert (by_file["verdicts.csv"]["status"], by_file["verdicts.csv"]["exception"]) == ("pass", "")
+    assert by_file["risk.csv"]["status"] == "review"
+    rows = list(csv.DictReader(StringIO((tmp_path / "fails/gate.csv").read_text("utf-8"))))
+    assert rows[0]["found"] == '\'=HYPERLINK("http://x")'
+    quiet = replace(dossier, examination=Examination(run_id, "0" * 64, ()), plan=replace(dossier.plan, verdicts=()))
+    found = opened(laid_out(acro(quiet, ()), tmp_path / "none"))["results"]
+    assert [one["status"] for one in found.values()][:2] == ["pass", "review"]
+
+
+def laid_out(files: dict[str, bytes], folder: Path) -> Path:
+    for name, content in files.items():
+        path = folder / name.removeprefix("acro/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def test_the_check_of_the_folder_finds_what_is_wrong(done: int, dossier_for: Read, tmp_path: Path) -> None:
+    folder = laid_out(acro(dossier_for(done), ()), tmp_path / "acro")
+    opened(folder)
+    with (folder / "gate.csv").open("a", encoding="utf-8") as file:
+        file.write("one more\n")
+    with pytest.raises(AssertionError):
+        opened(folder)
+
+
+def test_without_cairosvg_the_missing_pictures_are_said(
+    done: int, dossier_for: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    folder = laid_out(acro(dossier_for(done), ()), tmp_path / "acro")
+    results = opened(folder)["results"]
+    assert "figures.txt" in [one["files"][0]["name"] for one in results.values()]
+    assert "cairosvg is not installed" in (folder / "figures.txt").read_text("utf-8")
+    assert not list(folder.glob("*.png"))
+
+
+def test_the_same_dossier_gives_the_same_bytes(done: int, dossier_for: Read) -> None:
+    assert acro(dossier_for(done), ()) == acro(dossier_for(done), ())

@@ -1,0 +1,272 @@
+"""The risk assessment: which question is answered by what, what is said of those that nothing answers, and what people fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.outputs import QUESTIONS
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.workspace.documents.risk_assessment import NOT_MEASURED, assessment, risk_assessment
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.release.gate import Examination, Finding
+from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
+from sfumato.workspace.reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Terms, plain
+from sfumato.workspace.reporting.questions import coverage
+from sfumato.workspace.reporting.tables import Table, whole
+from sfumato.workspace.store.workspace import Workspace
+
+Read = Callable[..., Dossier]
+pytestmark = pytest.mark.slow
+
+
+def chapter(document: Document | Chapter, *titles: str) -> Chapter:
+    found = next(part for part in document.parts if isinstance(part, Chapter) and part.title == titles[0])
+    return chapter(found, *titles[1:]) if titles[1:] else found
+
+
+def kinds(part: Chapter, kind: type[Any]) -> list[Any]:
+    return [one for one in part.parts if isinstance(one, kind)]
+
+
+def lines(table: Table) -> list[dict[str, str]]:
+    titles = [column.title for column in table.columns]
+    return [dict(zip(titles, map(whole, row), strict=True)) for row in table.rows]
+
+
+def question(document: Document, name: str) -> Chapter:
+    return chapter(document, "8 Identifiability assessment and mitigation", name)
+
+
+def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
+    done: int, dossier_for: Read, workspace: Workspace, enter: Callable[..., int]
+) -> None:
+    made = assessment(dossier_for(done))
+    for name in ("Inference", "Membership"):
+        assert Paragraph(NOT_MEASURED, strong=True) in question(made, name).parts
+        assert f"{name}: NOT MEASURED." in kinds(chapter(made, "Summary"), Items)[0].items
+    for name in ("Singling out", "Linkability"):
+        assert Paragraph(NOT_MEASURED, strong=True) not in question(made, name).parts
+    attribute = {"method": "risk.attribute", "known": ["region"], "radius": {"visits": 1, "income": "5%"}}
+    measured = enter(measure=[attribute], threshold=[])
+    work(workspace.directory, idle=0)
+    made = assessment(dossier_for(measured))
+    assert Paragraph(NOT_MEASURED, strong=True) not in question(made, "Inference").parts
+    assert Paragraph(NOT_MEASURED, strong=True) in question(made, "Linkability").parts
+
+
+def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    without = [replace(row, value=None, status="not computed", reason="no record matches") for row in dossier.rows]
+    changed = replace(dossier, rows=tuple(without))
+    assert [str(one) for one in coverage(changed.rows)[:2]] == [
+        "Singling out: NOT MEASURED; what was asked for could not be computed.",
+        "Linkability: NOT MEASURED; what was asked for could not be computed.",
+    ]
+    line = lines(kinds(question(assessment(changed), "Linkability"), Table)[0])[0]
+    assert (line["release"], line["verdict"]) == ("not computed: no record matches", "no threshold")
+
+
+def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_limit_and_its_verdict(
+    workspace: Workspace, enter: Callable[..., int], dossier_for: Read
+) -> None:
+    run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.0}])
+    work(workspace.directory, idle=0)
+    dossier = dossier_for(run_id)
+    told = lines(kinds(question(assessment(dossier), "Linkability"), Table)[0])
+    line = next(one for one in told if "true match rate" in one["measure"])
+    rows = [row for row in dossier.rows if row.key == "risk.identification.true_match_rate"]
+    own, average = (
+        next(r for r in rows if r.draw is None and (r.dataset == "confidential") is it) for it in (True, False)
+    )
+    worst = max(row.value or 0.0 for row in rows if row.draw is not None)
+    assert float(line["confidential data"]) == pytest.approx(own.value, rel=1e-3)
+    assert float(line["release"].removesuffix(" share")) == pytest.approx(average.value, rel=1e-3)
+    assert float(line["worst dataset"]) == pytest.approx(worst, rel=1e-3)
+    assert worst > (average.value or 0.0)
+    assert (line["threshold"], line["verdict"]) == ("at most 0", "✗ FAIL")
+    unset = next(one for one in told if "expected match risk" in one["measure"])
+    assert (unset["threshold"], unset["verdict"]) == ("none set", "no threshold")
+
+
+def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    value = "risk.identification.true_match_rate"
+    other = Verdict(value, "", None, "max", 0.5, 0.1, 0.4, "pass", params={"known": ["nothing"]})
+    changed = replace(dossier, plan=replace(dossier.plan, verdicts=(other,)))
+    for line in lines(kinds(question(assessment(changed), "Linkability"), Table)[0]):
+        assert line["verdict"] == "no threshold"
+
+
+def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    points = tuple(
+        Row("studies", "intruder_uncertainty", "true_match_rate", "age", "synthetic", None, level, value)
+        for level, value in ((0.0, 0.2), (0.1, 0.3), (0.2, 0.1))
+    )
+    made = assessment(replace(dossier, rows=points))
+    line = lines(kinds(question(made, "Linkability"), Table)[0])[0]
+    assert line["release"] == "0.3"
+    assert line["scenario"] == "age; worst of 3 levels: 0.1"
+
+
+def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    row = Row("risk", "somebody_elses", "share_found", "", "synthetic", None, None, 0.25)
+    made = assessment(replace(dossier, rows=(row,)))
+    for name in QUESTIONS:
+        assert Paragraph(NOT_MEASURED, strong=True) in question(made, name.capitalize()).parts
+    told = lines(kinds(question(made, "Measured, question not said"), Table)[0])
+    assert [line["release"] for line in told] == ["0.25"]
+
+
+def test_every_risk_of_our_own_says_which_question_it_answers() -> None:
+    for method in registry().values():
+        if method.family == "risk" and method.package == "sfumato":
+            assert any(output.questions for output in method.results), method.key
+        for output in method.outputs:
+            assert set(output.questions) <= set(QUESTIONS)
+            assert not output.questions or method.family in ("risk", "studies"), output.name
+
+
+def test_what_only_people_can_say_is_marked_until_they_have_said_it(
+    done: int, dossier_for: Read, workspace: Workspace
+) -> None:
+    assert len(open_places(assessment(dossier_for(done)).parts)) == len(ASKED)
+    (workspace.directory / ASSESSMENT_FILE).write_text(
+        f'owner = "Maria Rossi"\nrecipients = "a university"\n[run.{done}]\nlinkability = "low, since *nobody* knows"\n'
+        f'[run.{done + 1}]\nmembership = "of another run"\n',
+        "utf-8",
+    )
+    files = risk_assessment(dossier_for(done), ())
+    text = files["risk-assessment.md"].decode()
+    assert "Maria Rossi" in text
+    assert r"low, since \*nobody\* knows" in text
+    assert "of another run" not in text
+    assert "low, since *nobody* knows" in files["risk-assessment.html"].decode()
+    assert len(open_places(assessment(dossier_for(done)).parts)) == len(ASKED) - 3
+
+
+def open_places(parts: Any) -> list[str]:
+    found: list[str] = []
+    for part in parts:
+        if isinstance(part, Chapter):
+            found += open_places(part.parts)
+        if isinstance(part, Terms):
+            found += [words.where for _, words in part.pairs if isinstance(words, Open)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('linkability = "fine"', "assessment.toml: linkability"),
+        ('[run.1]\nlinkability = "\u200b"', "assessment.toml: run.1.linkability"),
+        ('[run.1]\nresidual = "7"', "assessment.toml: run.1.residual"),
+        ('owners = "x"', "assessment.toml: owners"),
+        ("owner = 3", "assessment.toml: owner"),
+        ('[run.x]\nowner = "x"', "assessment.toml: run.x"),
+        ('[run.07]\nowner = "x"', "assessment.toml: run.07"),
+        ("run = 3", "assessment.toml: run"),
+        ("[run]\n7 = 3", "assessment.toml: run.7"),
+        ("owner = ", "assessment.toml"),
+        ("owner = " + "[" * 5000, "assessment.toml"),
+    ],
+)
+def test_what_is_written_wrongly_is_refused_with_its_place(text: str, place: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_judgements(text.encode(), 7)
+    assert refused.value.place == place
+
+
+def test_a_workspace_without_the_file_has_said_nothing(workspace: Workspace) -> None:
+    assert judgements_of(workspace.directory, 1) == {}
+
+
+def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier_for: Read) -> None:
+    found = Finding("equal_records", "warn", "released rows equal a confidential one", "3 of 80", 0.0375, 0.01, 0.05)
+    dossier = dossier_for(done)
+    made = assessment(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
+    chapter_of = question(made, "Adversarial testing: findings of the gate")
+    assert lines(kinds(chapter_of, Table)[0])[0] == {
+        "check": "released rows equal a confidential one", "status": "warn", "found": "3 of 80", "value": "0.0375",
+        "baseline": "0.01", "limit": "0.05", "what would mend it": "", "limit from": "",
+    }  # fmt: skip
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_hostile_words_are_words_in_both_forms(hostile: int, dossier_for: Read, workspace: Workspace) -> None:
+    (workspace.directory / ASSESSMENT_FILE).write_text('owner = "<img src=x> \\u202e | [a](http://x.example)"', "utf-8")
+    files = risk_assessment(dossier_for(hostile, reason="</p><script>x</script>\n# no heading"), ())
+    for content in files.values():
+        shown = content.decode()
+        assert not [char for char in shown if char != "\n" and not char.isprintable()]
+    page = Tags()
+    page.feed(files["risk-assessment.html"].decode())
+    assert not page.tags & {"script", "img", "b", "a", "iframe", "link"}
+    assert not page.attributes & {"onerror", "src", "href"}
+    assert "<script>alert(1)</script>" in page.text
+    rendered = MarkdownIt("gfm-like").render(files["risk-assessment.md"].decode())
+    shown = Tags()
+    shown.feed(rendered)
+    assert not shown.tags & {"script", "img", "a", "iframe", "b", "code", "blockquote"}
+    assert "no heading" in shown.text
+    assert "<h1>no heading" not in rendered
+
+
+def test_escaped_markdown_reads_as_it_was_written() -> None:
+    for text in (
+        "1. one",
+        "- one",
+        "+ one",
+        "= one",
+        "a | b",
+        "# a",
+        "> a",
+        "www.example.org",
+        "http://x.org",
+        "a_b_c",
+        "\\*",
+    ):
+        rendered = MarkdownIt("gfm-like").render(plain(text))
+        shown = Tags()
+        shown.feed(rendered)
+        assert shown.tags == {"p"}, text
+        assert shown.text.strip() == text
+    rendered = MarkdownIt("gfm-like").render("www.example.org and\n\n1. one")
+    assert "<a " in rendered
+    assert "<ol" in rendered
+
+
+def test_a_part_of_every_kind_is_written_in_both_forms() -> None:
+    parts: list[Part] = [Paragraph("words", strong=True), Items([Open("who?")]), Chapter("In", [Paragraph("it")])]
+    made = Document("Title", "INTERNAL", parts)
+    assert made.markdown() == (
+        "# Title\n\n**INTERNAL**\n\n**words**\n\n- **To be completed by a person:** who?\n\n## In\n\nit\n"
+    )
+    assert "To be completed by a person: who?" in made.html()

@@ -1,0 +1,50 @@
+"""The structure check finds what a program would trip over, and nothing in a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sfumato.workspace.documents.structure_check import HEADS, lines, structure_check
+from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.reporting.tables import whole
+
+Read = Callable[..., Dossier]
+pytestmark = pytest.mark.slow
+
+
+def differences(dossier: Dossier) -> dict[str, str]:
+    told = [dict(zip(HEADS, map(whole, line), strict=True)) for line in lines(dossier)]
+    return {one["variable"]: one["differs in"] for one in told}
+
+
+def changed(dossier: Dossier, name: str, change: Callable[[pa.ChunkedArray], object]) -> Dossier:
+    """The dossier of a release that is a copy but for a column."""
+    table = dossier.confidential()
+    place = table.column_names.index(name)
+    copy = table.set_column(place, name, change(table[name]))
+    return replace(dossier, released=lambda draw: copy)
+
+
+def test_a_copy_differs_in_nothing_and_each_change_is_named(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    assert set(differences(changed(dossier, "age", lambda column: column)).values()) == {""}
+    wide = changed(dossier, "income", lambda column: pc.multiply(column, 2.0))
+    assert differences(wide)["income"] == "range"
+    holes = changed(dossier, "income", lambda column: pc.if_else(pc.greater(column, 1000.0), column, None))
+    assert differences(holes)["income"].endswith("missing values")
+    lost = changed(dossier, "region", lambda column: pa.array(["north"] * len(column)).dictionary_encode())
+    assert differences(lost)["region"] == "2 levels lost"
+    new = changed(dossier, "region", lambda column: pa.array(["north", "far"] * (len(column) // 2)).dictionary_encode())
+    assert differences(new)["region"] == "1 new levels, 2 levels lost"
+
+
+def test_the_page_is_internal_and_speaks_of_every_released_variable(hostile: int, dossier_for: Read) -> None:
+    page = structure_check(dossier_for(hostile), ())["structure-check.html"].decode()
+    assert "INTERNAL: as confidential as the data" in page
+    assert "area &lt;b&gt;" in page
+    assert "<b>" not in page

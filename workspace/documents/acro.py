@@ -1,0 +1,147 @@
+"""Results as ACRO lays them out for output checking, so that SACRO-Viewer opens the folder: ``acro/results.json`` and its files.
+
+Tables are CSV files with what was measured, the verdicts and the gate's findings; figures are PNG pictures where the extra ``png``
+is installed, since ACRO takes no SVG, and are said to be missing where it is not. Each file has its SHA-256 under ``checksums/``.
+The folder is internal: who checks outputs sees what the report shows.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any, Literal
+
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.wording import counted
+
+from ..plots.png import png
+from ..plots.svg import svg
+from ..policy.disclosure import MARKING
+from ..release.dossier import Dossier
+from ..reporting.words import FAMILIES, limit_text, settings_text
+from ..visible_text import plain_cell
+from .written import Written, json_document
+
+VERSION = "1.0.1"
+"""The version of ACRO whose layout it is."""
+Status = Literal["pass", "fail", "review"]
+STATUS: dict[str, Status] = {"pass": "pass", "warn": "review", "block": "fail"}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One entry of the queue: its file, what came of it, in words too, and what made it."""
+
+    name: str
+    content: bytes
+    status: Status
+    summary: str
+    command: str
+    comments: tuple[str, ...] = ()
+
+
+def acro(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
+    """``acro/results.json``, its files, and their checksums."""
+    outputs = [*_tables(dossier), *_figures(dossier)]
+    results = {f"output_{i}": _entry(dossier, one, f"output_{i}") for i, one in enumerate(outputs)}
+    made = {one.name: one.content for one in outputs}
+    made["results.json"] = json_document({"version": VERSION, "results": results})
+    sums = {f"checksums/{name}.txt": hashlib.sha256(content).hexdigest().encode() for name, content in made.items()}
+    return {f"acro/{name}": content for name, content in (made | sums).items()}
+
+
+def _entry(dossier: Dossier, output: Output, uid: str) -> dict[str, Any]:
+    finished = dossier.plan.run.finished or dossier.plan.run.created
+    return {
+        "uid": uid,
+        "status": output.status,
+        "type": "custom",
+        "properties": {},
+        "files": [{"name": output.name, "sdc": {}}],
+        "outcome": {},
+        "command": output.command,
+        "summary": f"{output.status}; {output.summary}",
+        "exception": dossier.reason if output.status != "pass" else "",
+        "timestamp": datetime.fromtimestamp(finished, UTC).isoformat(),
+        "comments": [MARKING, *output.comments],
+        "fair": {},
+    }
+
+
+def _tables(dossier: Dossier) -> list[Output]:
+    outputs = [_findings(dossier), _verdicts(dossier)]
+    for family, heading in FAMILIES.items():
+        rows = [row for row in dossier.rows if row.family == family and row.draw is None]
+        if rows:
+            said = f"{heading}: numbers of the confidential data beside those of the release"
+            outputs.append(
+                Output(f"{family}.csv", _measured(rows), "review", said, f"sfumato results {dossier.plan.run.id}")
+            )
+    return outputs
+
+
+def _findings(dossier: Dossier) -> Output:
+    heads = ("check", "status", "title", "found", "value", "baseline", "limit")
+    lines = [
+        (one.check, one.status, one.title, one.said, one.value, one.baseline, one.limit)
+        for one in dossier.examination.findings
+    ]
+    status = dossier.examination.status
+    return Output(
+        "gate.csv",
+        _csv(heads, lines),
+        STATUS[status],
+        f"what the gate found: {status}",
+        f"sfumato release {dossier.plan.run.id}",
+    )
+
+
+def _verdicts(dossier: Dossier) -> Output:
+    heads = ("verdict", "value", "of", "level", "settings", "observed", "limit", "reason")
+    verdicts = dossier.plan.verdicts
+    lines = [
+        (one.outcome, one.value, one.target, one.level, settings_text(one.params or {}), one.observed,
+         limit_text(one.bound, one.limit, one.value), one.reason)
+        for one in verdicts
+    ]  # fmt: skip
+    outcomes = {one.outcome for one in verdicts}
+    status: Status = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "review"
+    said = "thresholds of the recipe and what was observed" if verdicts else "the recipe sets no threshold"
+    return Output("verdicts.csv", _csv(heads, lines), status, said, f"sfumato results {dossier.plan.run.id}")
+
+
+def _measured(rows: Iterable[Row]) -> bytes:
+    heads = ("measure", "of", "level", "settings", "dataset", "value", "lower", "upper", "baseline", "unit", "reason")
+    lines = [
+        (row.key, row.target, row.level, settings_text(row.params), row.dataset, row.value, row.lower, row.upper,
+         row.baseline, row.unit, row.reason)
+        for row in rows
+    ]  # fmt: skip
+    return _csv(heads, lines)
+
+
+def _csv(heads: Sequence[str], lines: Iterable[Sequence[str | float | None]]) -> bytes:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    for line in lines:
+        writer.writerow([plain_cell(one) if isinstance(one, str) else "" if one is None else one for one in line])
+    return text.getvalue().encode()
+
+
+def _figures(dossier: Dossier) -> list[Output]:
+    """Every figure of the report as a picture; one line that says so where none can be drawn."""
+    outputs = []
+    for number, figure in enumerate(dossier.figures(), start=1):
+        drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, f"figure-{number}")}\n'
+        picture = png(drawing, note=MARKING)
+        if picture is None:
+            note = f"{counted(len(dossier.figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
+            return [Output("figures.txt", note.encode(), "review", "figures that are not here", "sfumato report")]
+        said = f"{figure.title}. {figure.caption}".strip()
+        outputs.append(Output(f"figure-{number:02}.png", picture, "review", said, "sfumato figures"))
+    return outputs

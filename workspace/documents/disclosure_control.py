@@ -1,0 +1,122 @@
+"""The record of disclosure control, for programs: policy, rules, requirements, thresholds, verdicts, findings, waivers and approval.
+
+``disclosure-control.json`` follows ``disclosure-control.schema.json``, which goes with it. It is bound to what leaves the
+building by the hash of the public manifest, which has the hash of every public file (SATRE 2.0, 3.3.09).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+from sfumato.engine.methods.outputs import QUESTIONS
+from sfumato.engine.recipe.recipe import Step
+
+from ..policy.disclosure import MARKING
+from ..release.dossier import Dossier
+from ..release.users import privacy_table
+from ..reporting.questions import unmeasured
+from .written import Written, json_document
+
+SCHEMA = "urn:sfumato:disclosure-control:1"
+SCHEMA_FILE = "disclosure-control.schema.json"
+
+
+def disclosure_control(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
+    """``disclosure-control.json`` and its schema."""
+    schema = files(__package__).joinpath(SCHEMA_FILE).read_bytes()
+    return {"disclosure-control.json": json_document(record(dossier, written)), SCHEMA_FILE: schema}
+
+
+def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
+    """The record as JSON has it."""
+    examination, open_questions = dossier.examination.to_table(), unmeasured(dossier.rows)
+    return {
+        "schema": SCHEMA,
+        "marking": MARKING,
+        "release": _release(dossier),
+        "bound_to": _bound(dossier, written),
+        "risk_appetite": _policy(dossier),
+        "perturbation": [_rule(dossier, step) for step in dossier.plan.run.recipe.synthesis],
+        "suppression": _suppression(dossier),
+        "model_requirements": [asdict(one) for one in dossier.diagnostics if one.rule],
+        "thresholds": [one.to_table() for one in dossier.plan.run.recipe.thresholds],
+        "verdicts": [one.to_dict() for one in dossier.plan.verdicts],
+        "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
+        "waivers": examination["waivers"],
+        **({"approval": examination["approval"]} if "approval" in examination else {}),
+        **({} if (privacy := dossier.promise()) is None else {"privacy": privacy_table(privacy)}),
+        "reason": dossier.reason,
+        "questions": {name: "not measured" if name in open_questions else "measured" for name in QUESTIONS},
+        "judgements": dict(dossier.judgements),
+        "tools": dict(dossier.plan.run.versions),
+    }
+
+
+def _release(dossier: Dossier) -> dict[str, Any]:
+    plan = dossier.plan
+    return {
+        "run": plan.run.id,
+        "title": plan.run.title,
+        "kind": plan.run.recipe.origin,
+        "format": dossier.form,
+        "datasets": plan.datasets,
+        "records": plan.records,
+        "order": plan.run.recipe.form.order,
+        "replaced": list(plan.replaced),
+        "kept": list(plan.kept),
+        "left_out": list(plan.left_out),
+    }
+
+
+def _bound(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
+    """The hashes of what the record speaks of."""
+    plan = dossier.plan
+    manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), None)
+    return {
+        "public_manifest_sha256": manifest,
+        "policy_sha256": dossier.policy.sha256,
+        "recipe_sha256": plan.run.recipe_sha256,
+        "data_sha256": dossier.original.source_sha256,
+        "tables_sha256": list(plan.tables),
+    }
+
+
+def _policy(dossier: Dossier) -> dict[str, Any]:
+    policy = dossier.policy
+    return {
+        "name": policy.name,
+        "smallest_cell": policy.smallest_cell,
+        "rounding": policy.rounding,
+        "digits": policy.digits,
+        "second_person": policy.second_person,
+        "approvers": list(policy.approvers),
+        "waivers": list(policy.waivers),
+        "findings": {key: asdict(limit) for key, limit in sorted(policy.findings.items())},
+    }
+
+
+def _rule(dossier: Dossier, step: Step) -> dict[str, Any]:
+    """How a step changes the data: which variables, by which method, with all its settings."""
+    recipe = dossier.plan.run.recipe
+    return {
+        "variables": list(step.targets or recipe.released),
+        "method": step.method.key,
+        "title": step.method.title,
+        "source": step.method.source,
+        "settings": step.spec.told(),
+    }
+
+
+def _suppression(dossier: Dossier) -> dict[str, Any]:
+    """What is left out: variables by their role, records by missing values, and what anonymisation steps take away."""
+    plan = dossier.plan
+    return {
+        "variables_left_out": list(plan.left_out),
+        "records_dropped_for_missing_values": dossier.original.dropped,
+        "records_confidential": dossier.original.records,
+        "records_released": plan.records,
+        "anonymisation": [_rule(dossier, step) for step in plan.run.recipe.anonymisation],
+    }

@@ -1,0 +1,328 @@
+"""The risk assessment of a release, under the clauses of ISO/IEC 27559:2022: what was measured, what was not, what a person has to judge.
+
+Which of the four questions a measure answers its method declares (``Output.questions``); what is measured and declares none
+is listed as such, and a question that nothing answers is said to be open, not safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
+from sfumato.engine.methods.rows import Row, by_series
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import counted
+
+from ..policy.disclosure import MARKING
+from ..release.decision import approver_of, decision_of
+from ..release.dossier import Dossier
+from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
+from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
+from ..reporting.questions import ASKS, answering, averages_of_risk, questions_of
+from ..reporting.release_summary import APPROVED, moment, summary_lines, what_goes_out
+from ..reporting.results import method_title, output_of
+from ..reporting.tables import Cell, Line, table
+from ..reporting.words import (
+    DIRECTIONS,
+    limit_text,
+    number,
+    records_text,
+    role_text,
+    settings_apart,
+    settings_text,
+    use_text,
+)
+from .written import Written
+
+READING = (
+    "Values of the release are averages over its datasets; beside them stands the worst single dataset. The confidential data's "
+    "own value is the risk of releasing them unchanged; a baseline is what the measure would be by chance, or without a "
+    "difference. A threshold is what the recipe set before the run. None of these numbers is a probability that a person "
+    "is re-identified: each holds for the scenario in its line."
+)
+
+
+def risk_assessment(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
+    """``risk-assessment.html`` and the same in Markdown."""
+    made = assessment(dossier)
+    return {"risk-assessment.html": made.html().encode(), "risk-assessment.md": made.markdown().encode()}
+
+
+def assessment(dossier: Dossier) -> Document:
+    """The assessment as a value."""
+    parts = (_summary(dossier), _context(dossier), _data(dossier), _identifiability(dossier), _governance(dossier))
+    return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, parts)
+
+
+def answer(dossier: Dossier, asked: Asked) -> Words:
+    """What a person has said, or that it is still to be said."""
+    return dossier.judgements.get(asked.key) or Open(asked.asked, asked.place(dossier.plan.run.id))
+
+
+def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
+    return Terms([(one.title, answer(dossier, one)) for one in asked])
+
+
+def _summary(dossier: Dossier) -> Chapter:
+    plan, decision = dossier.plan, decision_of(dossier)
+    going = what_goes_out(plan.run.recipe, plan.datasets, plan.records)
+    return Chapter(
+        "Summary",
+        (
+            Items(summary_lines(going, plan.verdicts, dossier.rows, decision)),
+            Terms(
+                [
+                    ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
+                    ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
+                ]
+            ),
+            *decision.tables,
+        ),
+    )
+
+
+def _context(dossier: Dossier) -> Chapter:
+    kept = ", ".join(dossier.plan.run.recipe.schema.of_role(Role.QUASI_IDENTIFIER)) or "none"
+    assumed = (
+        "The recipe assumes an intruder who knows, or could know, of a person the quasi-identifiers "
+        f"({kept}), and looks for that person in the release. What follows measures nothing against an intruder who knows more."
+    )
+    return Chapter("6 Context assessment", (_answers(dossier, CONTEXT), Paragraph(assumed)))
+
+
+def _data(dossier: Dossier) -> Chapter:
+    recipe, original = dossier.plan.run.recipe, dossier.original
+    sample = f"a sample of {recipe.data.sample:,} records of it" if recipe.data.sample else "all of its records"
+    roles = [
+        [
+            variable.name,
+            variable.title,
+            variable.kind.value,
+            role_text(variable.role.value),
+            "left out" if variable.name in dossier.plan.left_out else _fate(dossier, variable.name),
+        ]
+        for variable in recipe.schema
+    ]
+    where = ", of those that meet a condition" if recipe.data.where else ""
+    by = recipe.data.holdout
+    share = f"{by:.0%} of these" if isinstance(by, int | float) else "those that a column of the file names"
+    held_out = (
+        "" if by is None else f"; no release is made of {share}, the control records that attacks are held against"
+    )
+    return Chapter(
+        "7 Data assessment",
+        (
+            Terms(
+                [
+                    ("Confidential file", original.name),
+                    ("Records", records_text(original.records, original.dropped)),
+                    ("Used", f"{sample}{where}{held_out}"),
+                ]
+            ),
+            _answers(dossier, DATA),
+            Paragraph(
+                "Maximum or average: the numbers in clause 8 are averages, sums and shares over all records unless a line says "
+                "worst; what is said of the worst records stands under the findings of the gate. Population or sample: the "
+                "measures take it that the intruder knows who is in the file. Where it is a sample and the intruder does not "
+                "know that, linking succeeds less often than they say."
+            ),
+            table(("variable", "meaning", "kind", "role", "in the release"), roles, title="Variables"),
+        ),
+    )
+
+
+def _fate(dossier: Dossier, name: str) -> str:
+    return "replaced" if name in dossier.plan.replaced else "as in the confidential data"
+
+
+def _identifiability(dossier: Dossier) -> Chapter:
+    unsaid = [
+        row
+        for row in averages_of_risk(dossier.rows)
+        if not questions_of(row) and row.family == "risk" and row.level is None
+    ]
+    parts: list[Part] = [Paragraph(READING), *(_question(dossier, question) for question in QUESTIONS)]
+    if unsaid:
+        note = Paragraph("Their methods do not say which of the four questions these answer.")
+        parts.append(Chapter("Measured, question not said", (note, _lines(dossier, unsaid))))
+    parts += [_testing(dossier), _mitigation(dossier)]
+    return Chapter("8 Identifiability assessment and mitigation", parts)
+
+
+NOT_MEASURED = (
+    "NOT MEASURED. No measure of this recipe answers the question. That says nothing about the risk: it may be large. "
+    "Whoever approves the release does so without knowing it."
+)
+
+
+def _question(dossier: Dossier, question: Question) -> Chapter:
+    rows = answering(dossier.rows, question)
+    parts: list[Part] = [Paragraph(ASKS[question])]
+    parts += [_lines(dossier, rows), _meanings(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
+    return Chapter(
+        question.capitalize(), (*parts, Terms([(JUDGEMENTS[question].title, answer(dossier, JUDGEMENTS[question]))]))
+    )
+
+
+def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
+    """A line a number; of a sweep the level that is worst."""
+    apart = settings_apart(dossier.plan.run.recipe_toml)
+    own = {row.series: row for row in dossier.rows if row.dataset == "confidential" and row.draw is None}
+    draws = {group[0].series: group for group in by_series(row for row in dossier.rows if row.draw is not None)}
+    lines: list[Line] = []
+    for row, levels in _worst_levels(rows):
+        uses = apart.get(row.method_key, {})
+        scenario = "; ".join(
+            part
+            for part in (
+                row.target,
+                settings_text({key: value for key, value in row.params.items() if key not in uses}),
+                use_text(row.params, uses),
+                f"worst of {counted(levels, 'level')}: {number(row.level)}" if row.level is not None else "",
+            )
+            if part
+        )
+        confidential = own.get(row.series)
+        verdicts = _verdicts(dossier.plan.verdicts, row)
+        lines.append(
+            [
+                f"{method_title(row.method_key)}: {row.measure.replace('_', ' ')}",
+                scenario or "as the method has it by default",
+                "" if confidential is None else number(confidential.value),
+                f"not computed: {row.reason}" if row.value is None else f"{number(row.value)} {row.unit}".strip(),
+                _worst_draw(row, draws.get(row.series, ())),
+                number(row.baseline) if _own_baseline(row, confidential) else "",
+                "; ".join(limit_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
+                _outcome(verdicts),
+            ]
+        )
+    titles = (
+        "measure", "scenario", "confidential data", "release", "worst dataset", "baseline", "threshold", "verdict",
+    )  # fmt: skip
+    return table(titles, lines, right=(2, 4, 5))
+
+
+def _own_baseline(row: Row, confidential: Row | None) -> bool:
+    """Whether a row's baseline is another than the confidential data's value, which stands beside it."""
+    return row.baseline is not None and (confidential is None or row.baseline != confidential.value)
+
+
+def _worst_levels(rows: Sequence[Row]) -> list[tuple[Row, int]]:
+    """Each row with how many levels it stands for: of a sweep the worst one alone."""
+    sweeps: dict[object, list[Row]] = {}
+    for row in rows:
+        key, target, params, level = row.series
+        sweeps.setdefault((key, target, params, level is None), []).append(row)
+    return [(_worst(group), len(group)) for group in sweeps.values()]
+
+
+def _worst(rows: Sequence[Row]) -> Row:
+    """The row of the largest risk; one without a value where none has one, or where no direction is the worse."""
+    output = output_of(rows[0])
+    computed = [row for row in rows if row.value is not None]
+    if not computed:
+        return rows[0]
+    return (min if _high_is_good(output) else max)(computed, key=lambda row: row.value or 0.0)
+
+
+def _high_is_good(output: Output | None) -> bool:
+    return output is not None and output.goal == "high"
+
+
+def _worst_draw(row: Row, draws: Sequence[Row]) -> str:
+    """The worst value of a single dataset; nothing where one direction is not worse than the other."""
+    output = output_of(row)
+    if len(draws) < 2 or output is None or output.goal == "none":
+        return ""
+    return number(_worst(draws).value)
+
+
+def _verdicts(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
+    return [
+        one
+        for one in verdicts
+        if one.value == row.key
+        and one.target == row.target
+        and one.level == row.level
+        and dict(one.params or {}) == dict(row.params)
+    ]
+
+
+def _outcome(verdicts: Sequence[Verdict]) -> Cell | str:
+    if not verdicts:
+        return "no threshold"
+    worst = next((one for word in ("fail", "not computed") for one in verdicts if one.outcome == word), verdicts[0])
+    return Cell(worst.outcome.upper(), worst.outcome)
+
+
+def _meanings(rows: Sequence[Row]) -> Terms:
+    outputs = {f"{row.method}.{row.measure}": output_of(row) for row in rows}
+    return Terms([(name, f"{output.meaning}; {DIRECTIONS[output.goal]}") for name, output in outputs.items() if output])
+
+
+def _testing(dossier: Dossier) -> Chapter:
+    """What the gate found when it took the release against the confidential data."""
+    findings = dossier.examination.findings
+    lines: list[Line] = [
+        [
+            one.title,
+            one.status,
+            one.said,
+            number(one.value) if one.value is not None else "",
+            number(one.baseline) if one.baseline is not None else "",
+            number(one.limit) if one.limit is not None else "",
+            one.advice,
+            one.source,
+        ]
+        for one in findings
+    ]
+    titles = ("check", "status", "found", "value", "baseline", "limit", "what would mend it", "limit from")
+    part = table(titles, lines, right=(3, 4, 5)) if lines else Paragraph("The gate has no finding.")
+    return Chapter("Adversarial testing: findings of the gate", (part,))
+
+
+def _mitigation(dossier: Dossier) -> Chapter:
+    recipe = dossier.plan.run.recipe
+    lines: list[Line] = [
+        [
+            step.target or ", ".join(recipe.released),
+            "synthetic data" if step.target else "anonymisation",
+            step.method.title,
+            settings_text(step.spec.told()),
+            step.method.source,
+        ]
+        for step in (*recipe.synthesis, *recipe.anonymisation)
+    ]
+    failed = [one for one in dossier.diagnostics if one.passed is False]
+    told = (
+        f"{counted(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
+        if failed
+        else "Every rule that the models are held against is met."
+        if any(one.passed for one in dossier.diagnostics)
+        else ""
+    )
+    return Chapter(
+        "Mitigation",
+        (
+            table(("variables", "technique", "method", "settings", "source"), lines),
+            *((Paragraph(told),) if told else ()),
+            Terms([(RESIDUAL.title, answer(dossier, RESIDUAL))]),
+        ),
+    )
+
+
+def _governance(dossier: Dossier) -> Chapter:
+    return Chapter(
+        "9 Governance",
+        (
+            _answers(dossier, (*GOVERNANCE, *PUBLICATION)),
+            Signatures(
+                [
+                    ("Assessed by", ""),
+                    ("Owner of the risk", dossier.judgements.get("owner", "")),
+                    (APPROVED, approver_of(dossier)),
+                ]
+            ),
+        ),
+    )

@@ -1,0 +1,204 @@
+"""Drafts for the records of a project or of a file. Called in a process of their own: numerical libraries are loaded here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.methods.drafting import Want
+from sfumato.engine.methods.outputs import Question
+from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.partition.generated_hierarchies import proposals
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.data_source import DataSource
+from sfumato.engine.recipe.recipe import Recipe
+
+from ..errors import NotFound
+from ..ingest.columns import describe
+from ..ingest.files import chosen_records, find_source
+from ..jobs.memory import memory_limit
+from ..jobs.task_costs import Earlier, earlier_runs
+from ..plan.drafted_text import drafted_toml
+from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
+from ..plan.drafts import draft_of
+from ..policy.policy import Policy, policy_of
+from ..release.question_checks import gate_warns
+from ..store.workspace import Workspace
+from .costs import cost_of, cost_text
+from .importing import EVERYTHING, Selection, draft_recipe, read_source
+
+JOBS = min(2, os.cpu_count() or 1)
+"""Tasks at a time, by default."""
+MOST_LEAVES = 60
+"""A tree of more values is proposed where it is edited, not in a draft."""
+DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
+KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
+"""What a recipe to start from says of missing values, and what a synthesis of all records says."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedText:
+    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take."""
+
+    toml: str
+    want: Want
+    steps: Mapping[str, int]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Who plays which role, by the owner of a file, instead of what a plan says; ``left_out`` are no part of it."""
+
+    quasi_identifiers: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles, toml: str = "") -> DraftedText:
+    """A draft for a project's records in place of the steps of its plan, or of ``toml``; nothing is stored.
+
+    Raises NotFound where it has no data, BadInput where roles are missing or nothing can be drafted.
+    """
+    with Workspace.open(directory, read_only=True) as workspace:
+        draft = draft_of(workspace, project_id)
+        if draft is None:
+            raise NotFound("the project has no data to draft a plan for; import a file first")
+        records = workspace.read(workspace.dataset(draft.dataset_id))
+        earlier = earlier_runs(workspace, len(records))
+    toml = toml or draft.toml
+    table = with_roles(read_toml(toml), roles)
+    schema = _schema(table)
+    missing = [v.name for v in schema if v.name not in records.schema]
+    if missing:
+        raise BadInput(
+            f"variables.{missing[0]}", "the stored table has no such column; import the file again, or leave it out"
+        )
+    data = conform(records.frame, schema, DataSource.from_table(table.get("data", {})).missing)
+    return draft_for(toml, table, data, wanted, gate_limit(policy_of(directory)), earlier)
+
+
+def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
+    """A draft for the records of a file; ``said`` are keys of ``[data.format]``. Nothing is stored.
+
+    Where a value is missing a synthesis keeps that as a value of its own; an anonymisation leaves such records out. The file is read
+    once. Raises BadInput.
+    """
+    source = find_source(file, place="FILE")
+    raw, detection = read_source(source, said, EVERYTHING)
+    if not raw.records:
+        raise BadInput("FILE", f'"{source.name}" has no records')
+    found = describe(raw)
+    form = None if detection is None or detection.usual else detection.format
+    path = file if ":" in file and not Path(file).exists() else str(Path(file).expanduser().resolve())
+    there = {column.variable.name for column in found}
+    asked = Selection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
+    columns = [column for column in asked.chosen(found) if column.distinct or not column.enters]
+    toml = draft_recipe(asked.data(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
+    table = with_roles(read_toml(toml), roles)
+    if wanted.want != "anonymisation" and any(column.missing for column in columns if column.enters):
+        toml = DROPPED.sub(KEPT, toml)
+        table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
+    data = chosen_records(raw, source, DataSource.from_table(table["data"]), _schema(table), 1, key=b"")
+    return draft_for(toml, table, data, wanted, gate_limit(Policy()))
+
+
+def _schema(table: Mapping[str, Any]) -> Schema:
+    """The variables whose values a draft looks at: all but identifiers."""
+    own = table.get("variables", {})
+    if not isinstance(own, Mapping):
+        raise BadInput("variables", "must be a table, [variables]")
+    found = (Variable.from_table(name, one, f"variables.{name}") for name, one in own.items())
+    return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
+
+
+def draft_for(
+    toml: str,
+    table: Mapping[str, Any],
+    data: Microdata,
+    wanted: Wanted,
+    limit: GateLimit,
+    earlier: Earlier | None = None,
+) -> DraftedText:
+    """A draft for records: ``table`` is what ``toml`` says, with other roles maybe.
+
+    An anonymisation leaves out records with a missing value: no class covers one. Raises BadInput.
+    """
+    known = data.schema.of_role(Role.QUASI_IDENTIFIER)
+    if intended(data.schema, wanted) == "anonymisation" and any(data.missing(name).any() for name in known):
+        data = conform(data.frame, data.schema, MissingPolicy.DROP)
+        table = {**table, "data": {**table.get("data", {}), "missing": MissingPolicy.DROP.value}}
+
+    def problem(planned: Mapping[str, Any]) -> BadInput | None:
+        try:
+            check_steps(Recipe.from_table(planned), data)
+        except BadInput as error:
+            return error
+        return None
+
+    plan = drafted(table, table_seen(data), wanted, limit, problem, _hierarchies(data, known))
+    cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
+    return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
+
+
+def _hierarchies(data: Microdata, known: tuple[str, ...]) -> dict[str, Any]:
+    """Trees proposed for quasi-identifiers whose levels can be joined in steps."""
+    found = {}
+    for name in known:
+        kind = data.schema[name].kind
+        if (
+            kind in (Kind.CATEGORICAL, Kind.ORDINAL)
+            and data.frame[name].nunique() <= MOST_LEAVES
+            and not data.missing(name).any()
+        ):
+            tree = proposals(data, name)[0].tree
+            if tree is not None and tree.height > 1:
+                found[name] = tree.written
+    return found
+
+
+def _counts(plan: DraftedPlan) -> dict[str, int]:
+    sections = [step.section for step in plan.steps]
+    return {section: sections.count(section) for section in dict.fromkeys(sections)}
+
+
+def gate_limit(policy: Policy) -> GateLimit:
+    """From where on the gate warns under a policy, by question."""
+
+    def limit(question: Question) -> tuple[float, str] | None:
+        return gate_warns(question, policy)
+
+    return limit
+
+
+def with_roles(table: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
+    """A recipe's table whose variables play these roles. Raises BadInput where one is named that is not there, or in two roles."""
+    variables = dict(table.get("variables", {}))
+    given = {
+        **dict.fromkeys(roles.quasi_identifiers, Role.QUASI_IDENTIFIER.value),
+        **dict.fromkeys(roles.sensitive, Role.SENSITIVE.value),
+    }
+    for name in (*given, *roles.left_out):
+        if name not in variables:
+            raise BadInput(
+                "variables",
+                f'no column "{name}"{suggestion(name, list(variables)) or "; columns: " + ", ".join(variables)}',
+            )
+    if both := [name for name in roles.quasi_identifiers if name in roles.sensitive]:
+        raise BadInput(f"variables.{both[0]}", "is said to be known and sensitive; say one")
+    described = {
+        name: {**one, "role": given[name]} if name in given else one
+        for name, one in variables.items()
+        if name not in roles.left_out
+    }
+    return {**table, "variables": described}

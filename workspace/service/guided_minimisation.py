@@ -1,0 +1,141 @@
+"""The smallest sufficient sample for those who know neither anonymisation nor its measures: four answers make a run."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engine.wording import counted
+
+from ..plan.drafts import draft_of
+from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sfumato.engine.recipe.recipe import Recipe
+
+    from ..store.workspace import Workspace
+    from .prepare import PreparedRun
+
+SEED = 1
+KNOWN = ("quasi_identifier", "known")
+"""The role of what an intruder knows, in its word and its older one."""
+
+
+@dataclass(frozen=True)
+class StoredData:
+    """A table of a project: its variables as recipes describe them, and those that its plan says an intruder knows."""
+
+    id: int
+    project: str
+    name: str
+    records: int
+    variables: Mapping[str, Mapping[str, Any]]
+    known: Sequence[str]
+
+
+def stored_data(workspace: Workspace, project_id: int) -> list[StoredData]:
+    """The confidential tables of a project, newest first."""
+    rows = workspace.connection.execute(
+        """SELECT dataset.id, project.name AS project, dataset.name, records, schema
+           FROM dataset JOIN project ON project.id = project_id
+           WHERE project_id = ? AND origin = 'confidential' ORDER BY dataset.id DESC""",
+        (project_id,),
+    )
+    draft = draft_of(workspace, project_id)
+    planned = {} if draft is None else {draft.dataset_id: _roles(draft.toml)}
+    return [_stored(row, planned.get(row["id"], {})) for row in rows]
+
+
+def _stored(row: Mapping[str, Any], planned: Mapping[str, str]) -> StoredData:
+    variables = json.loads(row["schema"])
+    roles = {name: planned.get(name, table.get("role", "other")) for name, table in variables.items()}
+    known = tuple(name for name, role in roles.items() if role in KNOWN)
+    return StoredData(row["id"], row["project"], row["name"], row["records"], variables, known)
+
+
+def _roles(toml: str) -> dict[str, str]:
+    """Roles by variable, as far as a plan that may be unfinished tells them."""
+    try:
+        tables = tomllib.loads(toml).get("variables", {})
+    except tomllib.TOMLDecodeError:
+        return {}
+    found = tables.items() if isinstance(tables, dict) else ()
+    return {name: str(table["role"]) for name, table in found if isinstance(table, dict) and "role" in table}
+
+
+def minimisation_recipe(data: StoredData, answers: Mapping[str, Any]) -> Recipe:
+    """The recipe of ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (sub-samples of a size): the study, and the
+    whole table anonymised and measured beside it. Raises BadInput.
+    """
+    from sfumato.engine.errors import BadInput
+    from sfumato.engine.recipe.recipe import Recipe
+
+    names = [str(name) for name in answers.get("known", ())]
+    variables = _variables(data, names)
+    study = {"method": "studies.minimisation", "quasi_identifiers": names, "k": answers.get("k", 5),
+             "n": answers.get("n", data.records // 2), "subsamples": answers.get("r", 5)}  # fmt: skip
+    recipe = Recipe.from_table(
+        {
+            "title": f"Smallest sufficient sample of {data.name}",
+            "data": {"file": data.name},
+            "variables": variables,
+            "release": {"seed": SEED},
+            "anonymisation": [{"method": "mondrian", "k": study["k"], "quasi_identifiers": names}],
+            "measure": _measures(variables, names),
+            "study": [study],
+        }
+    )
+    n, k = study["n"], study["k"]
+    if 2 * n > data.records:
+        raise BadInput(
+            "n", f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {counted(data.records, 'record')}"
+        )
+    if n < k:
+        raise BadInput("n", f"at least k, which is {k:,}")
+    return recipe
+
+
+def _variables(data: StoredData, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    from sfumato.engine.errors import BadInput, suggestion
+
+    if not names:
+        raise BadInput("known", "name at least one variable")
+    for name in names:
+        if name not in data.variables:
+            raise BadInput("known", f'there is no "{name}"{suggestion(name, list(data.variables))}')
+        if data.variables[name].get("role") == "identifier":
+            raise BadInput("known", f'"{name}" is an identifier: it is not released at all')
+    others = {name: table.get("role", "other") for name, table in data.variables.items()}
+    roles = {name: "other" if role in KNOWN else role for name, role in others.items()} | dict.fromkeys(
+        names, "quasi_identifier"
+    )
+    kept = {name: table for name, table in data.variables.items() if roles[name] != "identifier"}
+    return {name: {**table, "role": roles[name]} for name, table in kept.items()}
+
+
+def _measures(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    from sfumato.engine.partition.pairs import NUMBERS
+
+    numbers = [name for name in names if variables[name]["kind"] in NUMBERS]
+    of_numbers = [{"method": f"quality.{name}", "variables": numbers} for name in ("pearson", "nmi_v1") if numbers]
+    rilm = {"method": "quality.rilm", "variables": list(names), "quasi_identifiers": list(names)}
+    return [*of_numbers, rilm, {"method": "quality.non_suppressed"}]
+
+
+def prepare_minimisation(workspace: Workspace, data: StoredData, answers: Mapping[str, Any]) -> PreparedRun:
+    """The run on the stored records without their identifiers, checked. Raises BadInput, NotFound, DamagedTable."""
+    from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.data.schema import Schema
+    from sfumato.engine.recipe.checks import check_steps
+
+    from .prepare import PreparedRun, StoredSource
+
+    recipe = minimisation_recipe(data, answers)
+    dataset = workspace.dataset(data.id)
+    schema = Schema(tuple(variable for variable in dataset.schema if variable.name in recipe.schema))
+    records = Microdata(schema, workspace.read(dataset).frame[list(schema.names)], dropped=dataset.dropped)
+    check_steps(recipe, records)
+    return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), records)

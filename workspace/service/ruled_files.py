@@ -1,0 +1,41 @@
+"""A file of data, or the one that a recipe names, and how its records keep to rules; nothing is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.engine.data.schema import MissingPolicy, Schema
+from sfumato.engine.methods.run import PUBLIC
+
+from ..recipes import find_recipe
+from ..reporting.constraints import RulesView
+from ..views.constraints import rules_view
+
+
+def rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool) -> RulesView:
+    """How the records of a recipe's file, all of them, keep to its rules; of a file of data, which rules they keep to. Raises BadInput."""
+    if not recipe:
+        return _of_data(data_file or target, search=search)
+    from sfumato.engine.recipe.recipe import Recipe
+
+    from ..ingest.files import find_source, ingest
+    from ..plan.recipe_files import with_files
+
+    found = find_recipe(target)
+    plan = Recipe.from_table(with_files(found.table, found.beside))
+    source = find_source(data_file, place="--data") if data_file else find_source(plan.data.file, found.beside)
+    everybody = replace(plan.data, sample=None, holdout=None, missing=MissingPolicy.KEEP)
+    data = ingest(source, everybody, plan.schema, plan.seed, key=PUBLIC)
+    return rules_view(data, plan.schema, search=search)
+
+
+def _of_data(file: str, *, search: bool) -> RulesView:
+    from sfumato.engine.data.microdata import conform
+
+    from ..ingest.columns import describe
+    from ..ingest.files import find_source
+    from .importing import EVERYTHING, read_source
+
+    raw, _ = read_source(find_source(file, place="FILE"), {}, EVERYTHING)
+    schema = Schema(tuple(column.variable for column in describe(raw) if column.enters))
+    return rules_view(conform(raw.frame, schema, MissingPolicy.KEEP), schema, search=search)

@@ -1,0 +1,96 @@
+"""The log of a run: a file beside the workspace's tables, of what became of each task and when, without values of the data."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..errors import StrangeFile
+from ..plain_files import open_plain, open_to_add, room
+from ..visible_text import printable
+
+MOST_BYTES = 1 << 20
+READ_BYTES = 1 << 18
+"""Of a log so much is read, from its end."""
+LONGEST_LINE = 400
+
+
+def run_log(directory: Path, run_id: int) -> Path:
+    """Where the log of a run lies in its workspace; what was before its last megabyte in the same name with ``.1``."""
+    return directory / "logs" / f"run-{run_id}.log"
+
+
+FOLLOWS = "\n    "
+"""Before each further line of an entry, so that none can be taken for an entry of its own."""
+
+
+def note(directory: Path, run_id: int, text: str) -> None:
+    """Add to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
+    path = run_log(directory, run_id)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    lines = [printable(line) for line in text.rstrip().split("\n")]
+    with contextlib.suppress(OSError, StrangeFile):
+        room(directory, path.parent.name)
+        rotate(path)
+        with os.fdopen(open_to_add(path), "a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{now} {FOLLOWS.join(lines)}\n")
+
+
+def rotate(path: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Set a log aside when it has grown too large, in the place of the one that was set aside before."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.lstat().st_size > most_bytes:
+            path.replace(path.with_name(f"{path.name}.1"))
+
+
+def note_of_task(directory: Path, run_id: int, task: str, attempt: int, worker: str, text: str) -> None:
+    """Add what became of a task to its run's log."""
+    note(directory, run_id, f"{printable(task)} (attempt {attempt}, {printable(worker)}): {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """An entry of a log: when (UTC), of which task, in which attempt, and its lines. What cannot be told is empty, or 0."""
+
+    time: str
+    task: str
+    attempt: int
+    lines: tuple[str, ...]
+
+
+_ENTRY = re.compile(r"(?P<time>\S+T\S+) (?:(?P<task>\S+) \(attempt (?P<attempt>\d{1,9}), \S+\): )?(?P<text>.*)")
+
+
+def read_log(directory: Path, run_id: int) -> Sequence[LogEntry]:
+    """The last entries of a run's log, oldest first; none where there is no log. Raises OSError and StrangeFile."""
+    path = run_log(directory, run_id)
+    try:
+        with os.fdopen(open_plain(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - READ_BYTES))
+            content = file.read(READ_BYTES)
+    except FileNotFoundError:
+        return ()
+    lines = content.decode("utf-8", "replace").split("\n")
+    return _entries(lines[1:] if size > READ_BYTES else lines)
+
+
+def _entries(lines: Sequence[str]) -> Sequence[LogEntry]:
+    found: list[tuple[re.Match[str] | None, list[str]]] = []
+    for line in (printable(line[:LONGEST_LINE]) for line in lines if line):
+        if line.startswith(FOLLOWS[1:]) and found:
+            found[-1][1].append(line.strip())
+        else:
+            entry = _ENTRY.fullmatch(line)
+            found.append((entry, [entry["text"] if entry else line]))
+    return tuple(
+        LogEntry(entry["time"], entry["task"] or "", int(entry["attempt"] or 0), tuple(texts))
+        if entry
+        else LogEntry("", "", 0, tuple(texts))
+        for entry, texts in found
+    )

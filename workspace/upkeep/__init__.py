@@ -1,0 +1,1 @@
+"""Care of a workspace: integrity, maintenance, and adopting a workspace of another account."""

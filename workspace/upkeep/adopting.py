@@ -1,0 +1,112 @@
+"""A workspace of somebody else taken over: what can be checked is copied into a new one, which is this user's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..audit import Act, append, head_of, keep_head, verify
+from ..errors import BrokenHistory, DamagedTable, NotAWorkspace
+from ..plain_files import is_hash, read_plain, room
+from ..store.database import DATABASE, connect, set_wal, transaction
+from ..store.heads import StateDirectory, keep_outside
+from ..store.workspace import Workspace, begin_seals
+from .maintenance import known_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A copy that was made: of whose workspace, its runs, its tables, and the runs that were going on and do not."""
+
+    owner: str
+    runs: int
+    tables: int
+    stopped: int
+
+
+def adopt(directory: Path, target: Path) -> Adopted:
+    """Copy a workspace into a new directory, where it is this user's, with a row in its audit log that says so.
+
+    The database must be intact and its audit log whole; every table that it names must be there, and what it was when it was
+    stored. Logs, the key and what the app remembers stay behind, and nothing goes on: runs that had not ended are interrupted.
+    Raises NotAWorkspace, StrangeFile, DamagedTable, and BrokenHistory where another history was put in the place of the one that
+    is recorded outside; then nothing is left in ``target``. A workspace that has lost its seals is copied: the runs of a copy have none.
+    """
+    if target.exists() or target.is_symlink():
+        raise NotAWorkspace(f'"{target}" exists already; name a directory that is not there yet')
+    with Workspace.open(directory, read_only=True, unchecked=True) as workspace:
+        if not workspace.owner and (wrong := workspace.history_problem()):
+            raise BrokenHistory(wrong)
+        _check(workspace)
+        try:
+            target.mkdir(mode=0o700)
+        except OSError as error:
+            raise NotAWorkspace(f'"{target}" cannot be made: {error.strerror}') from None
+        try:
+            tables = _copy_tables(workspace, target)
+            aside = target / f"{DATABASE}.making"
+            os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with contextlib.closing(connect(aside)) as copy:
+                workspace.connection.backup(copy)
+                set_wal(copy)
+                runs, stopped = _take_over(copy, target, workspace.owner)
+                keep_outside(target, copy, head_of(copy), [StateDirectory()], replace=True)
+            aside.replace(target / DATABASE)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        return Adopted(workspace.owner, runs, tables, stopped)
+
+
+def _check(workspace: Workspace) -> None:
+    try:
+        answer = str(workspace.connection.execute("PRAGMA integrity_check").fetchone()[0])
+        known = workspace.connection.execute("SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
+        strange = [str(row[0]) for row in known if row[0] not in ("audit_keeps_UPDATE", "audit_keeps_DELETE")]
+        _, wrong = verify(workspace.connection, workspace.directory)
+    except (sqlite3.DatabaseError, TypeError, ValueError) as error:
+        answer, strange, wrong = type(error).__name__, [], ""
+    if answer != "ok":
+        raise NotAWorkspace(f"the database of {workspace.directory} is damaged ({answer.splitlines()[0]}); not adopted")
+    if strange:
+        raise NotAWorkspace(f"the database of {workspace.directory} acts by itself (trigger or view); not adopted")
+    if wrong:
+        raise NotAWorkspace(f"the audit log of {workspace.directory} was changed: {wrong}; not adopted")
+
+
+def _copy_tables(workspace: Workspace, target: Path) -> int:
+    known = sorted(map(str, known_tables(workspace)))
+    if not all(map(is_hash, known)):
+        raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes; not adopted")
+    directory = room(target, "tables")
+    for sha256 in known:
+        workspace.tables.verify(sha256)
+        path = directory / f"{sha256}.parquet"
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(read_plain(workspace.tables.path(sha256)))
+            file.flush()
+            os.fsync(file.fileno())
+    return len(known)
+
+
+def _take_over(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int, int]:
+    with transaction(copy):
+        now = time.time()
+        copy.execute("UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL WHERE state = 'running'")
+        stopped = copy.execute(
+            "UPDATE run SET state = 'interrupted', finished = ? WHERE state IN ('queued', 'running')", (now,)
+        ).rowcount
+        for table in ("seal", "audit_seal"):
+            copy.execute(f"DELETE FROM {table}")  # by the other's key, which proves nothing here
+        copy.execute("DELETE FROM worker_process")
+        copy.execute("DELETE FROM worker")
+        runs = int(copy.execute("SELECT count(*) FROM run").fetchone()[0])
+        append(copy, Act.WORKSPACE_ADOPTED, "workspace", owner=owner, runs=runs, runs_interrupted=stopped)
+        begin_seals(copy, target)  # with a key of its own: the other's stays where it is
+    keep_head(target, head_of(copy))
+    return runs, stopped

@@ -1,0 +1,461 @@
+"""Whether a workspace is as it was sealed: its audit log, its runs with all they found, its data; what is not is named."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sfumato.engine.errors import EngineError
+from sfumato.engine.recipe.thresholds import judge
+from sfumato.engine.wording import counted
+
+from ..audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
+from ..errors import DamagedRecord, WorkspaceError
+from ..policy.policy import policy_of
+from ..store import run_names, tombstones
+from ..store.database import migrate, wrong_values
+from ..store.keys import NoKey
+from ..store.runs import Run, find_run, list_runs
+from ..store.seals import (
+    ENDED,
+    LEFT,
+    ROW_BYTES,
+    SETTLED,
+    Part,
+    Sealer,
+    beside,
+    found_parts,
+    kept,
+    names_sealed,
+    one_row,
+    verdict_parts,
+    whole,
+)
+from ..store.workspace import Workspace
+from ..views.results import numbered_rows, result_rows, verdicts_of
+
+MOST_NAMED = 5
+
+
+class NotAsSealed(WorkspaceError):
+    """What is stored of a run is not what was sealed; ``wrong`` names the parts."""
+
+    def __init__(self, run_id: int, wrong: Sequence[str]) -> None:
+        more = len(wrong) - MOST_NAMED
+        named = "; ".join([*wrong[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
+        super().__init__(
+            f"run {run_id} is not as it was sealed: {named}. Nothing of it can be relied on; "
+            "sfumato audit verify looks at everything"
+        )
+        self.wrong = tuple(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeal:
+    """What there is to say of a run's seal: why it has none; what does not agree with it; what has changed since."""
+
+    run_id: int
+    unsealed: str = ""
+    wrong: tuple[str, ...] = ()
+    since: str = ""
+
+    @property
+    def said(self) -> str:
+        """What a reader must know who is shown the run all the same; empty where all agrees."""
+        return f"run {self.run_id} is not sealed: {self.unsealed}" if self.unsealed else ""
+
+
+_STATES = {
+    Act.RUN_ENTERED: ("queued", "running"),
+    Act.RUN_RESUMED: ("queued", "running"),
+    Act.RUN_FINISHED: ("done",),
+    Act.RUN_FAILED: ("failed",),
+    Act.RUN_INTERRUPTED: ("interrupted",),
+    Act.RUN_CANCELLED: ("cancelled",),
+}
+"""The states that a run may have after the last of these acts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Heads of the audit log that were noted elsewhere, and why it is not the log that is recorded outside the workspace."""
+
+    heads: Sequence[Head]
+    problem: str = ""
+
+
+class Chain:
+    """The audit log of a workspace, verified. Raises NoKey and BadInput where its seals cannot be looked at.
+
+    ``noted`` was read before the moment that it is read of.
+    """
+
+    def __init__(self, workspace: Workspace, noted: Noted) -> None:
+        self.workspace = workspace
+        self.keys = {sealer.name: sealer for sealer in workspace.sealers()}
+        self.rows = audit_rows(workspace.connection)
+        off = broken(self.rows, head_of(workspace.connection), noted.heads)
+        self.seals = seals_of(workspace.connection)
+        seals = held(self.rows, self.seals, {name: sealer.key for name, sealer in self.keys.items()})
+        self.wrong = [f"the audit log is broken: {off}"] if off else list(seals.wrong)
+        self.wrong[:0] = [noted.problem] if noted.problem else []
+        self.lack = [] if off else list(seals.lack)
+        self.first = min(self.seals, default=0)
+
+    @cached_property
+    def runs_before(self) -> int:
+        """The highest number of a run that was there before there were seals."""
+        return int(self.rows[self.first - 1].found.get(BEFORE, 0)) if 0 < self.first <= len(self.rows) else 0
+
+    @cached_property
+    def last_of(self) -> Mapping[str, AuditRow]:
+        """The last row that says how a run stands, by the run's subject."""
+        return {row.subject: row for row in self.rows if row.act in _STATES}
+
+    def of(self, act: Act) -> dict[int, AuditRow]:
+        """The rows of an act, by the number of their subject."""
+        own = ((row, row.subject.rpartition(" ")[2]) for row in self.rows if row.act == act.value)
+        return {int(number): row for row, number in own if number.isdecimal()}
+
+    def sealed(self, row: AuditRow) -> Sealer | None:
+        """By which key a row is sealed; None where it has no seal."""
+        return self.keys.get(self.seals.get(row.number, ("", ""))[0])
+
+
+def check_run(workspace: Workspace, run: Run, chain: Chain, *, quick: bool = False) -> RunSeal:
+    """Hold a run against its seal; a ``quick`` look leaves out what single tasks found. Raises BadInput for a policy."""
+    row = chain.last_of.get(f"run {run.id}")
+    details = {} if row is None else row.found
+    if run.id <= chain.runs_before and (row is None or row.number < chain.first or "seal" not in details):
+        made = run.versions.get("sfumato", "")
+        return RunSeal(
+            run.id, f"made by an earlier version{f' ({made})' if made else ''}, or taken over from another user"
+        )
+    if row is None:
+        return RunSeal(run.id, wrong=("the audit log does not know it",))
+    sealer = chain.sealed(row)
+    if sealer is None or not details.get("seal"):
+        return RunSeal(run.id, wrong=(f"row {row.number} of the audit log, which says how it stands, has no seal",))
+    if run.state not in _STATES[Act(row.act)]:
+        return RunSeal(run.id, wrong=(f"its state, {run.state}, where the audit log says: {row.act}",))
+    wrong = list(_wrong_parts(workspace, chain, run, sealer, str(details["seal"]), quick=quick))
+    if run.tasks_done < int(details.get("tasks_done", 0)):
+        wrong.append("tasks that were done")
+    if run.state == "done" and not wrong and not quick:
+        wrong = list(_judged_otherwise(workspace, run))
+    changed = details.get("under_policy") not in (None, policy_of(workspace.directory).sha256)
+    return RunSeal(run.id, wrong=tuple(wrong), since="the policy has changed since it ended" if changed else "")
+
+
+def hold(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> RunSeal:
+    """The run's seal, where all agrees with it. Raises NotFound, and NotAsSealed where something does not.
+
+    ``strict`` raises NoKey too where the seals cannot be looked at; else that is what there is to say of the run.
+    """
+    run, noted = find_run(workspace, run_id), _noted(workspace)
+    try:
+        with as_of_now(workspace.connection):
+            chain = Chain(workspace, noted)
+            found = check_run(workspace, find_run(workspace, run.id), chain)
+    except NoKey as error:
+        if strict:
+            raise
+        if noted.problem:
+            raise NotAsSealed(run.id, [noted.problem]) from None
+        return RunSeal(run.id, f"that could not be looked at: {error}")
+    if wrong := (*chain.wrong, *found.wrong):
+        raise NotAsSealed(run.id, wrong)
+    return found
+
+
+def faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[int, str]:
+    """What does not agree with the seals of some runs, in words by run; empty text where all does. Raises NoKey."""
+    if not run_ids:
+        return {}
+    noted = _noted(workspace)
+    with as_of_now(workspace.connection):
+        chain = Chain(workspace, noted)
+        found = {number: check_run(workspace, find_run(workspace, number), chain).wrong for number in run_ids}
+    return {number: str(NotAsSealed(number, wrong)) if wrong else "" for number, wrong in found.items()}
+
+
+def said_of_seal(directory: Path, run_id: int) -> str:
+    """What does not agree with a run's seal, in words; empty where all does or nothing can be looked at."""
+    try:
+        with Workspace.open(directory, read_only=True) as workspace:
+            hold(workspace, run_id)
+    except NotAsSealed as error:
+        return str(error)
+    except (sqlite3.Error, WorkspaceError, EngineError):
+        return ""  # what cannot be read, whoever shows it says
+    return ""
+
+
+def _noted(workspace: Workspace, noted: Sequence[Head] = ()) -> Noted:
+    beside_it = kept_head(workspace.directory)
+    problem = "" if workspace.owner else workspace.history_problem()
+    return Noted([*noted, *([] if beside_it is None else [beside_it])], problem)
+
+
+def quick_look(workspace: Workspace) -> tuple[str, str]:
+    """The runs that are not as they were sealed, in words, by what a list of runs shows of them; empty where all are.
+
+    Then why the seals cannot be looked at, where they cannot.
+    """
+    noted = _noted(workspace)
+    try:
+        with as_of_now(workspace.connection):
+            chain = Chain(workspace, noted)
+            found = [check_run(workspace, run, chain, quick=True) for run in list_runs(workspace)]
+    except NoKey as error:
+        return noted.problem, f"the seals cannot be looked at: {error}"
+    return "; ".join([*chain.wrong, *(str(NotAsSealed(one.run_id, one.wrong)) for one in found if one.wrong)]), ""
+
+
+def _wrong_parts(
+    workspace: Workspace, chain: Chain, run: Run, sealer: Sealer, seal: str, *, quick: bool
+) -> Iterator[str]:
+    there = kept(workspace.connection, run.id)
+    now = _parts(
+        workspace, run.id, quick, [chain.keys[name] for name in {p.key for p in there.values()} if name in chain.keys]
+    )
+    deleted = {beside(number) for number in chain.of(Act.RUN_DELETED)}
+    named = names_sealed(run.state, there)
+    wrong = False
+    for name in [*there, *(name for name in now if name not in there)]:
+        part, found = there.get(name), now.get(name, {})
+        if (name in ENDED and name not in named) or (quick and name.startswith(LEFT)):
+            continue
+        if run.state != "done" and (name.startswith("verdict ") or name.endswith(" beside it")):
+            continue
+        if part is not None and not found and name in deleted:
+            continue
+        own = None if part is None else found.get(part.key)
+        if part is None or own is None or not hmac.compare_digest(part.seal, own.seal):
+            wrong = True
+            yield from _named(workspace, run.id, name, part, own or next(iter(found.values()), None))
+    if not there:
+        yield "its seals are gone"
+        return
+    whole_now = whole(sealer, run.id, {name: there[name].seal for name in named})
+    if not wrong and not hmac.compare_digest(whole_now.encode(), seal.encode()):
+        yield "its parts are not those that were sealed together"
+    if orphaned := workspace.connection.execute(_ORPHANED, (run.id,)).fetchone():
+        yield f"result rows of {orphaned[0] or 'no task'}, which has not ended"
+
+
+_ORPHANED = """SELECT task.key FROM result LEFT JOIN task ON task.id = result.task_id AND task.run_id = result.run_id
+               WHERE result.run_id = ? AND task.state IS NOT 'done' LIMIT 1"""
+
+
+def _parts(workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sealer]) -> dict[str, dict[str, Part]]:
+    """Every part of a run as it is now, its seal by each key; a ``quick`` look leaves out what single tasks left."""
+    found: dict[str, dict[str, Part]] = {}
+    for sealer in sealers:
+        connection = workspace.connection
+        for parts in (
+            one_row(connection, sealer, run_id, {**SETTLED, **ENDED}),
+            () if quick else found_parts(connection, sealer, run_id),
+            verdict_parts(connection, sealer, run_id),
+        ):
+            for part in parts:
+                found.setdefault(part.name, {})[sealer.name] = part
+    return found
+
+
+def _named(workspace: Workspace, run_id: int, name: str, part: Part | None, now: Part | None) -> Iterator[str]:
+    """What does not agree, in words."""
+    if now is None:
+        yield f"{name} is missing"
+    elif part is None:
+        yield f"{name} was added"
+    elif name.startswith("rows of "):
+        yield from _changed_rows(workspace, run_id, name.removeprefix("rows of "), part.rows or b"", now.rows or b"")
+    elif name.startswith("verdict "):
+        verdicts = verdicts_of(workspace, run_id)
+        at = int(name.removeprefix("verdict "))
+        yield f"verdict {at + 1}" + (f" ({verdicts[at].value})" if at < len(verdicts) else "")
+    else:
+        yield name
+
+
+def _changed_rows(workspace: Workspace, run_id: int, key: str, before: bytes, now: bytes) -> Iterator[str]:
+    query = "SELECT result.id FROM result JOIN task ON task.id = task_id WHERE result.run_id = ? AND key = ? ORDER BY result.id"
+    numbers = [int(row[0]) for row in workspace.connection.execute(query, (run_id, key))]
+    old, new = _cut(before), _cut(now)
+    known = set(old)
+    strange = [number for number, seal in zip(numbers, new, strict=False) if seal not in known]
+    for row in numbered_rows(workspace, strange[: MOST_NAMED + 1]):
+        of = f" of {row.target}" if row.target else ""
+        dataset = f", dataset {row.draw}" if row.draw is not None else f", {row.dataset}"
+        yield f"row {row.key}{of}{dataset} ({key})"
+    if len(old) != len(new):
+        yield f"{counted(abs(len(old) - len(new)), 'row')} {'were added to' if len(new) > len(old) else 'are missing of'} {key}"
+    elif not strange:
+        yield f"rows of {key}"
+
+
+def _cut(seals: bytes) -> list[bytes]:
+    return [seals[at : at + ROW_BYTES] for at in range(0, len(seals), ROW_BYTES)]
+
+
+def _judged_otherwise(workspace: Workspace, run: Run) -> Iterator[str]:
+    """The verdicts that do not follow from the rows; only the version that gave them is asked again."""
+    if run.versions.get("sfumato") != version("sfumato"):
+        return
+    try:
+        thresholds = run.recipe.thresholds
+    except EngineError:
+        return  # a method of another package is gone: its settings cannot be read
+    stored = [_told(one.to_dict()) for one in verdicts_of(workspace, run.id)]
+    now = [_told(one.to_dict()) for one in judge(thresholds, result_rows(workspace, run.id))]
+    if len(stored) != len(now):
+        yield f"{len(stored)} verdicts, where its rows give {len(now)}"
+    for number, (one, other) in enumerate(zip(stored, now, strict=False), start=1):
+        if one != other:
+            yield f"verdict {number} does not follow from the rows"
+
+
+def _told(table: Mapping[str, Any]) -> str:
+    return json.dumps(table, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found when everything was held against its seals: the audit log's rows, what is wrong, what else there is to say."""
+
+    rows: Sequence[AuditRow]
+    wrong: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def verify_workspace(workspace: Workspace, noted: Sequence[Head] = ()) -> Verified:
+    """Hold the whole workspace against its seals. ``noted`` are heads of the audit log that were kept elsewhere."""
+    known = _noted(workspace, noted)
+    with as_of_now(workspace.connection):
+        return _verified(workspace, known)
+
+
+def _verified(workspace: Workspace, noted: Noted) -> Verified:
+    heads, problem = noted.heads, noted.problem
+    if damaged := tuple(_database(workspace)):
+        with contextlib.suppress(sqlite3.Error):  # a log that can be read says where it was changed
+            off = broken(rows := audit_rows(workspace.connection), head_of(workspace.connection), heads)
+            log = tuple(filter(None, (problem, f"the audit log is broken: {off}" if off else "")))
+            return Verified(rows, (*log, *damaged), ())
+        return Verified((), tuple(filter(None, (problem, *damaged))), ())
+    try:
+        chain = Chain(workspace, noted)
+    except (NoKey, DamagedRecord) as error:
+        rows = audit_rows(workspace.connection)
+        said = f"the seals cannot be looked at: {error}"
+        off = broken(rows, head_of(workspace.connection), heads)
+        return Verified(rows, tuple(filter(None, (problem, off, said))), ())
+    wrong = [*chain.wrong, *chain.lack, *_stored(workspace, chain)]
+    notes = []
+    ended = {row.found.get("begun") for row in chain.rows if row.act in (Act.RUN_RELEASED, Act.RELEASE_UNDONE)}
+    going = {row[0]: row[1] for row in workspace.connection.execute("SELECT number, run_id FROM releasing")}
+    for row in (row for row in chain.rows if row.act == Act.RELEASE_BEGUN and row.number not in ended):
+        if row.number in going:
+            notes.append(
+                f"{row.subject}: a release has begun and not ended; if it was cut off: sfumato resume {going[row.number]}"
+            )
+        else:
+            wrong.append(f"row {row.number} began a release of {row.subject}, and nothing says how it ended")
+    entered, deleted = chain.of(Act.RUN_ENTERED), chain.of(Act.RUN_DELETED)
+    there = [int(row[0]) for row in workspace.connection.execute("SELECT id FROM run ORDER BY id")]
+    wrong += [f"run {number} is gone, and the audit log does not say that it was deleted"
+              for number in entered if number not in there and number not in deleted]  # fmt: skip
+    wrong += _names(workspace, chain, there)
+    wrong += tombstones.faults(workspace)
+    if lost := tombstones.without_tombstone(workspace.connection):
+        notes.append(
+            f"{'runs' if len(lost) > 1 else 'run'} {', '.join(map(str, lost))}: released, and deleted by an earlier version, which left no "
+            "tombstone; what the release spent is unknown"
+        )
+    old = []
+    for number in there:
+        try:
+            found = check_run(workspace, find_run(workspace, number), chain)
+        except (WorkspaceError, EngineError, sqlite3.Error) as error:
+            wrong.append(f"run {number}: {error}")
+            continue
+        wrong += [str(NotAsSealed(number, found.wrong))] if found.wrong else []
+        notes += [f"run {number}: {found.since}"] if found.since else []
+        old += [number] if found.unsealed else []
+    if old:
+        said = f"runs {old[0]} to {old[-1]} are" if len(old) > 1 else f"run {old[0]} is"
+        notes.append(f"{said} of an earlier version, or taken over from another user, and not sealed")
+    return Verified(chain.rows, tuple(wrong), tuple(notes))
+
+
+def _database(workspace: Workspace) -> Iterator[str]:
+    """What SQLite finds wrong, and what acts or looks otherwise than we made it."""
+    answer = str(workspace.connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+    if answer != "ok":
+        yield f"the database is damaged: {answer.splitlines()[0]}"
+    if place := wrong_values(workspace.connection):
+        yield f"the database is damaged, or another program wrote in it: {place} holds what cannot be there"
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        migrate(made)
+        own, theirs = _schema(made), _schema(workspace.connection)
+    for name in sorted({*own, *theirs}):
+        if name not in own:
+            yield f"the database has a {theirs[name][0]} that is not ours: {name}"
+        elif name not in theirs:
+            yield f"the database lacks the {own[name][0]} {name}"
+        elif own[name] != theirs[name]:
+            yield f"the {own[name][0]} {name} of the database is another than ours"
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    query = "SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
+    return {row[0]: (row[1], re.sub(r"\s+", " ", row[2] or "")) for row in connection.execute(query)}
+
+
+_STORED = {
+    Act.DATASET_IMPORTED: (
+        "dataset",
+        "id, project_id, name, origin, source_sha256, table_sha256, schema, records, dropped, created",
+    ),
+    Act.PROJECT_MADE: ("project", "id, name, created"),
+}
+
+
+def _stored(workspace: Workspace, chain: Chain) -> Iterator[str]:
+    """The datasets and projects that are not those that were entered."""
+    for act, (table, columns) in _STORED.items():
+        entered = chain.of(act)
+        for found in workspace.connection.execute(f"SELECT {columns} FROM {table} ORDER BY id"):
+            row = entered.get(found[0])
+            if row is None and chain.runs_before == 0:
+                yield f"{table} {found[0]} was added by other means"
+            if row is None or (seal := row.found.get("seal")) is None:
+                continue
+            sealer = chain.sealed(row)
+            if sealer is not None and sealer.record(table, found) != seal:
+                yield f"{table} {found[0]} is not as it was sealed"
+
+
+def _names(workspace: Workspace, chain: Chain, runs: Sequence[int]) -> Iterator[str]:
+    """The runs whose name or note is not the one that was given last."""
+    given = chain.of(Act.RUN_NAMED)
+    found = {row[0]: row for row in workspace.connection.execute(f"SELECT {run_names.COLUMNS} FROM run_name")}
+    for run_id in runs:
+        row = given.get(run_id)
+        if row is None:
+            if run_id in found:
+                yield f"the name of run {run_id} was added by other means"
+            continue
+        sealer = chain.sealed(row)
+        if sealer is not None and sealer.record(run_names.WHAT, found.get(run_id)) != row.found.get("seal"):
+            yield f"the name of run {run_id} is not as it was sealed"
