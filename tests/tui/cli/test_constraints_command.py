@@ -1,4 +1,4 @@
-"""``sfumato constraints``: its exit status and its JSON. What it finds: ``tests/workspace/ingest/test_ruled_files.py``."""
+"""``sfumato constraints``: its exit status and its JSON. What it finds: ``tests/workspace/service/test_ruled_files.py``."""
 
 from __future__ import annotations
 

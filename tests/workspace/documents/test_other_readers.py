@@ -1,7 +1,7 @@
 """Documents as the programs of others read them, in an environment of their own, where SFUMATO_READERS names its Python.
 
 python3 -m venv readers && readers/bin/pip install bagit lxml mlcroissant
-SFUMATO_READERS=readers/bin/python SFUMATO_DDI_SCHEMA=codebook.xsd pytest -m study tests/workspace/release/documents/test_other_readers.py
+SFUMATO_READERS=readers/bin/python SFUMATO_DDI_SCHEMA=codebook.xsd pytest -m study tests/workspace/documents/test_other_readers.py
 
 codebook.xsd is that of DDI-Codebook 2.5, from the DDI Alliance, with the schemas that it includes beside it.
 """
