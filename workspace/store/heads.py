@@ -279,7 +279,7 @@ def words_for(place: Place, directory: Path, connection: sqlite3.Connection) -> 
     if known.head is None:
         return False, f"the head is not kept outside the workspace yet: {place} has none of it"
     agrees = "does not agree" if disagreement(directory, connection, [place]) else "agrees"
-    return agrees == "agrees", f"head kept outside in {place}: row {known.head.number}, {agrees}"
+    return agrees == "agrees", f"head kept outside: row {known.head.number}, {agrees}; in {place}"
 
 
 def _name_of(directory: Path) -> str:
