@@ -40,7 +40,7 @@ class Randomness:
 
     With ``PUBLIC`` for a key the seed alone decides, as it did before there were keys; nothing takes that for granted: who
     computes names a key, as the functions of ``sfumato.engine.execution.tasks`` ask for one. ``bound_to`` is what else a keyed
-    stream depends on: what is computed, and from which data (``sfumato.engine.execution.streams``).
+    stream depends on: what is computed, and from which data (``sfumato.engine.execution.tasks``).
 
     What a key keeps, and on what that rests:
 

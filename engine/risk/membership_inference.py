@@ -17,6 +17,17 @@ from the reference alone: where it is off 1/2, the controls are other people tha
 
 All m datasets are scored together, as one release of m times as many records, and each alone. Values that a release keeps unchanged are among
 those that the intruder looks at: a partly synthetic release tells of membership by them, unless ``known`` leaves them out.
+
+How much denser a release is than other people are at the place of a record, by nearest neighbours.
+
+The density of N records at a place is c / (N r^d): r is the distance of the k-th nearest, c how many lie as near as that, d the number of
+variables. The score of a record is the logarithm of its density in the release over that in the reference, which are people of the same
+population who are not in the data (van Breugel, Sun, Qian & van der Schaar 2023, eq. 2, there with other estimates of the densities).
+
+Where a released record has the very values of the person r is 0, and the density has no end. Such scores are ordered as the ratio is for r
+towards 0: above all others where the reference has none like it, and by the shares c / N where both have.
+
+How often a score of one group lies above one of another: the Mann-Whitney statistic, which is the area under the ROC curve.
 """
 
 from __future__ import annotations
@@ -28,7 +39,8 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.optimize import brentq
+from scipy.stats import beta, rankdata
 
 from ..arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
@@ -43,11 +55,79 @@ from ..methods.results import Estimate, Measure, WholeMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..statistics.gower import Gower
-from ..statistics.mann_whitney import area, area_interval
+from ..statistics.score_interval import Z
 from ..wording import counted
 from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, excess_limit
 from ._attacked_records import drawn, of_rows
-from ._density_ratio import Near, log_ratio
+
+
+def area(above: Floats | Integers, below: Floats | Integers) -> float:
+    """The share of the pairs, one of each group (m,) and (n,), in which the first is larger, equal ones counting half."""
+    ranks = rankdata(np.concatenate([above, below]))[: len(above)]
+    return float((math.fsum(ranks) - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
+
+
+def area_interval(area: float, above: int, below: int, z: float = Z) -> tuple[float, float]:
+    """The interval of an area found of so many scores of each group: those θ from which it is z standard errors away at most.
+
+    Newcombe (2006, Part 2, method 5), of the kind of Wilson's: the variance, by Hanley & McNeil (1982) with exponential scores and
+    N* = (m + n) / 2 - 1 in place of m - 1 and n - 1, is that at θ, so that an area of 1 has an interval too. At θ = 1/2 it is the exact
+    one of the Mann-Whitney test, (m + n + 1) / (12 m n).
+    """
+
+    def beyond(theta: float) -> float:
+        spread = (1 - theta) / (2 - theta) + theta / (1 + theta)
+        variance = theta * (1 - theta) * (1 + ((above + below) / 2 - 1) * spread) / (above * below)
+        return abs(area - theta) - z * math.sqrt(max(variance, 0.0))
+
+    near = 1e-12
+    lower = 0.0 if area <= near else float(brentq(beyond, 0.0, min(area, 1 - near)))
+    upper = 1.0 if area >= 1 - near else float(brentq(beyond, max(area, near), 1.0))
+    return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Of q places the distances of the k nearest of so many ``records``, ascending, (q, k), and how many lie as near as the last, (q,)."""
+
+    nearest: Floats
+    count: Floats
+    records: int
+
+    @classmethod
+    def of(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> Near:
+        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
+        k = min(neighbours, len(table))
+        distinct, query = np.unique(places, axis=0, return_inverse=True)
+        nearest, count = np.zeros((len(distinct), k)), np.zeros(len(distinct))
+        for rows, apart in gower.blocks(distinct, table):
+            nearest[rows] = np.sort(np.partition(apart, k - 1, axis=1)[:, :k], axis=1)
+            count[rows] = (apart <= nearest[rows][:, -1:]).sum(axis=1)
+        return cls(nearest[query.ravel()], count[query.ravel()], len(table))
+
+    @property
+    def reach(self) -> Floats:
+        """The distance of the k-th nearest, (q,)."""
+        return self.nearest[:, -1]
+
+    @classmethod
+    def together(cls, tables: Sequence[Near], neighbours: int) -> Near:
+        """The same of the records of several tables in one."""
+        nearest = np.sort(np.concatenate([one.nearest for one in tables], axis=1), axis=1)[:, :neighbours]
+        reach = nearest[:, -1:]
+        counts = [np.where(one.reach == reach[:, 0], one.count, (one.nearest <= reach).sum(axis=1)) for one in tables]
+        return cls(nearest, np.sum(counts, axis=0), sum(one.records for one in tables))
+
+
+def log_ratio(inside: Near, outside: Near, variables: int) -> Floats:
+    """The scores, (q, 2), ordered by the first column and then by the second: 1 for a ratio without end, -1 for one of 0, else 0; and its logarithm.
+
+    Of a ratio without end or of 0 the logarithm is that of what the distance that is 0 multiplies.
+    """
+    endless = (inside.reach == 0).astype(np.float64) - (outside.reach == 0)
+    own, other = (np.log(np.where(one.reach > 0, one.reach, 1.0)) for one in (inside, outside))
+    more = np.log(inside.count / inside.records) - np.log(outside.count / outside.records)
+    return np.stack([endless, more + variables * (other - own)], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,18 +16,56 @@ counts against the same margins; there is no interval. Intervals are of 95 % if 
 
 A release is looked at as if its values were true, in the population that the confidential data were drawn from: of synthesised
 values the figures say how rare the keys are that are shown, not whose they are.
+
+Population uniques from how large the classes of a sample are, whatever its variables: the Pitman model and Zayatz's estimate.
+
+s_j classes of the sample have j records; n records in u classes. Both say how many of the s_1 sample uniques are population
+uniques, and nothing of which.
+
+Pitman (1995): a further record joins a class of j with chance (j - α) / (n + θ), else makes a new one. The likelihood is
+
+    ∏_{i=1}^{u-1} (θ + iα) / ∏_{i=1}^{n-1} (θ + i) · ∏_j [∏_{i=1}^{j-1} (i - α)]^{s_j}
+
+(Hoshino 2001), and a class of 1 is still one of 1 in the population of N with probability
+
+    ∏_{i=n}^{N-1} (θ + α + i - 1) / (θ + i) = Γ(θ+α+N-1) Γ(θ+n) / (Γ(θ+α+n-1) Γ(θ+N)).
+
+Zayatz (1991): the population's classes have sizes distributed as the sample's, so that of sample uniques the share
+
+    s_1 H(1) / Σ_j s_j H(j),    H(j) = j C(N-j, n-1) / C(N, n)
+
+are population uniques. Population classes are larger than the sample's, so it finds too many where the fraction is small.
+
+What Poisson means say of sample uniques: how many are unique in the population, and how many matches would be right.
+
+Cell k of the key has F_k ~ Poisson(λ_k) people, of whom each is in the sample with probability π_k, so that f_k ~
+Poisson(π_k λ_k) and F_k - f_k ~ Poisson(x_k), x_k = (1 - π_k) λ_k, apart from f_k (Skinner & Shlomo 2008):
+
+    h_1 = P(F_k = 1 | f_k = 1) = exp(-x_k)              τ_1 = Σ_{f_k = 1} h_1
+    h_2 = E(1 / F_k | f_k = 1) = (1 - exp(-x_k)) / x_k   τ_2 = Σ_{f_k = 1} h_2
+
+The specification test (the same; the variance without the part of the residuals that the fit takes away) is
+of the bias that means off by little would bring,
+
+    B_j = Σ_k λ_k exp(-π_k λ_k) {-h_j'(λ_k) (f_k - π_k λ_k) + h_j''(λ_k) [(f_k - π_k λ_k)² - f_k] / (2 π_k)}
+
+over all cells, and B_j over its standard error is about standard normal where the model holds. Above 0 cells differ more than
+the model says, as where interactions are left out; below 0 less, as where it has a term for every few records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expi, gamma, gammainc, gammaln, hyp1f1, psi
+from scipy.stats import hypergeom
 
 from ..arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, bounded_interval
@@ -43,8 +81,167 @@ from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.log_linear import LogLinear, Order
 from ..wording import agree, counted
-from ._sample_uniques import EXPECTATIONS, MATCHES, UNIQUES, Expectation, KeyModel, expected_inverse
-from ._superpopulation import pitman_fit, pitman_share, zayatz_share
+
+Sides = tuple[Floats, Floats, Floats]
+"""h of some x, and its first and second derivative by x."""
+
+
+def still_unique(x: Floats) -> Sides:
+    """P(F = 1 | f = 1), with x more people expected in the cell."""
+    value = np.exp(-x)
+    return value, -value, value
+
+
+def right_match(x: Floats) -> Sides:
+    """E(1 / F | f = 1), with x more people expected in the cell."""
+    return _moment(1, x), -_moment(2, x), _moment(3, x)
+
+
+def _moment(a: int, x: Floats) -> Floats:
+    """∫ t^(a-1) exp(-x t) dt over t from 0 to 1."""
+    small = x < 1e-5
+    safe = np.where(small, 1.0, x)
+    return np.asarray(np.where(small, 1 / a - x / (a + 1), gamma(a) * gammainc(a, safe) / safe**a))
+
+
+def expected_inverse(f: Floats, x: Floats) -> Floats:
+    """E(1 / F | f) where F - f ~ Poisson(x), f at least 1."""
+    return np.asarray(hyp1f1(1.0, f + 1.0, -np.where(x < 1e-12, 0.0, x)) / f)
+
+
+def expected_inverse_square(x: Floats) -> Floats:
+    """E(1 / F² | f = 1) where F - 1 ~ Poisson(x): Σ_k exp(-x) x^k / (k! (k + 1)²)."""
+    series, term = np.zeros_like(x), np.exp(-np.minimum(x, 1.0))
+    for k in range(20):
+        series += term / (k + 1) ** 2
+        term = term * np.minimum(x, 1.0) / (k + 1)
+    middle = np.clip(x, 1.0, 500.0)
+    exact = np.exp(-middle) * (expi(middle) - np.log(middle) - np.euler_gamma) / middle
+    far = np.maximum(x, 1.0)
+    return np.asarray(np.where(x < 1, series, np.where(x < 500, exact, 1 / far**2 + 3 / far**3)))
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """An expected number of records of some sample, by ``sides`` of x; ``spread`` is the variance of what one record adds."""
+
+    name: str
+    sides: Callable[[Floats], Sides]
+    spread: Callable[[Floats], Floats]
+
+
+UNIQUES = Expectation("expected_uniques", still_unique, lambda x: np.exp(-x) * -np.expm1(-x))
+MATCHES = Expectation(
+    "expected_matches", right_match, lambda x: np.maximum(expected_inverse_square(x) - _moment(1, x) ** 2, 0.0)
+)
+EXPECTATIONS = (UNIQUES, MATCHES)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyModel:
+    """A fitted model of a key's cells, arrays of one shape: counts f, their means ``sample.fitted`` = πλ, people expected λ.
+
+    ``present`` holds π of the cells that have records, elsewhere nothing: Σ of sampling weights says it of those alone.
+    """
+
+    counts: Floats
+    sample: LogLinear
+    people: Floats
+    present: Floats
+
+    @property
+    def others(self) -> Floats:
+        """Of each cell x = (1 - π) λ, people expected beside those in the sample."""
+        return np.asarray((1 - self.present) * self.people)
+
+    def expected(self, of: Expectation) -> float:
+        """τ."""
+        return float(of.sides(self.others[self.counts == 1])[0].sum())
+
+    def half_width(self, of: Expectation) -> float:
+        """1.96 standard errors of τ less what is true of this sample: who else is in the cells, and the means being fitted."""
+        unique = self.counts == 1
+        x = self.others[unique]
+        slope = np.zeros(self.counts.shape)
+        slope[unique] = of.sides(x)[1] * x / self.sample.fitted[unique]
+        fitting = np.sum(self.sample.fitted * self.sample.projection(slope) ** 2)
+        return 1.96 * math.sqrt(float(of.spread(x).sum() + fitting))
+
+    def specification(self, of: Expectation) -> float | None:
+        """B over its standard error; None where nothing varies, as where the sample is the population."""
+        f, mean = self.counts, self.sample.fitted
+        share = np.minimum(np.divide(mean, self.people, out=np.ones_like(mean), where=self.people > 0), 1.0)
+        _, slope, curve = of.sides((1 - share) * self.people)
+        weight = self.people * np.exp(-mean)
+        first = -weight * slope * (1 - share)
+        second = weight * curve * (1 - share) ** 2 / (2 * share)
+        bias = np.sum(first * (f - mean) + second * ((f - mean) ** 2 - f))
+        left = first - self.sample.projection(first)
+        variance = float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2))
+        scale = float(np.sum(first**2 * mean) + 2 * np.sum(second**2 * mean**2))
+        return float(bias) / math.sqrt(variance) if variance > 1e-16 * scale and scale > 0 else None
+
+
+STARTS = (0.05, 0.35, 0.65, 0.95)
+LARGEST = 1e6
+"""How many times the records θ may be: beyond, the classes say nothing of their sizes in the population."""
+
+
+def pitman_log_likelihood(alpha: float, theta: float, sizes: Integers) -> tuple[float, float, float]:
+    """Log likelihood of class sizes (u,), and its derivatives by α and θ; 0 <= α < 1, θ > -α."""
+    n, i = int(sizes.sum()), np.arange(1, len(sizes))
+    j, s = np.unique(sizes, return_counts=True)
+    steps = theta + i * alpha
+    value = np.log(steps).sum() - gammaln(theta + n) + gammaln(theta + 1)
+    value += (s * (gammaln(j - alpha) - gammaln(1 - alpha))).sum()
+    by_alpha = (i / steps).sum() - (s * (psi(j - alpha) - psi(1 - alpha))).sum()
+    by_theta = (1 / steps).sum() - psi(theta + n) + psi(theta + 1)
+    return float(value), float(by_alpha), float(by_theta)
+
+
+def pitman_fit(sizes: Integers) -> tuple[float, float]:
+    """The most likely α and θ of class sizes (u,).
+
+    Raises:
+        NotComputable: where all records are unique or all alike, or the likelihood has no largest value.
+    """
+    n = int(sizes.sum())
+    if len(sizes) == n or len(sizes) == 1:
+        raise NotComputable("the Pitman model needs records that share a key and keys that differ")
+
+    def cost(point: Floats) -> tuple[float, Floats]:
+        alpha, apart = point[0], np.exp(point[1])
+        value, by_alpha, by_theta = pitman_log_likelihood(alpha, apart - alpha, sizes)
+        return -value / n, -np.array([by_alpha - by_theta, by_theta * apart]) / n
+
+    bounds = [(0.0, 1 - 1e-9), (np.log(1e-9), np.log(LARGEST * n))]
+    tried = [
+        minimize(
+            cost, [alpha, np.log(max(len(sizes) * (1 - alpha), 1e-3))], jac=True, bounds=bounds, method="L-BFGS-B",
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 500},
+        )
+        for alpha in STARTS
+    ]  # fmt: skip
+    best = min(tried, key=lambda found: float(found.fun))
+    alpha, apart = float(best.x[0]), float(np.exp(best.x[1]))
+    if apart > 0.01 * LARGEST * n:
+        raise NotComputable("too few records share a key for the Pitman model")
+    return alpha, apart - alpha
+
+
+def pitman_share(alpha: float, theta: float, n: int, population: float) -> float:
+    """Share of the sample's uniques that are unique in a population of so many, at least n."""
+    logs = gammaln(theta + alpha + population - 1) - gammaln(theta + population)
+    logs += gammaln(theta + n) - gammaln(theta + alpha + n - 1)
+    return float(min(np.exp(logs), 1.0))
+
+
+def zayatz_share(sizes: Integers, population: float) -> float:
+    """Share of the sample's uniques that are population uniques, from class sizes (u,) of the sample, some of them 1."""
+    j, s = np.unique(sizes, return_counts=True)
+    chance = hypergeom.pmf(1, round(population), j, int(sizes.sum()))
+    return float(s[0] * chance[0] / (s * chance).sum())
+
 
 MOST_CELLS = 1_000_000
 REJECTED = 1.96

@@ -15,6 +15,18 @@ Where each dataset has drawn coefficients, ``_drawn_multinomial`` says what take
 
 Where records have weights, H is that of the weighted likelihood, and d and dH of a record of weight w are w times as large. The intruder knows the weights; what
 is believed before the release comes from all other records at full weight.
+
+What was released of one record alone, by multinomial logits: log p(z_i | D_y), without a fit for any guess.
+
+An intruder who looks at the released values of the record itself, and at nobody else's, weighs a guess by how it moves the record's own
+probabilities. The record leaves the fit by a Newton step; with a guess y at x in its place, and the other records' likelihood as a parabola, the
+scores u there solve
+
+    u = s + w L (e_y - p(u)),    L = (x I)' H^-1 (x I) without the record, s the scores without it,
+
+K equations by Newton's method, which hold where a step from the fit would not: at guesses that are improbable.
+
+What datasets released in one stratum, and the multinomial logit that they were drawn from.
 """
 
 from __future__ import annotations
@@ -24,6 +36,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.linalg import cho_solve
 
 from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
@@ -31,15 +44,207 @@ from ..data.terms import parse_term
 from ..design import stratified_logit
 from ..design.categories import categories_of
 from ..design.completed_design import CompletedDesign
+from ..design.distinct_records import distinct_records
 from ..design.stratified_logit import StratumRecords, places_among, strata_of, stratified_records
 from ..errors import NotComputable
 from ..methods.release_models import Guesses, Plausibility
 from ..recipe.weights import WEIGHTS_KNOWN
-from ..statistics.multinomial_logit import fit, log_probabilities, places_of
-from ._changed_multinomial import Change
-from ._drawn_multinomial import other_columns
-from ._multinomial_own_record import OwnRecord
-from ._stratum_release import ReleasedRows, StratumRelease
+from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities, places_of
+from ._changed_multinomial import Change, changed_coefficients, information_of, log_sums, sums_of
+from ._drawn_multinomial import DrawnMode, drawn_mode, other_columns
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedRows:
+    """Rows of the design of released records, ``x`` (r, p), of how many ``records`` (r,) each is, and the ``sums`` (K, p) of the records of each class."""
+
+    x: Floats
+    records: Floats
+    sums: Floats
+
+    @classmethod
+    def of(
+        cls,
+        data: Microdata,
+        target: str,
+        design: CompletedDesign,
+        variable: str | None,
+        groups: Mapping[str, tuple[str, ...]],
+        stratum: StratumRecords,
+        release: Microdata,
+    ) -> ReleasedRows:
+        """Those of a stratum; records that are alike are one row where they are of the confidential data, ``stratum.weights``."""
+        size = len(stratum.classes)
+        inside = np.flatnonzero(strata_of(release, variable, groups) == stratum.number)
+        places = places_of(categories_of(data, target, None).codes(release)[inside], stratum.classes)
+        if stratum.weights is None:
+            x = design.matrix(release)[np.ix_(inside, stratum.kept)]
+            return cls(x, np.ones(len(x)), sums_of(x, places, size))
+        own = Microdata(release.schema, release.frame.iloc[inside], release.origin)
+        distinct = distinct_records(own, design.columns)
+        x = design.matrix(distinct.table(own))[:, stratum.kept]
+        cells = np.bincount(places * len(x) + distinct.of, minlength=size * len(x)).reshape(size, len(x))
+        return cls(x, distinct.sums(), cells @ x)
+
+    def alike(self, other: ReleasedRows) -> bool:
+        """Whether both are of the same records but for their classes."""
+        return np.array_equal(self.x, other.x) and np.array_equal(self.records, other.records)
+
+
+@dataclass(frozen=True, eq=False)
+class StratumRelease:
+    """The model of one stratum, fitted by the rows' ``weights``, and what each of m datasets ``released`` in it. ``drawn``: each dataset has coefficients
+    of its own, drawn around the maximum.
+    """
+
+    records: StratumRecords
+    weights: Floats
+    model: MultinomialLogit
+    released: tuple[ReleasedRows, ...]
+    drawn: bool = False
+
+    @cached_property
+    def designs(self) -> tuple[tuple[ReleasedRows, Integers], ...]:
+        """The rows of released records, and which datasets have them: all the same where predictors are not made anew."""
+        found: list[tuple[ReleasedRows, list[int]]] = []
+        for draw, one in enumerate(self.released):
+            known = next((draws for other, draws in found if one.alike(other)), None)
+            if known is None:
+                found.append((one, [draw]))
+            else:
+                known.append(draw)
+        return tuple((one, np.array(draws)) for one, draws in found)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The sums (m, K, p) of the columns of each class's released records."""
+        return np.array([one.sums for one in self.released]).reshape(-1, *self.model.coefficients.shape)
+
+    def changed(self, changes: Sequence[Change]) -> Iterator[Floats]:
+        """The maximum (K, p) with each change of a record alone."""
+        places = self.model.places(self.records.y)
+        return changed_coefficients(self.model, self.records.x, places, self.weights, changes)
+
+    def likelihood_at(self, coefficients: Floats) -> Floats:
+        """The log-likelihood of each dataset, (m,), by coefficients (K, p)."""
+        found = (self.sums * coefficients).sum(axis=(1, 2))
+        for one, draws in self.designs:
+            found[draws] -= (log_sums(one.x, coefficients) * one.records).sum()
+        return np.asarray(found)
+
+    @cached_property
+    def likelihood(self) -> Floats:
+        """That at the fit; of drawn coefficients that of all they may be."""
+        if self.drawn:
+            return np.array([mode.likelihood for mode in self.modes])
+        return self.likelihood_at(self.model.coefficients)
+
+    @cached_property
+    def modes(self) -> tuple[DrawnMode, ...]:
+        """Of each dataset, the coefficients it was most probably drawn with."""
+        fitted = self.model, self.records.x, self.weights, self.inverse
+        return tuple(drawn_mode(*fitted, one.x, one.records, one.sums) for one in self.released)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """The inverse (K, p, K, p) of minus the Hessian."""
+        k, p = self.model.coefficients.shape
+        return np.asarray(cho_solve((self.model.factor, True), np.eye(k * p)).reshape(k, p, k, p))
+
+    @cached_property
+    def pulled(self) -> Floats:
+        """H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit; of drawn coefficients e + c."""
+        if self.drawn:
+            return np.array([mode.offset + mode.moved for mode in self.modes]).reshape(self.sums.shape)
+        gradients = self.sums.copy()
+        for one, draws in self.designs:
+            chance = np.exp(log_probabilities(one.x, self.model.coefficients))
+            gradients[draws] -= (chance * one.records[:, None]).T @ one.x
+        return self.model.step(gradients)
+
+    @cached_property
+    def bent(self) -> tuple[tuple[Floats, Integers], ...]:
+        """H^-1 H_Z H^-1 (K, p, K, p), with the information of a dataset, and the datasets of which it is that; of drawn coefficients
+        H^-1 - A^-1.
+        """
+        if self.drawn:
+            return tuple((self.inverse - mode.inverse, np.array([draw])) for draw, mode in enumerate(self.modes))
+        shape = self.inverse.shape
+        whole = self.inverse.reshape(self.model.coefficients.size, -1)
+        found = []
+        for one, draws in self.designs:
+            information = information_of(one.x, self.model.coefficients, one.records)
+            found.append(((whole @ information @ whole).reshape(shape), draws))
+        return tuple(found)
+
+
+MOST_STEPS = 60
+LONGEST = 4.0
+"""Of a step in a score."""
+NEAR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRecord:
+    """One record of a stratum: of K classes with ``coefficients`` (K, p) and H^-1 ``inverse`` (K, p, K, p), its columns ``x`` (p,), the place
+    of its class and its ``weight``; in each of m datasets columns ``released`` (m, p) and places ``places`` (m,) of its class.
+    """
+
+    coefficients: Floats
+    inverse: Floats
+    x: Floats
+    place: int
+    weight: float
+    released: Floats
+    places: Integers
+
+    def unmoved(self) -> Floats:
+        """Log p(z^(l)), (m,), by the fit."""
+        logs = log_probabilities(self.released, self.coefficients)
+        return np.asarray(logs[np.arange(len(self.places)), self.places])
+
+    def log_probabilities(self, to: Floats) -> Floats:
+        """Log p(z^(l) | D_y), (d, K, m), of guesses that have columns ``to`` (d, p) and any class."""
+        k, d, m = len(self.coefficients), len(to), len(self.places)
+        points = np.vstack([self.x[None], to, self.released])
+        half = np.tensordot(points, self.inverse, axes=(1, 3))  # (1 + d + m, K, p, K)
+        gram = np.einsum("bkpl,ap->abkl", half, points, optimize=True)
+        chance = np.exp(log_probabilities(self.x[None], self.coefficients))[0]
+        spread = self.weight * (np.diag(chance) - np.outer(chance, chance))
+        left = spread @ np.linalg.inv(np.eye(k) - gram[0, 0] @ spread)
+        without = gram + np.einsum("akl,lj,bjn->abkn", gram[:, 0], left, gram[0], optimize=True)
+        gone = self.weight * (chance - np.eye(k)[self.place])
+        scores = points @ self.coefficients.T + without[:, 0] @ gone
+        here, there = slice(1, 1 + d), slice(1 + d, None)
+        leverage = self.weight * without[here, here][np.arange(d), np.arange(d)]
+        back = self.weight * residuals(scores[here], leverage)  # (d, K, K): of each guess
+        moved = np.einsum("mdkl,dcl->dcmk", without[there, here], back, optimize=True) + scores[there]
+        most = moved.max(axis=3, keepdims=True)
+        logs = moved - most - np.log(np.exp(moved - most).sum(axis=3, keepdims=True))
+        return np.asarray(logs[:, :, np.arange(m), self.places])
+
+
+def residuals(scores: Floats, leverage: Floats) -> Floats:
+    """e_y - p(u) for every class y, (d, K, K), with u = s + L (e_y - p(u)) of ``scores`` s (d, K) and ``leverage`` L (d, K, K)."""
+    d, k = scores.shape
+    every, eye = np.broadcast_to(np.eye(k), (d, k, k)), np.eye(k)
+    u = np.repeat(scores[:, None, :], k, axis=1)
+    for _ in range(MOST_STEPS):
+        p = _chances(u)
+        error = u - scores[:, None, :] - (every - p) @ np.swapaxes(leverage, 1, 2)
+        spread = p[..., :, None] * (eye - p[..., None, :])
+        step = -np.linalg.solve(eye + leverage[:, None] @ spread, error[..., None])[..., 0]
+        longest = float(np.abs(step).max())
+        u = u + step * np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=2, keepdims=True), NEAR))
+        if longest < NEAR:
+            break
+    return np.asarray(every - _chances(u))
+
+
+def _chances(u: Floats) -> Floats:
+    found = np.exp(u - u.max(axis=-1, keepdims=True))
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
 
 CELLS = 4_000_000
 """Numbers that are held at a time."""

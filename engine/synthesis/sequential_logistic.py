@@ -14,33 +14,293 @@ their products with one another and with the targets count.
 
 A combination of levels without a record of one of the two outcomes can separate them: the maximum is then infinite and V-hat says nothing. That is refused, unless
 ``prior = "jeffreys"``, Firth's penalised likelihood (``sfumato.engine.design.logistic``), which always has a maximum.
+
+A release of sequential logistic regressions as an intruder weighs it (Reiter, Wang & Zhang §3.2, eq. 10 and 11).
+
+p(Z | D_y) is the product over targets of the integral of p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y) where the maximum itself
+made the release. A guess changes one record of each regression: what stands before its target, and the target. Changes that are alike are
+weighed once. Few are fitted anew; of many each is one Newton step from the fit: with x y the record as it is, x' y' as guessed,
+
+    H_y = H - p (1 - p) x x' + p'(1 - p') x' x'',   beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p))
+
+The integral is taken by importance sampling around its own mode, with the same draws for all guesses: the paper's draws from the posterior
+(eq. 9) rarely come near what the release says (``tests/benchmarks/contingency_table.py`` shows it).
+
+Where records have weights, H is that of the weighted likelihood, and what a record of weight w adds to it and to the gradient is w times as large. The
+intruder knows the weights; what is believed before the release comes from all other records at full weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import betaln, expit
+from scipy.stats import norm, qmc
 
 from ..arrays import Floats
 from ..data.microdata import Microdata, as_column
 from ..data.schema import Kind, Schema
 from ..data.terms import Design, parse_term
 from ..design.distinct_records import distinct_records
-from ..design.logistic import LogisticFit, LogisticPrior
+from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialModel, sequential_models, sequential_terms, share_of
 from ..errors import BadInput
 from ..methods.registry import method
+from ..methods.release_models import Guesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..recipe.checks import require_complete, require_full_rank
-from ._sequential_release import SequentialRelease, standard_normals
+from ..recipe.weights import WEIGHTS_KNOWN
+
+MOST_REFITS = 400
+"""Changes of a regression that are fitted anew."""
+DRAWS = 1024
+"""Draws of the coefficients that the integral is taken by."""
+WIDER = 1.2
+"""By how much they are spread wider than the normal approximation at the mode."""
+LEAST = 1e-8
+"""Of the information in a direction, what is left at least."""
+ROUNDED = 1e-9
+"""Of the records of a combination that its last one has left, what rounding leaves of their weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialRelease:
+    """The regressions of the confidential data, and the datasets. ``noise`` (DRAWS, widest) are standard normal draws."""
+
+    data: Microdata
+    targets: tuple[str, ...]
+    predictors: tuple[str, ...]
+    order: int
+    drawn: bool
+    concentration: float
+    prior: LogisticPrior
+    releases: Sequence[Microdata]
+    noise: Floats
+    anew: int = MOST_REFITS
+    absolute: bool = True
+    approximate: bool = True
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That nobody draws conclusions from the weights, where there are some."""
+        return () if self.data.weights is None else (WEIGHTS_KNOWN,)
+
+    @cached_property
+    def _models(self) -> dict[str, tuple[SequentialModel, LogisticFit]]:
+        """The regression of each target that has terms, and its fit."""
+        models = sequential_models(self.data, self.targets, self.predictors, self.order, self.data.weights)
+        return {model.target: (model, model.fit(self.prior)) for model in models}
+
+    @cached_property
+    def _believed(self) -> SequentialRelease:
+        """The same of all records at full weight, without a dataset: what it predicts is believed before."""
+        return replace(self, data=replace(self.data, weights=None), releases=())
+
+    def refitted(self, data: Microdata) -> SequentialRelease:
+        """The same of other confidential data."""
+        return replace(self, data=data)
+
+    def nearer(self, guesses: Guesses) -> Floats:
+        """With every change fitted anew."""
+        return self._weighed(guesses, guesses.values[self.targets[0]].size).likelihood
+
+    def weigh(self, guesses: Guesses) -> Plausibility:
+        """The sum over targets."""
+        return self._weighed(guesses, self.anew)
+
+    def _weighed(self, guesses: Guesses, anew: int) -> Plausibility:
+        """With at most so many changes of a regression fitted anew."""
+        guessed, own = guesses.table(self.data), guesses.own(self.data)
+        weight, parts = self.data.influence[guesses.records], []
+        for target in self.targets:
+            if target in self._models:
+                parts.append(self._regression(*self._models[target], guessed, own, weight, guesses.shape, anew))
+            else:
+                parts.append(self._share(target, guessed, own, weight, guesses.shape))
+        found = sum(parts[1:], start=parts[0])
+        return found if self.data.weights is None else replace(found, prior=self._believed.weigh(guesses).prior)
+
+    def _share(
+        self, target: str, guessed: Microdata, own: Microdata, weight: Floats, shape: tuple[int, int]
+    ) -> Plausibility:
+        """Of a first target without terms: a beta-binomial, or the share itself."""
+        a = self.concentration if self.drawn else 0.0
+        zeros, ones = (count + a for count in share_of(self.data, target, self.data.weights))
+        w = weight[:, None]
+        was, will = own.numbers(target)[:, None], guessed.numbers(target).reshape(shape)
+        ones_y, zeros_y = ones + w * (will - was), zeros - w * (will - was)
+        likelihood = np.empty((*shape, len(self.releases)))
+        for draw, release in enumerate(self.releases):
+            z0, z1 = share_of(release, target)
+            if self.drawn:
+                likelihood[..., draw] = betaln(ones_y + z1, zeros_y + z0) - betaln(ones_y, zeros_y)
+            else:
+                share = np.clip(ones_y / (ones_y + zeros_y), 1e-300, 1 - 1e-16)
+                likelihood[..., draw] = z1 * np.log(share) + z0 * np.log1p(-share)
+        rest = np.where(will == 1, ones - w * was, zeros - w * (1 - was)) / np.maximum(ones + zeros - w, LEAST)
+        return Plausibility(likelihood, np.log(np.maximum(rest, 1e-300)))
+
+    def _regression(
+        self,
+        model: SequentialModel,
+        fit: LogisticFit,
+        guessed: Microdata,
+        own: Microdata,
+        weight: Floats,
+        shape: tuple[int, int],
+        anew: int,
+    ) -> Plausibility:
+        design = Design.of(model.terms, self.data)
+        x = design.matrix(guessed)[:, model.kept], np.repeat(design.matrix(own)[:, model.kept], shape[1], axis=0)
+        y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
+        every = np.column_stack([x[0], y[0], x[1], y[1], np.repeat(weight, shape[1])])
+        distinct, of = np.unique(every, axis=0, return_inverse=True)
+        k = x[0].shape[1]
+        changes = Changes(distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1])
+        coefficients, information = changes.fits(model, fit, self.prior, anew)
+        without = changes.fits_without(fit)
+        likelihood = np.empty((len(distinct), len(self.releases)))
+        for draw, release in enumerate(self.releases):
+            likelihood[:, draw] = self._likelihood(model, design, fit, release, coefficients, information)
+        sign = np.where(changes.y == 1, 1.0, -1.0)
+        prior = -np.logaddexp(0.0, -sign * (changes.x * without).sum(axis=1))
+        of = of.ravel()
+        return Plausibility(likelihood[of].reshape(*shape, len(self.releases)), prior[of].reshape(shape))
+
+    def _likelihood(
+        self,
+        model: SequentialModel,
+        design: Design,
+        fit: LogisticFit,
+        release: Microdata,
+        coefficients: Floats,
+        information: Floats,
+    ) -> Floats:
+        """Of one dataset log p(Z | D_y) for each change, (c,)."""
+        distinct = distinct_records(release, design.columns)
+        x = design.matrix(distinct.table(release))[:, model.kept]
+        records, ones = distinct.sums(), distinct.sums(release.numbers(model.target))
+        if not self.drawn:
+            return _log_likelihood(x, records, ones, coefficients)
+        base = np.asarray(np.linalg.inv(fit.covariance), dtype=np.float64)
+        mode, curvature = _mode(x, records, ones, fit.coefficients, base)
+        root = np.linalg.inv(np.linalg.cholesky(curvature)).T * WIDER
+        noise = self.noise[:, : x.shape[1]]
+        draws = mode + noise @ root.T
+        log_density = -0.5 * (noise**2).sum(axis=1) - np.linalg.slogdet(root)[1]
+        weight = _log_likelihood(x, records, ones, draws) - log_density
+        return _mixed(weight, draws - fit.coefficients, coefficients - fit.coefficients, information)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """c changes of one record of a regression: from ``was_x`` (c, K), ``was_y`` (c,) to ``x``, ``y``, of a ``weight`` (c,) that stays."""
+
+    x: Floats
+    y: Floats
+    was_x: Floats
+    was_y: Floats
+    weight: Floats
+
+    def fits(self, model: SequentialModel, fit: LogisticFit, prior: LogisticPrior, anew: int) -> tuple[Floats, Floats]:
+        """The maximum (c, K) and the information there (c, K, K) with each change."""
+        coefficients, information = self._stepped(fit)
+        if len(self.y) > anew:
+            return coefficients, information
+        for c in map(int, np.flatnonzero(self.weight > 0)):
+            x, records, ones = self._rows(model, c)
+            found = logistic_regression(x, ones / records, records, prior)
+            if not found.separated:
+                coefficients[c], information[c] = found.coefficients, _information(x, records, found.coefficients)
+        return coefficients, information
+
+    def _rows(self, model: SequentialModel, c: int) -> tuple[Floats, Floats, Floats]:
+        """The distinct rows with one change."""
+        x = np.vstack([model.x, self.x[c]])
+        w = self.weight[c]
+        records, ones = np.append(model.records, w), np.append(model.ones, w * self.y[c])
+        was = int(np.flatnonzero((model.x == self.was_x[c]).all(axis=1))[0])
+        records[was], ones[was] = records[was] - w, ones[was] - w * self.was_y[c]
+        some = records > ROUNDED
+        return x[some], records[some], np.clip(ones, 0, records)[some]
+
+    def _stepped(self, fit: LogisticFit) -> tuple[Floats, Floats]:
+        """One Newton step from the fit."""
+        p, was_p = (expit((x * fit.coefficients).sum(axis=1)) for x in (self.x, self.was_x))
+        w = self.weight[:, None]
+        moved = _outer(self.x, p) - _outer(self.was_x, was_p)
+        information = np.linalg.inv(fit.covariance) + w[..., None] * moved
+        gradient = w * (self.x * (self.y - p)[:, None] - self.was_x * (self.was_y - was_p)[:, None])
+        return fit.coefficients + _solved(information, gradient), information
+
+    def fits_without(self, fit: LogisticFit) -> Floats:
+        """The maximum (c, K) without the record, one Newton step from the fit."""
+        was_p = expit((self.was_x * fit.coefficients).sum(axis=1))
+        w = self.weight[:, None]
+        information = np.linalg.inv(fit.covariance) - w[..., None] * _outer(self.was_x, was_p)
+        gradient = -w * self.was_x * (self.was_y - was_p)[:, None]
+        return fit.coefficients + _solved(information, gradient)
+
+
+def _solved(information: Floats, gradient: Floats) -> Floats:
+    """Newton steps (c, K), finite where the last record of a combination has left."""
+    k = gradient.shape[1]
+    ridge = LEAST * np.einsum("cii->ci", information)[:, :, None] * np.eye(k)
+    return np.asarray(np.linalg.solve(information + ridge, gradient[..., None])[..., 0])
+
+
+def _outer(x: Floats, p: Floats) -> Floats:
+    return np.asarray((p * (1 - p))[:, None, None] * x[:, :, None] * x[:, None, :])
+
+
+def _information(x: Floats, records: Floats, coefficients: Floats) -> Floats:
+    p = expit(x @ coefficients)
+    return np.asarray((x * (records * p * (1 - p))[:, None]).T @ x)
+
+
+def _log_likelihood(x: Floats, records: Floats, ones: Floats, coefficients: Floats) -> Floats:
+    """Of rows x (d, K) by each of (s, K) coefficients, (s,)."""
+    eta = coefficients @ x.T
+    return np.asarray(eta @ ones - np.logaddexp(0.0, eta) @ records)
+
+
+def _mode(x: Floats, records: Floats, ones: Floats, centre: Floats, base: Floats) -> tuple[Floats, Floats]:
+    """The mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus its second derivative there, (K, K): a concave problem."""
+    beta = centre.copy()
+    for _ in range(50):
+        gradient = x.T @ (ones - records * expit(x @ beta)) - base @ (beta - centre)
+        curvature = base + _information(x, records, beta)
+        step = np.linalg.solve(curvature, gradient)
+        beta = beta + step
+        if gradient @ step < 1e-10:
+            break
+    return beta, base + _information(x, records, beta)
+
+
+def _mixed(weight: Floats, draws: Floats, means: Floats, information: Floats) -> Floats:
+    """The logarithm of the mean over draws (s, K) of exp(weight) N(draw; mean, information^-1), for each of c means, (c,)."""
+    k = draws.shape[1]
+    outer = (draws[:, :, None] * draws[:, None, :]).reshape(len(draws), k * k)
+    pulled = np.einsum("cij,cj->ci", information, means)
+    square = information.reshape(-1, k * k) @ outer.T - 2 * pulled @ draws.T + (pulled * means).sum(axis=1)[:, None]
+    logs = weight - 0.5 * square
+    most = logs.max(axis=1, keepdims=True)
+    mean = np.log(np.exp(logs - most).mean(axis=1)) + most[:, 0]
+    return np.asarray(mean + 0.5 * np.linalg.slogdet(information)[1])
+
+
+def standard_normals(rng: np.random.Generator, width: int) -> Floats:
+    """Scrambled Sobol points (DRAWS, width) as standard normal draws."""
+    return np.asarray(norm.ppf(qmc.Sobol(width, rng=rng).random(DRAWS)))
+
 
 DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
 

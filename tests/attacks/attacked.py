@@ -13,7 +13,7 @@ from attackers import Outside, register_of
 from numpy.typing import NDArray
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.streams import making_streams
+from sfumato.engine.execution.tasks import making_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source

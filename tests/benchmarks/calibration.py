@@ -29,7 +29,7 @@ from sfumato.engine.execution.tasks import study_point
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.studies._calibrated import SCORES, calibrated
+from sfumato.engine.studies.calibration import SCORES, calibrated
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 

@@ -19,10 +19,10 @@ from public_data import PUBLIC_DATA
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.matching import Exact
-from sfumato.engine.matching.subsets import subset_risks
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
+from sfumato.engine.studies.intruder_knowledge import subset_risks
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
 SCHEMA = Schema(

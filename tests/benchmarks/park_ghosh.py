@@ -30,7 +30,7 @@ from sfumato.engine.synthesis.perturbed_gibbs import (
     mixed_of,
     perturbed_gibbs,
 )
-from sfumato.workspace.reporting.study_curves import together_tables
+from sfumato.workspace.reporting.results import together_tables
 from sfumato.workspace.reporting.tables import Table, table, text
 from sfumato.workspace.reporting.words import number
 

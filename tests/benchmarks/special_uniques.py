@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.risk._minimal_uniques import minimal_sample_uniques
+from sfumato.engine.risk.special_uniques import minimal_sample_uniques
 
 KEYS = ["age", "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex"]
 Codes = np.ndarray[tuple[int, int], np.dtype[np.int64]]

@@ -15,8 +15,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.streams import making_streams
-from sfumato.engine.execution.tasks import fit_model
+from sfumato.engine.execution.tasks import fit_model, making_streams
 from sfumato.engine.methods.chains import bytes_of_chains
 from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, ChainTrace, Fit
 from sfumato.engine.methods.run import PUBLIC

@@ -1,11 +1,23 @@
-"""The plan of the project: its steps in a list, its text beside it, always in step."""
+"""The plan of the project: its steps in a list, its text beside it, always in step.
+
+The steps of a plan as the rows of a list.
+
+The question before a plan is run: what it would compute, what it would cost, and what is new in it since the last run.
+
+Keys that act on a plan while an edit of it is under way: each waits until the plan is what the keys before it have made of it.
+
+Edits are computed in a thread. A key that is typed meanwhile would act on the plan before the edit: run it, or take out a step of it.
+"""
 
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
@@ -14,29 +26,248 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import TextArea
+from textual.widgets import Static, TextArea
 from textual.worker import get_current_worker
 
-from sfumato.tui import jobs
-from sfumato.tui.terminal.external_editor import NotEdited, edited, editor_command
-from sfumato.tui.widgets.entries import TomlText
-from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.lines import Line
-from sfumato.workspace.errors import NotFound
+from sfumato.engine.errors import EngineError
+from sfumato.engine.wording import counted
+from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
-from sfumato.workspace.reporting.tables import cells, fitted
+from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
 
-from .in_turn import EditsInTurn
-from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
-from .plan_rows import COLUMNS, keys, section_of, values
-from .plan_run import RunPlan, run_text
+from .. import jobs
+from ..fields import shown_value
+from ..messages import ErrorMessage
+from ..terminal.external_editor import NotEdited, edited, editor_command
+from ..widgets.entries import TomlText
+from ..widgets.grid import Grid, LiveGrid
+from ..widgets.lines import Line
+from ..widgets.text import cut
+from .dialogs import Confirm
+from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.edits import PlanView, StepPlace
+    from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
     from sfumato.workspace.plan.hierarchies import OpenHierarchy
-    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.recipe_difference import SinceRun
+
+
+class EditsInTurn(EditsPlan):
+    """Edits one after the other, and what else is asked for in between."""
+
+    @dataclass
+    class Changed(Message, bubble=False):
+        """An edit was computed: the plan with it, or none and why."""
+
+        plan: Draft | None
+        error: str = ""
+
+    _changing = 0
+    _in_turn = False
+
+    def __init__(self, project_id: int, name: str) -> None:
+        super().__init__(project_id, name)
+        self._acts: deque[Callable[[], object]] = deque()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the plan that is shown has been read as it stands."""
+        raise NotImplementedError
+
+    def edited(self, plan: Draft) -> None:
+        """Make a plan the one at hand."""
+        raise NotImplementedError
+
+    def change(self, query: Callable[[Workspace], Draft]) -> None:
+        """Compute an edit in a thread; errors of the engine's and the workspace's are told, and the plan stays as it was."""
+        self._changing += 1
+        self._compute_change(query)
+
+    @work(thread=True, group="change", exit_on_error=False)
+    def _compute_change(self, query: Callable[[Workspace], Draft]) -> None:
+        message = self.Changed(None)
+        try:
+            with Workspace.open(self.sfumato.directory) as workspace:
+                message = self.Changed(query(workspace))
+        except (sqlite3.Error, WorkspaceError, EngineError) as error:
+            message = self.Changed(None, str(error))
+        finally:
+            self.post_message(message)
+
+    @on(Changed)
+    def _take_change(self, event: Changed) -> None:
+        self._changing -= 1
+        if event.error:
+            self.post_message(ErrorMessage(event.error))
+        elif event.plan is not None:
+            self.edited(event.plan)
+        self.act_next()
+
+    def waits(self, act: Callable[[], object]) -> bool:
+        """Whether an act has to wait for an edit, or for others that wait; it is then done in its turn."""
+        if self._in_turn or not (self._acts or self._changing or not self.is_read):
+            return False
+        self._acts.append(act)
+        return True
+
+    def act_next(self) -> None:
+        """Do what has waited longest, once nothing is under way."""
+        if self._acts and not self._changing and self.is_read:
+            self.call_later(self._act, self._acts.popleft())
+
+    def forget_acts(self) -> None:
+        """Drop what waits: there is no plan to act on."""
+        self._acts.clear()
+
+    async def _act(self, act: Callable[[], object]) -> None:
+        self._in_turn = True
+        try:
+            done = act()
+            if isawaitable(done):
+                await done
+        finally:
+            self._in_turn = False
+        self.act_next()
+
+
+MOST_CHANGES = 8
+WIDTH = 54
+"""Cells of a line in the dialog."""
+
+
+def run_text(view: PlanView, cost: str = "") -> str:
+    """What running would compute, and what it would cost in differential privacy where it does."""
+    release = _section(view.table.get("release"))
+    counts = [
+        (len(view.table.get(section, [])), name)
+        for section, name in (("measure", "measure"), ("study", "study"), ("threshold", "threshold"))
+    ]
+    plural = {"study": "studies"}
+    parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
+    if not view.table.get("anonymisation"):
+        m = release.get("m", 20)
+        parts.insert(0, f"{counted(m, 'dataset')}")
+    weights = _section(view.table.get("weights"))
+    less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
+    doubts = " ".join(f"{mark('warn')} {said}." for said in view.misgivings)
+    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It goes on when you leave the app.")))
+
+
+def _section(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def changes_text(since: SinceRun | None) -> str:
+    """What was changed since the newest run, a line a difference; empty where there is no run."""
+    if since is None:
+        return ""
+    from sfumato.workspace.reporting.recipe_difference import sentence
+
+    run = printable(f"run {since.run_id}{f' {since.called}' if since.called else ''}")
+    lines = [f"- {sentence(one)}" for one in since.changes]
+    lines.insert(0, "- it is for other records") if since.other_data else None
+    if not lines:
+        return f"Nothing is changed since {run}: the same plan runs again."
+    more = len(lines) - MOST_CHANGES
+    shown = [cut(line, WIDTH) for line in lines[:MOST_CHANGES]]
+    return "\n".join([f"Changed since {run}:", *shown, *([f"and {more} more"] if more > 0 else [])])
+
+
+class RunPlan(Confirm):
+    """Asks at once, so that no key is lost; what is new in the plan comes when it is read."""
+
+    computes = True
+
+    def __init__(self, consequence: str, draft: Draft) -> None:
+        super().__init__("Run this plan?", consequence)
+        self._draft = draft
+
+    def compose_beside(self) -> ComposeResult:
+        """The place for what is new."""
+        yield Static("", id="run-changes", markup=False)
+
+    def read_query(self) -> Callable[[Workspace], str]:
+        """What it will take, and what is new, in words."""
+        draft = self._draft
+
+        def query(workspace: Workspace) -> str:
+            from sfumato.workspace.service.costs import plan_cost
+            from sfumato.workspace.views.recipe_difference import since_newest_run
+
+            takes = plan_cost(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, jobs.JOBS)
+            return "\n\n".join(filter(None, (takes, changes_text(since_newest_run(workspace, draft)))))
+
+        return query
+
+    def take(self, answer: str) -> None:
+        """Show it."""
+        if answer:
+            self.query_one("#run-changes", Static).update(f"\n{answer}")
+
+
+SETTINGS = "settings"
+COLUMNS = (
+    Column("mark", "", 1),
+    Column("section", "step", 9),
+    Column("method", "method", 22),
+    Column("settings", "settings", 14),
+)
+
+
+def keys(view: PlanView) -> list[str]:
+    """What tells the rows apart: ``settings``, then places."""
+    return [SETTINGS, *(str(line.place) for line in view.lines or ())]
+
+
+def values(view: PlanView) -> list[dict[str, object]]:
+    """A row for title, data and release; then one a step."""
+    data, release = section_of(view.table.get("data")), section_of(view.table.get("release"))
+    file = shown_value(data.get("file"))
+    said = ", ".join(
+        f"{key} = {shown_value(release[key])}"
+        for key in ("m", "seed", "records", "epsilon", "redraws", "unmet")
+        if key in release
+    )
+    if "holdout" in data:
+        said = ", ".join(filter(None, [said, f"holdout = {shown_value(data['holdout'])}"]))
+    if weights := section_of(view.table.get("weights")):
+        said = ", ".join(filter(None, [said, f"weights of run {shown_value(weights.get('run'))}"]))
+    wrong = view.at.partition(".")[0] in ("title", "data", "weights", "variables", "release")
+    first: dict[str, object] = {
+        "mark": mark("fail") if wrong else "",
+        "section": SETTINGS,
+        "method": file,
+        "settings": said,
+    }
+    return [first, *(_row(line, view.at) for line in view.lines or ())]
+
+
+def section_of(value: object) -> Mapping[str, Any]:
+    """A section of a plan; empty where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _row(line: StepLine, at: str) -> dict[str, object]:
+    place = str(line.place)
+    wrong = at == place or at.startswith(f"{place}.")
+    rest = {key: value for key, value in line.table.items() if key not in ("method", "target", "value")}
+    level = {key: rest.pop(key) for key in ("level",) if key in rest}
+    limits = _settings(rest) if line.place.section == "threshold" else []
+    said = [shown_value(line.table.get("value")), shown_value(line.table.get("target"))]
+    said += _settings(level if limits else level | rest)
+    return {
+        "mark": mark("fail") if wrong else "",
+        "section": line.place.section,
+        "method": ", ".join(limits) or line.method,
+        "settings": "  ".join(part for part in said if part),
+    }
+
+
+def _settings(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {shown_value(value)}" for key, value in table.items()]
 
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"

@@ -1,4 +1,9 @@
-"""The runs of a project, with what can be done to them."""
+"""The runs of a project, with what can be done to them.
+
+The form that gives a run a name, which stands for its number, and a note.
+
+The form that makes, of a finished run, the plan of one in which its records at risk have less influence.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,29 +20,63 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.wording import counted
-from sfumato.tui import jobs
-from sfumato.tui.export import Exportable
-from sfumato.tui.own_keys import key_for
-from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import alike
-from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.tui.widgets.run_detail import WholeRun, glance
-from sfumato.tui.words import progress, rate, seconds_left, state_text, tally_text
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration, settings_apart
-from sfumato.workspace.store.runs import RunLine, RunState, recipe_toml
+from sfumato.workspace.service.reweighting import Weighable
+from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, check_note
+from sfumato.workspace.store.runs import Run, RunLine, RunState, recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import Selection, selected_rows, verdicts_of
 from sfumato.workspace.views.run_detail import RunDetail, run_detail
+from sfumato.workspace.visible_text import printable
 
+from .. import jobs
+from ..export import Exportable
+from ..fields import Field
+from ..own_keys import key_for
+from ..widgets.grid import Grid
+from ..widgets.lines import alike
+from ..widgets.marks import MarkedGrid
+from ..widgets.run_detail import WholeRun, glance
+from ..words import progress, rate, seconds_left, state_text, tally_text
 from .compare import Compare
 from .dialogs import Confirm
+from .form import Form
 from .page import Pane, grid_exportable
 from .sifted import Sifted
 from .split import DetailQuery, Split
 
-if TYPE_CHECKING:
-    from sfumato.workspace.service.reweighting import Weighable
+
+def weighing_form(found: Weighable) -> Form:
+    """Asks by which measure records are at risk, and how much less they say. Its answer is part of ``[weights]``."""
+    fields = [
+        Field("measure", "records are at risk by this measure of the run; a record of no risk keeps its whole influence",
+              choices=found.measures, value=found.measures[0]),
+        Field("strength", "what a record of risk 1 loses, above 0 and at most 1; 1 leaves it no influence at all. Measure the new run "
+              "as well: others may be at risk then", "value", default=1.0),
+    ]  # fmt: skip
+    return Form(
+        f"Less influence for the records at risk in run {found.run_id}", fields, found.check, topic="recipe weights"
+    )
+
+
+FIELDS = {
+    "name": f"stands for the run's number wherever a run is asked for; at most {LONGEST_NAME} characters, empty for none",
+    "note": f"what the run is for, in a line of at most {LONGEST_NOTE} characters. Neither name nor note ever goes into a public file",
+}
+
+
+def naming_form(run: Run) -> Form:
+    """Asks for both; its answer is a table of the two, without those that are empty."""
+    now = {"name": run.name, "note": run.note}
+    fields = [Field(name, said, value=printable(now[name])) for name, said in FIELDS.items()]
+    return Form(f"Name and note of run {run.id}", fields, _check, topic="app runs")
+
+
+def _check(table: dict[str, Any]) -> None:
+    check_name(str(table.get("name", "")))
+    check_note(str(table.get("note", "")))
+
 
 COLUMNS = (
     Column("run", "run", 4, "right"),
@@ -270,7 +309,6 @@ class Runs(Sifted, Pane, Split):
         self.compute(lambda workspace: weighable(workspace, here.run.id), self._weigh)
 
     def _weigh(self, found: Weighable) -> None:
-        from .weighing import weighing_form
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
@@ -293,8 +331,6 @@ class Runs(Sifted, Pane, Split):
     async def action_name(self) -> None:
         """Ask for the name and the note of the run."""
         if self.here is not None:
-            from .naming import naming_form
-
             run = self.here.run
 
             def answered(table: dict[str, Any] | None) -> None:

@@ -1,6 +1,8 @@
 """One task, done: what it needs is read from stored tables, the engine computes, tables are stored.
 
 Whatever goes wrong comes back as a value, so that it crosses processes and never carries data.
+
+The tables that a computing process keeps from one task to the next, so that it reads each once: as many as are small together.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
+from typing import ParamSpec
 
 from threadpoolctl import ThreadpoolController
 
@@ -57,7 +61,45 @@ from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.records import rankings_of
 from ..views.results import raw_rows
 from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
-from .tables_kept import TablesKept
+
+P = ParamSpec("P")
+MOST_TABLES = 32
+
+
+class TablesKept:
+    """Keeps what its functions have read, the latest used last; ``trim`` lets go of the first ones once they are more than ``most`` bytes together.
+
+    The one used last is kept whatever its size: the confidential table is read once by a process, not by every task.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[Hashable, ...], tuple[Microdata, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keeping(self, read: Callable[P, Microdata]) -> Callable[P, Microdata]:
+        """The function with a memory; its arguments can be hashed."""
+
+        @wraps(read)
+        def kept(*args: P.args, **kwargs: P.kwargs) -> Microdata:
+            place = (read.__name__, *args, *sorted(kwargs.items()))
+            if place not in self._kept:
+                table = read(*args, **kwargs)
+                self._kept[place] = table, int(table.frame.memory_usage(index=False).sum())
+            self._kept.move_to_end(place)
+            return self._kept[place][0]
+
+        return kept
+
+    def trim(self) -> None:
+        """Let go of tables that were not used for longest, until the rest is small or one."""
+        while len(self._kept) > 1 and (
+            len(self._kept) > MOST_TABLES or sum(size for _, size in self._kept.values()) > self._most
+        ):
+            self._kept.popitem(last=False)
+
 
 RESET_PEAK = b"5"
 """Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""

@@ -1,4 +1,10 @@
-"""Runs: how one is entered with its tasks, what state it is in, what it found, and its log."""
+"""Runs: how one is entered with its tasks, what state it is in, what it found, and its log.
+
+The weights of single records of a run: found by the risks of an earlier one, kept beside the run, given to its fits.
+
+They say who was at risk, so they are as confidential as the data: an artefact of the run, sealed and committed to, in no recipe and no
+public file.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +17,20 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from sfumato.engine.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Task, plan
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.published import Findings, Published, SourceTable, source_tables
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.weights import weights_by_risk
 
 from ..audit import Act, append
+from ..errors import NotFound, NotReady
 from ..ingest.files import Source
 from ..policy.disclosure import INTERNAL
 from ..reporting.attacks import attack_objects
@@ -31,9 +43,51 @@ from ..store.runs import Run, RunState, companions_of, find_run, names_of
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
 from ..upkeep.integrity import hold
+from ..views.records import find_measure, record_measures, risk_of_records
 from ..views.results import result_rows, verdicts_of
 from .computing import check_runs
-from .weights import weights_for
+
+
+def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats | None:
+    """The weights (n,) that a recipe asks for, by the stored risks of the run that it names; None where it asks for none.
+
+    The steps are checked against them. Raises BadInput where there is no such run, it is not done, it is of other records or variables, or left no risks of
+    all single records, and where a step cannot be carried out so; NotAsSealed.
+    """
+    asked = recipe.weights
+    if asked is None:
+        return None
+    try:
+        run = find_run(workspace, asked.run)
+    except NotFound as error:
+        raise BadInput("weights.run", str(error)) from None
+    if run.state is not RunState.DONE:
+        raise BadInput("weights.run", f"run {run.id} is {run.state}, not done; resume it first")
+    hold(workspace, run.id)
+    earlier = workspace.read(workspace.dataset(run.dataset_id))
+    if len(earlier) != len(data) or earlier.sha256 != data.sha256:
+        raise BadInput(
+            "weights.run",
+            f"run {run.id} is of other records or variables, so its risks are not those of these records; take a run of the same "
+            "[data] and [variables]",
+        )
+    try:
+        measure = find_measure(record_measures(workspace, run.id), asked.measure, run.id)
+    except (NotFound, NotReady) as error:
+        raise BadInput("weights.measure", str(error)) from None
+    risk = risk_of_records(workspace, measure).probability
+    if others := int(np.isnan(risk).sum()):
+        raise BadInput(
+            "weights.measure",
+            f"{measure.key} did not ask about {others:,} of {len(risk):,} records in run {run.id}: they would keep all their influence, while this run "
+            "would ask about the same few again, which then look safer than the others are; have it ask about all records there",
+        )
+    weights = weights_by_risk(risk, asked.strength)
+    if not weights.any():
+        raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
+    check_steps(recipe, data.weighted(weights))
+    return weights
+
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
 

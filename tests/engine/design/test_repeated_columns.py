@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.design import repeated_columns as module
-from sfumato.engine.design.repeated_columns import repeated_columns
+from sfumato.engine.utility import propensity as module
+from sfumato.engine.utility.propensity import repeated_columns
 
 
 def by_sorting(ours: list[np.ndarray], theirs: list[np.ndarray]) -> list[bool]:

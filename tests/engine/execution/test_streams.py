@@ -12,8 +12,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.execution.streams import making_streams, measuring_streams
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute, making_streams, measuring_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 

@@ -195,7 +195,7 @@ def test_large_products_of_group_numbers_are_renumbered(monkeypatch: pytest.Monk
     columns = [rng.integers(0, 40, 200).astype(float) for _ in range(4)]
     within = [Within(*Radius(6.0).window(column), column) for column in columns]
     expected = match([], within)
-    monkeypatch.setattr("sfumato.engine.matching.boxes._LARGE", 2)
+    monkeypatch.setattr("sfumato.engine.matching.matching._LARGE", 2)
     np.testing.assert_array_equal(match([], within).candidates, expected.candidates)
 
 

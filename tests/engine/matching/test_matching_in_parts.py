@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.data import blocks as row_blocks
-from sfumato.engine.matching import boxes, matching
+from sfumato.engine.matching import matching
+from sfumato.engine.matching import matching as boxes
 from sfumato.engine.matching.matching import Exact, Held, Matcher, Within
 from sfumato.engine.matching.radius import Radius
 

@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from sfumato.engine.posterior import split_merge
+from sfumato.engine.posterior import multinomial_mixture as split_merge
 from sfumato.engine.posterior.distinct_rows import DistinctRows
-from sfumato.engine.posterior.multinomial_mixture import Allocated, Parameters
-from sfumato.engine.posterior.split_merge import Members, log_order, log_records, proposed_parts, split_or_merged
+from sfumato.engine.posterior.multinomial_mixture import (
+    Allocated,
+    Members,
+    Parameters,
+    log_order,
+    log_records,
+    proposed_parts,
+    split_or_merged,
+)
 
 LEVELS = (2, 3)
 CODES = [np.array([0, 0, 1, 1]), np.array([0, 0, 2, 0])]

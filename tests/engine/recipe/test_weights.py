@@ -17,8 +17,15 @@ from scipy.special import gammaln
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution.streams import making_streams, measuring_streams
-from sfumato.engine.execution.tasks import draw_dataset, execute, fit_model, gather_blocks, measure_block
+from sfumato.engine.execution.tasks import (
+    draw_dataset,
+    execute,
+    fit_model,
+    gather_blocks,
+    making_streams,
+    measure_block,
+    measuring_streams,
+)
 from sfumato.engine.methods.results import WholeMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior

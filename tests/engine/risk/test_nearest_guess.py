@@ -10,7 +10,7 @@ from sfumato.engine.arrays import Floats
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.risk._nearest_guess import Guessed, Sought, guessed, sought
+from sfumato.engine.risk.attribute_inference import Guessed, Sought, guessed, sought
 from sfumato.engine.statistics.gower import Gower
 
 SCHEMA = Schema(

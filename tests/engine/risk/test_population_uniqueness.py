@@ -26,7 +26,7 @@ from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk._sample_uniques import (
+from sfumato.engine.risk.population_uniqueness import (
     EXPECTATIONS,
     MATCHES,
     UNIQUES,
@@ -34,8 +34,11 @@ from sfumato.engine.risk._sample_uniques import (
     KeyModel,
     expected_inverse,
     expected_inverse_square,
+    pitman_fit,
+    pitman_log_likelihood,
+    pitman_share,
+    zayatz_share,
 )
-from sfumato.engine.risk._superpopulation import pitman_fit, pitman_log_likelihood, pitman_share, zayatz_share
 from sfumato.engine.statistics.log_linear import LogLinear, Order
 
 METHOD = registry()["risk.population_uniqueness"]

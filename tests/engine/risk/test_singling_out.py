@@ -18,17 +18,20 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk._predicates import (
+from sfumato.engine.risk.singling_out import (
     AT_LEAST,
     AT_MOST,
     EQUAL,
     MISSING,
     Predicates,
+    SinglingOutSpec,
+    _chosen,
+    _Tried,
     multivariate,
+    singling_out,
     tables_of_numbers,
     univariate,
 )
-from sfumato.engine.risk.singling_out import SinglingOutSpec, _chosen, _Tried, singling_out
 
 SMALL = Schema((Variable("age", Kind.COUNT), Variable("sex", Kind.BINARY, levels=("f", "m"))))
 PEOPLE = Schema(
@@ -210,8 +213,8 @@ def test_predicates_hold_of_one_released_record_and_are_counted_right(ours: Any,
 @pytest.mark.parametrize("records", [1, 40, 700, 3_000])
 def test_predicates_are_left_once_they_hold_of_two_records(records: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that hold of exactly one are the same as where all records are counted; piece by piece, of many pieces, in blocks of few predicates."""
-    monkeypatch.setattr("sfumato.engine.risk._predicates.CELLS", 4_000)
-    monkeypatch.setattr("sfumato.engine.risk._predicates.FEWEST", 10)
+    monkeypatch.setattr("sfumato.engine.risk.singling_out.CELLS", 4_000)
+    monkeypatch.setattr("sfumato.engine.risk.singling_out.FEWEST", 10)
     rng = np.random.default_rng(records)
     (table,) = tables_of_numbers([people(records, rng)], PEOPLE.names)
     ordered = np.array([False, False, True, True])

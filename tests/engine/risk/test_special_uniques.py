@@ -17,8 +17,7 @@ from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk._minimal_uniques import minimal_sample_uniques
-from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, special_uniques
+from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, minimal_sample_uniques, special_uniques
 
 RUN = Run(np.random.default_rng(0))
 

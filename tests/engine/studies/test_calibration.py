@@ -18,9 +18,8 @@ from sfumato.engine.execution.tasks import combine, study_point
 from sfumato.engine.methods.rows import Row, row_params
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.studies._calibrated import SCORES, calibrated
 from sfumato.engine.studies._group_tests import GroupTests
-from sfumato.engine.studies.calibration import generator_of
+from sfumato.engine.studies.calibration import SCORES, calibrated, generator_of
 
 VARIABLES = {
     "age": {"kind": "count", "role": "quasi_identifier"},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.studies._calibrated import curve, suggested_threshold
+from sfumato.engine.studies.calibration import curve, suggested_threshold
 
 cases = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20)
 

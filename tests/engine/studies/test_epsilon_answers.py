@@ -10,8 +10,8 @@ import pytest
 from sfumato.engine.methods.results import Goal
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.statistics.combining import monte_carlo_mean
-from sfumato.engine.studies import _epsilon_answers as answering
-from sfumato.engine.studies._epsilon_answers import Answer, State
+from sfumato.engine.studies import risk_utility as answering
+from sfumato.engine.studies.risk_utility import Answer, State
 
 LEAST: Answer = "least_epsilon"
 LARGEST: Answer = "largest_epsilon"

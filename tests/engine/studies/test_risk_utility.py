@@ -19,8 +19,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies import risk_utility as study
-from sfumato.engine.studies._synthesisers import Synthesiser, bins_key, learned
-from sfumato.engine.studies.risk_utility import RiskUtilitySpec
+from sfumato.engine.studies.risk_utility import RiskUtilitySpec, Synthesiser, bins_key, learned
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 

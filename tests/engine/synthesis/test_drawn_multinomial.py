@@ -18,8 +18,7 @@ from sfumato.engine.methods.release_models import Guesses, weighed, with_records
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.multinomial_logit import log_probabilities
-from sfumato.engine.synthesis._multinomial_release import MultinomialRelease
-from sfumato.engine.synthesis._stratum_release import StratumRelease
+from sfumato.engine.synthesis._multinomial_release import MultinomialRelease, StratumRelease
 
 LEVELS = {"place": 3, "colour": 2}
 GUESSES = 6

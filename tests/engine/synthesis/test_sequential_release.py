@@ -18,8 +18,8 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.release_models import Guesses
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.synthesis import _sequential_release as release_module
-from sfumato.engine.synthesis._sequential_release import SequentialRelease
+from sfumato.engine.synthesis import sequential_logistic as release_module
+from sfumato.engine.synthesis.sequential_logistic import SequentialRelease
 
 NAMES = ("a", "b", "c")
 CELLS = np.array(list(product((0, 1), repeat=3)))

@@ -20,7 +20,7 @@ from sfumato.engine.methods.release_models import Guesses, Plausibility, nearer,
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.weights import WEIGHTS_KNOWN
-from sfumato.engine.synthesis._sequential_release import SequentialRelease
+from sfumato.engine.synthesis.sequential_logistic import SequentialRelease
 
 Floats = NDArray[np.float64]
 N = 90

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier
 
-from sfumato.engine.trees import class_counts
+from sfumato.engine.trees import class_trees as class_counts
 from sfumato.engine.trees.class_trees import ClassTree, class_tree, class_trees
 
 TABLES = {

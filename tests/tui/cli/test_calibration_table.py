@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.engine.methods.registry import find
 from sfumato.engine.methods.rows import Row, row_params
 from sfumato.engine.recipe.published import Published
-from sfumato.engine.studies._calibrated import calibrated
+from sfumato.engine.studies.calibration import calibrated
 from sfumato.tui.cli.summary import study_text
 
 

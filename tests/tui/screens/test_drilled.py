@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from sfumato.tui.screens.distribution import Distributions
-from sfumato.tui.screens.drilled import DrilledRecords
+from sfumato.tui.screens.distribution import Distributions, DrilledRecords
 
 
 @pytest.mark.slow

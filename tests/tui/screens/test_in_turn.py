@@ -10,8 +10,7 @@ import pytest
 from textual import events
 
 from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.plan import Plan
-from sfumato.tui.screens.plan_run import RunPlan
+from sfumato.tui.screens.plan import Plan, RunPlan
 from sfumato.workspace.plan import edits
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.store.workspace import Workspace

@@ -10,8 +10,7 @@ from sfumato.tui.offers import Offer
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.pick_list import MOST_SHOWN, PickList
 from sfumato.tui.screens.plan import Plan
-from sfumato.tui.screens.plan_forms import step_fields
-from sfumato.tui.screens.threshold_form import threshold_fields
+from sfumato.tui.screens.plan_forms import step_fields, threshold_fields
 
 SMALL = (80, 24)
 OPENED = ("j", "enter", "down")

@@ -25,7 +25,7 @@ def stored(directory):
 
 def listed(seat):
     """The keys of the rows of the list."""
-    from sfumato.tui.screens.plan_rows import keys
+    from sfumato.tui.screens.plan import keys
 
     return keys(seat.app.screen.query_one(Plan)._view)
 

@@ -7,9 +7,8 @@ from textual.widgets import Input
 
 import sfumato.workspace.release.approval as approving
 from sfumato.tui.screens.dialogs import Confirm
-from sfumato.tui.screens.findings import Explained, Findings, WaiverReason
 from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.release import ReleaseScreen
+from sfumato.tui.screens.release import Explained, Findings, ReleaseScreen, WaiverReason
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine

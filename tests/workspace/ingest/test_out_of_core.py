@@ -19,7 +19,8 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.workspace.ingest import limits, out_of_core, streamed_columns
+from sfumato.workspace.ingest import limits, out_of_core
+from sfumato.workspace.ingest import out_of_core as streamed_columns
 from sfumato.workspace.ingest.files import LargeSource, Source, find_source, ingest, open_table, read_frame
 from sfumato.workspace.ingest.filters import columns_read
 from sfumato.workspace.service.importing import Selection, import_file, preview_file

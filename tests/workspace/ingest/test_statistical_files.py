@@ -24,8 +24,7 @@ from sfumato.workspace.ingest.read_foreign import read_foreign
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.forms import Form
-from sfumato.workspace.release.kinds_of_missing import named_kinds, own_kinds, released_kinds
-from sfumato.workspace.release.public_files import named_by
+from sfumato.workspace.release.public_files import named_by, named_kinds, own_kinds, released_kinds
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run

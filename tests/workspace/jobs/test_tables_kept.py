@@ -7,7 +7,7 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.workspace.jobs.tables_kept import MOST_TABLES, TablesKept
+from sfumato.workspace.jobs.run_task import MOST_TABLES, TablesKept
 
 SCHEMA = Schema((Variable("x", Kind.CONTINUOUS),))
 

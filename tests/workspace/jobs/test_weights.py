@@ -22,10 +22,9 @@ from sfumato.engine.recipe.weights import weights_by_risk
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs import weights as weighing
+from sfumato.workspace.jobs import runs as weighing
 from sfumato.workspace.jobs.queue import resume
-from sfumato.workspace.jobs.runs import enter_again, enter_run
-from sfumato.workspace.jobs.weights import weights_for
+from sfumato.workspace.jobs.runs import enter_again, enter_run, weights_for
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.recipes import find_recipe

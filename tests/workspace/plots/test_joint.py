@@ -14,8 +14,7 @@ from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.workspace.plots.column import Column
 from sfumato.workspace.plots.figure import SHADES, SIDES, Bins, Cells, description, percent, shading
 from sfumato.workspace.plots.joint import MOST_POINTS, Window, axis_bins, joint, joint_shares, scatter
-from sfumato.workspace.plots.shades import cell_marks
-from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.plots.svg import cell_marks, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.floats(-1000, 1000, allow_nan=False).map(lambda value: round(value, 2))

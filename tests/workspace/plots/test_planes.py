@@ -16,7 +16,7 @@ from sfumato.workspace.plots.curves import RunRows, sweep_figures
 from sfumato.workspace.plots.figure import Panel, description
 from sfumato.workspace.plots.planes import BASELINE, drawn_planes, plane_figures
 from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.reporting.study_curves import level_table, together_tables
+from sfumato.workspace.reporting.results import level_table, together_tables
 
 LEVELS = (0.1, 1.0, 10.0, 100.0)
 

@@ -31,9 +31,9 @@ from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.external import with_codes
 from sfumato.workspace.release.tables import codebook, dataset_bytes
 from sfumato.workspace.release.verification import origin_of, verify_release
-from sfumato.workspace.release.written_labels import with_codes
 from sfumato.workspace.reporting.document import Document, Items, Paragraph, Terms
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

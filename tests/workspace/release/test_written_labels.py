@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
+from sfumato.workspace.release.external import with_codes
 from sfumato.workspace.release.tables import level_names
-from sfumato.workspace.release.written_labels import with_codes
 from sfumato.workspace.visible_text import plain_cell
 
 TEXTS = st.sampled_from(["1", "2", "3", "a", "b", "=b", "'=b", "b (1)", "-", "North"])

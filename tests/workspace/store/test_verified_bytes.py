@@ -17,9 +17,8 @@ import pytest
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.store import verified_bytes
-from sfumato.workspace.store.tables import Tables
-from sfumato.workspace.store.verified_bytes import HashingFile, Part, verified_parquet
+from sfumato.workspace.store import tables as verified_bytes
+from sfumato.workspace.store.tables import HashingFile, Part, Tables, verified_parquet
 
 LEVELS = ("z", "b", "a", "é")
 SCHEMA = Schema(
