@@ -116,7 +116,6 @@ class Extra:
 
     @property
     def command(self) -> str:
-        """How it is installed."""
         return f"pip install 'sfumato[{self.name}]'"
 
     def require(self, place: str) -> None:

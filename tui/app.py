@@ -54,8 +54,6 @@ SWITCH_SECONDS = 0.0005
 
 
 class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
-    """The app on one workspace."""
-
     alone = False
     """Whether the process is there for nothing but the app, which then may settle how its memory is looked after."""
     TITLE = "Sfumato"
@@ -157,12 +155,10 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.set_keymap(event.keymap)
 
     def set_keymap(self, keymap: Mapping[str, str]) -> None:
-        """Give bindings other keys."""
         self.own_keys = keymap
         super().set_keymap(keymap)
 
     def on_unmount(self) -> None:
-        """Let go of the workspace."""
         self._workspace.close()
         self._keeper.close()
 
@@ -233,7 +229,6 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             await self.action_back()
 
     async def action_keys(self) -> None:
-        """Show the keys that work here."""
         from .screens.help import Keys, help_keys
 
         if not isinstance(self.screen, Keys):
@@ -260,7 +255,6 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         await self.open(*computing_form(self.say))
 
     def action_keys_file(self) -> None:
-        """Say which file changes keys."""
         self.say(f"{keys_file()} changes keys; sfumato keys prints one to start from")
 
     async def action_notices(self) -> None:
@@ -276,7 +270,6 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         await self.open(Audit())
 
     async def action_new_run(self) -> None:
-        """Ask for a recipe, and run it."""
         from .screens.dialogs import NewRun
 
         def start(answer: tuple[str, str | None] | None) -> None:
@@ -341,15 +334,12 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         await root.action_import()
 
     def run_again(self, run_id: int) -> None:
-        """Repeat a run."""
         self.job(partial(jobs.run_again, self.directory, run_id))
 
     def resume(self, run_id: int) -> None:
-        """Go on with a run."""
         self.job(partial(jobs.resume, self.directory, run_id))
 
     def interrupt(self, run_id: int) -> None:
-        """Stop a run."""
         self.job(partial(jobs.interrupt, self.directory, run_id))
 
     @work(thread=True, group="jobs", exit_on_error=False)
@@ -421,7 +411,6 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.notify(text, severity=severity, timeout=seconds, markup=False)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers."""
         from .palette import commands
 
         yield from commands(self, screen)

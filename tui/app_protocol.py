@@ -23,12 +23,10 @@ class AppProtocol(Protocol):
         """Whether the process is there for nothing but the app."""
 
     @property
-    def directory(self) -> Path:
-        """The workspace."""
+    def directory(self) -> Path: ...
 
     @property
-    def state(self) -> AppState:
-        """What is kept between sessions."""
+    def state(self) -> AppState: ...
 
     @property
     def reading_notice(self) -> ReadingNotice:
@@ -62,14 +60,11 @@ class AppProtocol(Protocol):
     def job(self, task: Callable[[], Message]) -> object:
         """Do something to the workspace in a thread; what it returns is posted to the app."""
 
-    def run_again(self, run_id: int) -> None:
-        """Repeat a run."""
+    def run_again(self, run_id: int) -> None: ...
 
-    def resume(self, run_id: int) -> None:
-        """Go on with a run."""
+    def resume(self, run_id: int) -> None: ...
 
-    def interrupt(self, run_id: int) -> None:
-        """Stop a run."""
+    def interrupt(self, run_id: int) -> None: ...
 
     def call_later(self, callback: Any, *args: Any) -> Any:
         """Call something when what is being handled has been handled."""
@@ -82,5 +77,4 @@ class AppProtocol(Protocol):
 
 
 def app_of(app: App[Any]) -> AppProtocol:
-    """The app that runs a screen."""
     return cast("AppProtocol", app)

@@ -64,7 +64,6 @@ class ColumnCache:
     columns: dict[str, Column] = field(default_factory=dict)
 
     def read(self, workspace: Workspace, subject: Subject, names: Sequence[str]) -> list[Column]:
-        """The variables of these names."""
         from sfumato.workspace.views.columns_beside import columns_beside
 
         known = dict(self.columns)
@@ -192,7 +191,6 @@ def _axes(wanted: DistributionQuery) -> tuple[object, ...]:
 
 
 def point_series(found: Scatter) -> list[Series]:
-    """The points as plots draw them."""
     return [Series(one.name, one.x, one.y, marker="points") for one in found.series]
 
 
@@ -312,7 +310,6 @@ def exportable_of(shown: DistributionAnswer, run_id: int | None) -> Exportable:
 
 
 def shown_figure(shown: DistributionAnswer) -> Figure:
-    """The picture for a file."""
     found = shown.found
     title = f"CONFIDENTIAL: {shown.title}"
     caption = ". ".join(("Drawn from confidential records", *shown.notes))

@@ -50,7 +50,6 @@ class Exportable:
 
     @property
     def outside(self) -> Exportable | None:
-        """What of it may leave."""
         return None if self.public is None else Exportable(self.name, self.public, is_public=True)
 
     @property

@@ -38,7 +38,6 @@ class Field:
 
     @property
     def listed(self) -> tuple[Offer, ...]:
-        """What there is to choose from."""
         return self.offers or tuple(Offer(word) for word in self.words)
 
     def chosen_in(self, text: str) -> tuple[str, ...]:

@@ -76,7 +76,6 @@ def bindings() -> Sequence[Bound]:
 
 
 def long_name(key: str) -> str:
-    """``question_mark`` for ``?``."""
     if len(key) > 1:
         return key
     return BLANKS.get(key) or next(iter(Binding.make_bindings([Binding(key, "name")]))).key

@@ -111,7 +111,6 @@ def _option(option: click.Option, context: click.Context) -> str:
 
 
 def commands_block() -> str:
-    """Every command."""
     return "\n\n".join(map(command_block, commands()))
 
 

@@ -113,7 +113,6 @@ def _steps(table: Mapping[str, Any], section: str) -> int:
 
 
 def standing_of(workspace: Workspace, project_id: int) -> Standing:
-    """How far a project has come."""
     draft = draft_of(workspace, project_id)
     query = """SELECT run.id FROM run JOIN audit ON audit.act = ? AND audit.subject = 'run ' || run.id
                WHERE run.project_id = ?"""

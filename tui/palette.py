@@ -102,8 +102,6 @@ def _of_a_project(screen: Screen[Any]) -> Iterator[Command]:
 
 
 def _of_the_app(app: App[Any]) -> Iterator[Command]:
-    """What can be done everywhere."""
-
     def act(name: str) -> Callable[[], Any]:
         return partial(app.run_action, f"app.{name}")
 

@@ -11,13 +11,10 @@ BYTES_A_SECOND = 4 << 20
 
 
 class SaysThings(Protocol):
-    """An app that shows messages."""
-
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
         """Show a message for so many seconds, and keep it."""
 
-    def clear_notifications(self) -> None:
-        """Show no message."""
+    def clear_notifications(self) -> None: ...
 
 
 class ReadingNotice:
@@ -37,7 +34,6 @@ class ReadingNotice:
         self._shown = True
 
     def end(self) -> None:
-        """Say so no more."""
         if self._shown:
             self._app.clear_notifications()
         self._shown = False

@@ -53,7 +53,6 @@ class TogetherView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        """The planes."""
         return [one.panel.title for one in self.drawn_planes] or [self.study.method.title]
 
     def said(self, picture: int) -> Content | None:
@@ -89,7 +88,6 @@ class TogetherView(StudyView):
         return self.drawn_planes[picture].measure if self.drawn_planes else ""
 
     def drawn(self, picture: int) -> Panel:
-        """The plane."""
         if not self.drawn_planes:
             return Panel("", ())
         return self.drawn_planes[picture].panel
@@ -193,7 +191,6 @@ class LimitView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        """All measures, then each."""
         values = f", {self.study.axis.values}" if self.study.axis.values else ""
         return [f"{name}{values}" for name in ("all measures", *self.names.values())]
 
@@ -203,7 +200,6 @@ class LimitView(StudyView):
         return answer_text(self.study)
 
     def chosen(self, picture: int) -> Sequence[str]:
-        """The measures of a picture."""
         return list(self.names) if not picture else [list(self.names)[picture - 1]]
 
     def drawn(self, picture: int) -> Panel:
@@ -342,12 +338,10 @@ class PlaneView(StudyView):
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """What the study is called."""
         return self.study.method.title
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        """The curves."""
         return self.study.names
 
     def planes(self, picture: int, at: int) -> list[Panel]:
@@ -355,7 +349,6 @@ class PlaneView(StudyView):
         return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.planes]
 
     def lines(self, picture: int) -> Lines:
-        """A row a point."""
         name = self.pictures[picture]
         outputs = [output.name for output in self.study.outputs(name)]
         rows = [
@@ -430,7 +423,6 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
 
 
 def _chance(study: Study, name: str, plane: Plane) -> list[Series]:
-    """What a guess would give."""
     if plane.chance == "diagonal":
         return [Series("a guess", UNIT, UNIT)]
     found = study.answer(plane.chance, name) if plane.chance else None

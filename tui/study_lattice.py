@@ -29,22 +29,18 @@ class LatticeView(StudyView):
 
     @classmethod
     def of(cls, found: KnowledgeLattice) -> LatticeView:
-        """At the subset that finds most."""
         return cls(found, found.strongest)
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """What the study is called."""
         return self.found.method.title
 
     @property
     def measures(self) -> Sequence[str]:
-        """What is told of each subset."""
         return (self.found.lattice.risk, *self.found.lattice.others)
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        """The measures."""
         return self.measures
 
     @property
@@ -123,7 +119,6 @@ class LatticeView(StudyView):
         )
 
     def lines(self, picture: int) -> Lines:
-        """A row for every subset."""
         measure, rows = self.measures[picture], []
         for size in range(len(self.found.variables) + 1):
             for one in combinations(self.found.variables, size):

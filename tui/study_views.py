@@ -50,11 +50,9 @@ class StudyView:
         return self.answer
 
     def drawn(self, picture: int) -> Panel:
-        """What is drawn along the axis."""
         raise NotImplementedError
 
     def numbers(self, picture: int) -> Numbers:
-        """The points in numbers."""
         raise NotImplementedError
 
     def reading(self, picture: int, x: float) -> str:
@@ -66,7 +64,6 @@ class StudyView:
         raise NotImplementedError
 
     def figure(self, picture: int, *, log: bool) -> Figure:
-        """What is drawn, for a file."""
         drawn = self.drawn(picture)
         return figure_of(f"{drawn.y_label}: {self.title}" if drawn.y_label else self.title, [drawn], log=log)
 
@@ -95,7 +92,6 @@ class CurveView(StudyView):
 
     @property
     def axis(self) -> Axis:
-        """What the levels are."""
         method = method_called(self.measures[0][0].key)
         return (method.axis if method else None) or Axis("level", "the level of the study")
 
@@ -109,7 +105,6 @@ class CurveView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        """The measures."""
         return [measure[0].measure for measure in self.measures]
 
     def shown(self, picture: int) -> list[Curve]:
@@ -118,12 +113,10 @@ class CurveView(StudyView):
         return [*own, *laid_over(own, self.over)]
 
     def drawn(self, picture: int) -> Panel:
-        """The curves of a measure."""
         series = [as_series(curve) for curve in self.shown(picture)]
         return Panel("", tuple(series), self.axis.label, self.pictures[picture], log_x=self.axis.log)
 
     def numbers(self, picture: int) -> Numbers:
-        """A row a level."""
         rows = numbers(self.measures[picture])
         columns = (
             Column("level", self.axis.label, 8, "right"),

@@ -148,7 +148,6 @@ def head_of(connection: sqlite3.Connection) -> Head:
 
 
 def audit_rows(connection: sqlite3.Connection) -> list[AuditRow]:
-    """Every row, oldest first."""
     rows = connection.execute("SELECT number, time, act, subject, details, previous, hash FROM audit ORDER BY number")
     return [AuditRow(*row) for row in rows]
 

@@ -252,7 +252,6 @@ class PartitionSpec(AnonymisationSpec):
 
     @property
     def limits(self) -> Limits:
-        """Classes of k records."""
         return Limits(k=self.k)
 
     @property

@@ -50,11 +50,9 @@ class GeneralisationSpec(AnonymisationSpec):
         return tuple(name for name in self.keys(schema) if self.levels.get(name, 0) > 0)
 
     def generalised(self, schema: Schema) -> frozenset[str]:
-        """All that change."""
         return frozenset(self.changed(schema))
 
     def released_variable(self, variable: Variable) -> Variable:
-        """Labels."""
         return as_generalised(variable)
 
     def height(self, name: str, schema: Schema) -> int:

@@ -88,7 +88,6 @@ class MicroaggregationSpec(AnonymisationSpec):
 
     @property
     def limits(self) -> Limits:
-        """Groups of k records."""
         return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:

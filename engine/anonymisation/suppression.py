@@ -35,7 +35,6 @@ class SuppressionSpec(AnonymisationSpec):
 
     @property
     def limits(self) -> Limits:
-        """Classes of k records."""
         return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:

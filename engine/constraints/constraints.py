@@ -132,7 +132,6 @@ def columns_of(constraint: Constraint, schema: Schema) -> tuple[str, ...]:
 
 
 def columns_of_bound(bound: Bound) -> tuple[str, ...]:
-    """The columns of one comparison."""
     if isinstance(bound, Linear):
         return tuple(bound.parts)
     return (bound.column, bound.other) if isinstance(bound, SameLevel) else (bound.column,)

@@ -166,7 +166,6 @@ def _truth(bound: Bound, values: Values) -> Truth:
 
 
 def _meant(bound: OneOf, values: Values) -> Callable[[str], bool]:
-    """Which levels fulfil it."""
     if bound.sign in ("=", "!="):
         return lambda level: (level in bound.names) == (bound.sign == "=")
     order = values.order(bound.column)

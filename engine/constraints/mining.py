@@ -165,7 +165,6 @@ class _Pair:
 
     @property
     def turned(self) -> _Pair:
-        """The same from the other side."""
         return _Pair(self.other, self.one, self.table.T, self.never.T, self.log_chance.T)
 
 

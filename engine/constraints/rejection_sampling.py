@@ -134,20 +134,16 @@ class Maker(Protocol):
     """A synthesis step as it stands in a recipe."""
 
     @property
-    def place(self) -> str:
-        """Where it stands."""
+    def place(self) -> str: ...
 
     @property
-    def targets(self) -> tuple[str, ...]:
-        """What it makes."""
+    def targets(self) -> tuple[str, ...]: ...
 
     @property
-    def method(self) -> Method:
-        """How."""
+    def method(self) -> Method: ...
 
     @property
-    def spec(self) -> Spec:
-        """By which parameters."""
+    def spec(self) -> Spec: ...
 
 
 def may_redraw(step: Maker) -> bool:

@@ -93,7 +93,6 @@ def seen_by(method: Method, data: Microdata) -> Microdata:
 
 @pytest.fixture
 def confidential() -> Microdata:
-    """The confidential table."""
     return dataclasses.replace(_made(), frame=_made().frame.copy())
 
 

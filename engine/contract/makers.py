@@ -247,7 +247,6 @@ def one_record_more(data: Microdata) -> Microdata:
 
 
 def copies(data: Microdata) -> Microdata:
-    """Every record twice."""
     return replace(data, frame=pd.concat([data.frame, data.frame], ignore_index=True))
 
 

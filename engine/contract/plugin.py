@@ -32,7 +32,6 @@ pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option and the setting."""
     group = parser.getgroup("sfumato", "methods of statistical disclosure control")
     group.addoption(
         "--sfumato-method", action="append", default=[], metavar="KEY", help="run the contract's tests for this method"

@@ -29,7 +29,6 @@ def weighing(method: Method, data: Microdata, kind: Kind | None = None) -> Fit:
 
 
 def released(method: Method, data: Microdata, fit: Fit, kind: Kind | None = None) -> NDArray[Any]:
-    """The first dataset of a fit."""
     before, target = Microdata(data.schema, data.frame, "synthetic"), target_of(method, data.schema, kind)
     values = method.drawn(fit, spec_of(method, data.schema, kind), (target,), data, before, 0, np.random.default_rng(5))
     return np.asarray(values[target])

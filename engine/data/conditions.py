@@ -77,8 +77,6 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Whether a column has a value."""
-
     column: str
     present: bool
     text: str = field(compare=False)
@@ -170,12 +168,10 @@ class _Reader:
             at = found.end()
 
     def wrong(self, why: str) -> ValueError:
-        """The error of this text."""
         return ValueError(f'"{self.text.strip()}" is no condition: {why}. Write conditions such as {FORM}')
 
     @property
     def here(self) -> _Token | None:
-        """The next token, if any."""
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     def taken(self, *texts: str) -> str:

@@ -255,7 +255,6 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Column names in order."""
         return tuple(variable.name for variable in self.variables)
 
     def only(self, names: Collection[str]) -> Schema:

@@ -61,7 +61,6 @@ class BootstrapQuantile:
 
     @property
     def sd(self) -> float:
-        """The bootstrap standard error."""
         if self.values[0] == self.values[-1]:
             return 0.0
         deviations = self.values - self.probabilities @ self.values
@@ -98,7 +97,6 @@ def _window(n: int, r: int, g: float) -> tuple[int, int]:
 
 
 def _cells(k: NDArray[np.int_], n: int, r: int) -> Floats:
-    """P(I = k)."""
     return np.asarray(betainc(r, n - r + 1, k / n) - betainc(r, n - r + 1, (k - 1) / n))
 
 
@@ -109,7 +107,6 @@ def _pairs(k: NDArray[np.int_], gaps: NDArray[np.int_], n: int, r: int) -> Float
 
 
 def _beyond(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floats:
-    """P(I = k, J > last)."""
     choose = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
     with np.errstate(divide="ignore"):
         below = r * np.log(k / n) + np.log1p(-(((k - 1) / k) ** r))

@@ -67,11 +67,9 @@ class _Likelihood(Protocol):
     """The likelihood of coefficients (K,) of columns that are orthonormal, or nearly so."""
 
     @property
-    def width(self) -> int:
-        """K."""
+    def width(self) -> int: ...
 
-    def at(self, gamma: Floats) -> _Here:
-        """What it is there."""
+    def at(self, gamma: Floats) -> _Here: ...
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,6 @@ class _Problem:
 
     @property
     def width(self) -> int:
-        """K."""
         return int(self.q.shape[1])
 
     def at(self, gamma: Floats) -> _Here:
@@ -154,7 +151,6 @@ class BlockedLogistic:
 
     @property
     def width(self) -> int:
-        """K."""
         return len(self.basis)
 
     def at(self, gamma: Floats) -> _Here:

@@ -90,7 +90,6 @@ class SeedPool:
 
     @property
     def records(self) -> int:
-        """How many a public file has."""
         return max(0, len(self.lines) - 1)
 
     @cached_property

@@ -37,11 +37,9 @@ class SequentialModel:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The columns that are left out."""
         return tuple(name for name, kept in zip(self.names, self.kept, strict=True) if not kept)
 
     def fit(self, prior: LogisticPrior) -> LogisticFit:
-        """The maximum, by distinct rows."""
         return logistic_regression(self.x, self.ones / self.records, self.records, prior)
 
 

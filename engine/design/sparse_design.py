@@ -45,21 +45,16 @@ class Term(Protocol):
     """Some columns of a design, of which each row has a number in one at most."""
 
     @property
-    def width(self) -> int:
-        """How many columns."""
+    def width(self) -> int: ...
 
-    def entries(self, rows: slice) -> Entries:
-        """What it has in some rows."""
+    def entries(self, rows: slice) -> Entries: ...
 
 
 @dataclass(frozen=True)
 class Intercept:
-    """A column of ones."""
-
     width: int = 1
 
     def entries(self, rows: slice) -> Entries:
-        """Ones."""
         return Entries(1, None, None)
 
 
@@ -96,12 +91,10 @@ class Standardised:
 
     @classmethod
     def of(cls, values: Floats, scale: float) -> Standardised:
-        """Of numbers that vary."""
         scaled = values / scale
         return cls(values, scale, float(scaled.mean()), float(scaled.std()))
 
     def entries(self, rows: slice) -> Entries:
-        """The standardised numbers."""
         return Entries(1, None, (self.values[rows] / self.scale - self.mean) / self.deviation)
 
 
@@ -114,7 +107,6 @@ class Product:
 
     @property
     def width(self) -> int:
-        """The product of their widths."""
         return self.one.width * self.other.width
 
     def entries(self, rows: slice) -> Entries:
@@ -181,7 +173,6 @@ class SparseDesign:
 
     @property
     def width(self) -> int:
-        """K."""
         return sum(term.width for term in self.terms)
 
     def blocks(self) -> Iterator[tuple[slice, list[Entries]]]:
@@ -201,7 +192,6 @@ class SparseDesign:
 
     @cached_property
     def squares(self) -> Floats:
-        """X'X, (K, K)."""
         return sum(
             (cross_products(entries, np.ones(rows.stop - rows.start)) for rows, entries in self.blocks()),
             start=np.zeros((self.width, self.width)),

@@ -136,7 +136,6 @@ class Impossible:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The variables that it names."""
         return tuple(term.column for term in self.terms)
 
     def levels(

@@ -84,7 +84,6 @@ class Compared:
         return next(iter(values)) if len(values) == 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The number as JSON has it."""
         return {
             "value": self.key,
             "target": self.target,
@@ -238,7 +237,6 @@ class ComparedVerdict:
     second: Verdict | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdicts as JSON has them."""
         return {
             "first": self.first.to_dict() if self.first else None,
             "second": self.second.to_dict() if self.second else None,

@@ -479,7 +479,6 @@ def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
 
 
 def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
-    """The rows of single datasets."""
     return [row for row in rows if row.draw is not None]
 
 

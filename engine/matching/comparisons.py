@@ -59,7 +59,6 @@ class Comparison:
 
     @property
     def levels(self) -> int:
-        """How many levels there are."""
         return 2 + len(self.windows)
 
     def level(self, i: Integers, j: Integers) -> Levels:

@@ -72,7 +72,6 @@ class IntruderFile:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names in its first line."""
         return tuple(self._cells[0])
 
     @cached_property

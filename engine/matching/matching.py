@@ -67,7 +67,6 @@ class Side:
 
     @property
     def lacks(self) -> bool:
-        """Whether a point is missing."""
         return bool(self.rank.min(initial=0) < 0)
 
     @property

@@ -56,7 +56,6 @@ class Case:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """All variables but identifiers."""
         return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
 
     @property

@@ -183,7 +183,6 @@ class Method:
 
     @property
     def measure(self) -> MeasureMethod[Any]:
-        """The function of a measure."""
         return cast("MeasureMethod[Any]", self.func)
 
     @property
@@ -193,7 +192,6 @@ class Method:
 
     @property
     def point(self) -> StudyMethod[Any]:
-        """The function of a study."""
         return cast("StudyMethod[Any]", self.func)
 
     @property

@@ -29,7 +29,6 @@ class Guesses:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """T and g."""
         return next(iter(self.values.values())).shape
 
     def table(self, data: Microdata) -> Microdata:
@@ -59,7 +58,6 @@ class Guesses:
         return Guesses(self.records, kept), np.stack([place.ravel() for _, _, place in found])
 
     def within(self, records: slice) -> Guesses:
-        """Those at some of the records."""
         return Guesses(self.records[records], {name: values[records] for name, values in self.values.items()})
 
 
@@ -117,8 +115,7 @@ class ReleaseModel(Protocol):
         """Whether a changed record is a step from the fit."""
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a reader has to know."""
+    def remarks(self) -> tuple[str, ...]: ...
 
     def weigh(self, guesses: Guesses, /) -> Plausibility:
         """How well the release bears out each guess, and what the model predicts without it."""

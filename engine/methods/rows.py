@@ -38,12 +38,10 @@ class Row:
 
     @property
     def key(self) -> str:
-        """``family.method.measure``."""
         return f"{self.family}.{self.method}.{self.measure}"
 
     @property
     def method_key(self) -> str:
-        """``family.method``."""
         return f"{self.family}.{self.method}"
 
     @property

@@ -26,8 +26,7 @@ class Progress:
     what: str
 
 
-def silent(progress: Progress) -> None:
-    """Report to nobody."""
+def silent(progress: Progress) -> None: ...
 
 
 PUBLIC = b""

@@ -120,7 +120,6 @@ class Spec:
 
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
-        """The declared fields in order."""
         for field, base, param in _declared(cls):  # type: ignore[arg-type] # a class is hashable whatever its instances are
             default = field.default
             if field.default_factory is not dataclasses.MISSING:

@@ -44,7 +44,6 @@ class VariableSeen:
 
     @property
     def name(self) -> str:
-        """The variable's."""
         return self.variable.name
 
     @property

@@ -118,7 +118,6 @@ def _first_step(least: float) -> Step:
 
 
 def _next_step(step: Step) -> Step:
-    """The next that it divides."""
     digit, power = step
     return {1: (2, power), 2: (1, power + 1), 5: (1, power + 1)}[digit]
 

@@ -199,12 +199,10 @@ class Hierarchy:
 
     @property
     def height(self) -> int:
-        """Levels above the leaves."""
         return len(self.rows[0]) - 1
 
     @property
     def root(self) -> str:
-        """The label of the root."""
         return self.rows[0][-1]
 
     def _check_rows(self) -> None:

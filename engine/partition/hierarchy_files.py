@@ -61,7 +61,6 @@ def _rows_of_depths(lines: list[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def csv_of(tree: Hierarchy) -> str:
-    """A tree in ARX's layout."""
     found = io.StringIO()
     csv.writer(found, delimiter=";", lineterminator="\n").writerows(tree.rows)
     return found.getvalue()

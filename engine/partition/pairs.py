@@ -48,7 +48,6 @@ class Pairs:
 
     @property
     def kept(self) -> float:
-        """|A| / |O|."""
         return len(self.rows) / len(self.original)
 
     def numbers(self, name: str) -> tuple[Floats, Floats]:

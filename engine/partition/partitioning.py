@@ -154,7 +154,6 @@ class _Level:
 
     @classmethod
     def blank(cls, parts: int, records: int) -> _Level:
-        """Nothing is cut."""
         no_part, no_record = np.zeros(parts, dtype=np.bool_), np.zeros(records, dtype=np.bool_)
         return cls(no_part, no_record, np.zeros(parts), no_record.copy())
 

@@ -154,7 +154,6 @@ class Groups:
 
     @property
     def padded_size(self) -> int:
-        """The number of places."""
         return self.number * self.width
 
     def padded(self, chances: Floats) -> Floats:
@@ -174,7 +173,6 @@ class Chances:
 
     @property
     def totals(self) -> Floats:
-        """Their sums, (rows,)."""
         return np.asarray(self.upto[-1])
 
     def totals_of(self, first: int) -> Floats:

@@ -34,7 +34,6 @@ class Drawn:
     most: float
 
     def within(self, rows: slice) -> Drawn:
-        """Some of them."""
         return Drawn(self.low[rows], self.high[rows], self.least, self.most)
 
     def log_density(self, mean: Floats, sigma: Floats) -> Floats:
@@ -107,7 +106,6 @@ class WithDrawn:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters."""
         return (*(f"delta[{k}]" for k in range(len(self.posterior.u))), "log_sigma")
 
     def start(self) -> Floats:

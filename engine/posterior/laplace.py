@@ -28,8 +28,7 @@ class Target(Protocol):
     """A smooth log density of theta (d,)."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the d parameters."""
+    def names(self) -> tuple[str, ...]: ...
 
     def start(self) -> Floats:
         """Where the search for the mode starts, (d,)."""
@@ -209,7 +208,6 @@ class StudentT:
         return self.location + spread[:, None] * (normal @ self.factor.T)
 
     def log_density(self, theta: Floats) -> Floats:
-        """(T, d) -> (T,)."""
         d, f = self.location.size, self.freedom
         white = np.linalg.solve(self.factor, (theta - self.location).T)
         constant = gammaln((f + d) / 2) - gammaln(f / 2) - d / 2 * np.log(f * np.pi)

@@ -155,7 +155,6 @@ def _log_sigma(posterior: LinearPosterior) -> float:
 
 
 def _middle(posterior: LinearPosterior) -> Floats:
-    """The coefficients (K,) there."""
     delta = posterior.given(np.exp(np.array([_log_sigma(posterior)])))[0][0]
     return np.asarray(posterior.centre + posterior.back @ delta)
 
@@ -192,7 +191,6 @@ class _Farthest:
         return cls(x[worst], y[worst], weights[worst], largest, float(np.abs(residual).max()), *ends)
 
     def join(self, other: _Farthest) -> _Farthest:
-        """Among the records of both."""
         further = other.sizes > self.sizes
         return _Farthest(
             np.where(further[:, None], other.x, self.x),

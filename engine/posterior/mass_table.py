@@ -107,7 +107,6 @@ class _Panels:
 
     @property
     def high(self) -> float:
-        """Where the last panel ends."""
         return self.low + self.width * self.number
 
     def halved(self) -> _Panels:

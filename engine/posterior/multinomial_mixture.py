@@ -440,7 +440,6 @@ class _Chain:
 
     @property
     def length(self) -> int:
-        """Its sweeps so far."""
         return len(self.log_likelihood)
 
     def run_to(

@@ -33,7 +33,6 @@ class IlmSpec(Spec):
     ] = ()
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Quasi-identifiers filled in."""
         return replace(self, quasi_identifiers=self.quasi_identifiers or quasi_identifiers(schema, released))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:

@@ -20,7 +20,7 @@ LIMIT = Limit(0.99, "Lighthouse")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NonSuppressedSpec(Spec):
-    """Nothing to choose."""
+    pass
 
 
 def _offer(case: Case) -> Offer | None:

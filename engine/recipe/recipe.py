@@ -256,7 +256,6 @@ class Recipe:
         return found
 
     def to_toml(self) -> str:
-        """The recipe as TOML text."""
         return tomli_w.dumps(self.to_table())
 
     @property

@@ -145,7 +145,6 @@ class Verdict:
     params: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict as JSON has it."""
         return asdict(self)
 
 

@@ -58,7 +58,6 @@ class Weighting:
         return cls(whole_number(table, "run", "weights", 1, 1), text_of(table, "measure", "weights"), float(strength))
 
     def to_table(self) -> dict[str, Any]:
-        """The ``[weights]`` table."""
         measure = {"measure": self.measure} if self.measure else {}
         return {"run": self.run, **measure, "strength": self.strength}
 

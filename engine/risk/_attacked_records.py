@@ -19,5 +19,4 @@ def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
 
 
 def of_rows(data: Microdata, rows: Integers) -> Microdata:
-    """These records alone."""
     return replace(data.alone, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)

@@ -171,7 +171,6 @@ class _Alike:
         return np.asarray(np.take_along_axis(near, order, axis=1)[np.arange(len(near)), last])
 
     def records(self, kinds: Integers) -> Integers:
-        """The records at these places."""
         return np.concatenate([self.order[self.start[k] : self.start[k + 1]] for k in kinds])
 
 

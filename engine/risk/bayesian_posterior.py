@@ -404,7 +404,6 @@ class BayesianPosteriorSpec(Spec):
     blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 8
 
     def grid(self) -> tuple[float, ...]:
-        """The numbers of the blocks."""
         return tuple(map(float, range(self.blocks)))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
@@ -456,7 +455,6 @@ class Kernels:
         )
 
     def of(self, rows: NDArray[np.bool_]) -> Kernels:
-        """Those of some of the records."""
         return Kernels(self.prior[rows], self.alone[rows], self.first[rows], self.effective[rows], self.heavy[rows])
 
 

@@ -259,7 +259,6 @@ class _Table:
 
     @property
     def records(self) -> int:
-        """N."""
         return len(self.place)
 
     def by_key(self, terms: Floats | Integers) -> Floats:

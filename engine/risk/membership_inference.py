@@ -151,7 +151,6 @@ class MembershipInferenceSpec(Spec):
     blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
 
     def grid(self) -> tuple[float, ...]:
-        """The numbers of the blocks."""
         return tuple(map(float, range(self.blocks)))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -181,7 +180,6 @@ class _Scored:
 
     @classmethod
     def of(cls, parts: Sequence[Mapping[str, NDArray[Any]]]) -> _Scored:
-        """The blocks in one."""
         row, training, alone = (np.concatenate([part[name] for part in parts]) for name in ("row", "training", "alone"))
         return cls(row, training, np.concatenate([part["score"] for part in parts], axis=1), alone)
 

@@ -155,7 +155,6 @@ class KeyModel:
         return np.asarray((1 - self.present) * self.people)
 
     def expected(self, of: Expectation) -> float:
-        """τ."""
         return float(of.sides(self.others[self.counts == 1])[0].sum())
 
     def half_width(self, of: Expectation) -> float:
@@ -318,7 +317,6 @@ class PopulationUniquenessSpec(Spec):
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """The models that are fitted."""
         both: dict[str, tuple[Order, ...]] = {"main_effects": (1,), "two_way": (2,)}
         return both.get(self.model, (1, 2))
 

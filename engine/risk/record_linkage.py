@@ -98,7 +98,6 @@ class RecordLinkageSpec(Spec):
     ] = 25_000_000
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Keys and blocks filled in."""
         keys = self.keys or tuple(
             name for name in schema.names if schema[name].role is Role.QUASI_IDENTIFIER or name in released
         )

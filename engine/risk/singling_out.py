@@ -82,7 +82,6 @@ class Predicates:
 
     @classmethod
     def none(cls, clauses: int) -> Predicates:
-        """No predicate at all."""
         nothing = np.empty((0, clauses))
         return cls(nothing.astype(np.int64), nothing.astype(np.int64), nothing)
 

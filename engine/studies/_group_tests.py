@@ -36,7 +36,6 @@ class Agreement:
 
     @property
     def errors(self) -> int:
-        """Tests that went wrong."""
         return self.lost + self.spurious + self.sign_flip
 
     def __add__(self, other: Agreement) -> Agreement:

@@ -65,7 +65,6 @@ def subset_risks(keys: Sequence[Exact | Within], shape: tuple[int, int]) -> tupl
 
 
 def members(mask: int, names: Sequence[str]) -> list[str]:
-    """The variables of a subset."""
     return [name for i, name in enumerate(names) if mask >> i & 1]
 
 

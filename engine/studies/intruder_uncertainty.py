@@ -125,7 +125,6 @@ class IntruderUncertaintySpec(StudySpec):
     ] = field(default_factory=dict)
 
     def grid(self) -> tuple[float, ...]:
-        """The levels."""
         return self.levels
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:

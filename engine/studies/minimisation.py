@@ -68,7 +68,6 @@ class MinimisationSpec(StudySpec):
         return tuple(round(1 + i * self.step, 10) for i in range(int(1 / self.step + 1e-9) + 1))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Quasi-identifiers filled in."""
         return replace(self, quasi_identifiers=self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:

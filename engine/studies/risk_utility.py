@@ -107,7 +107,6 @@ class Synthesiser:
 
     @property
     def written(self) -> str:
-        """As a recipe writes it."""
         head = STEP if self.own else self.key.removeprefix("synthesis.")
         return " ".join([head, *(f"{name}={_toml(value)}" for name, value in self.settings)])
 
@@ -351,7 +350,6 @@ class RiskUtilitySpec(StudySpec):
     ] = field(default_factory=dict)
 
     def grid(self) -> tuple[float, ...]:
-        """The epsilons."""
         return self.epsilons
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -503,7 +501,6 @@ def _measured(
 
 
 def _scores(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
-    """Each measure of one dataset."""
     cut = {name: rule.written for name, rule in spec.bins.items() if name in spec.variables}
     distances = _of("utility.distribution_distance", {"given": list(spec.given), "bins": cut}, data, made, run)
     for name in ("marginal", "conditional"):

@@ -29,7 +29,6 @@ class Key:
 
     @property
     def space(self) -> int:
-        """How many keys there can be."""
         space = 2 if self.hashed else 1
         for size in self.sizes:
             space *= size

@@ -40,7 +40,6 @@ def rows_of(data: Microdata, target: str, spec: LinearRegressionSpec, design: De
 
 
 def design_of(data: Microdata, spec: LinearRegressionSpec) -> Design:
-    """By the levels of this table."""
     return Design.of([parse_term(text, data.schema, text) for text in spec.predictors], data)
 
 

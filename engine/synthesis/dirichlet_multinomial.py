@@ -261,7 +261,6 @@ class CountedRelease:
         return replace(self, data=data)
 
     def nearer(self, guesses: Guesses) -> Floats:
-        """As ``weigh``."""
         return self.weigh(guesses).likelihood
 
     @cached_property

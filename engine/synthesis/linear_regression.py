@@ -73,12 +73,10 @@ class RegressedRelease:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The one variable."""
         return (self.target,)
 
     @property
     def absolute(self) -> bool:
-        """Whether all is closed."""
         return self.spec.prior == "published" and not self._bounded
 
     @property
@@ -196,11 +194,9 @@ class RegressedRelease:
         return tuple(found)
 
     def nearer(self, guesses: Guesses) -> Floats:
-        """As ``weigh``."""
         return self.weigh(guesses).likelihood
 
     def weigh(self, guesses: Guesses) -> Plausibility:
-        """All guesses at once."""
         columns = {column for term in self._design.terms for column in term.columns}
         few, place = guesses.distinct({self.target, *columns})
         return self._weighed(few, self._design.matrix(few.table(self.data)) if few.changes(columns) else None).spread(

@@ -26,8 +26,6 @@ WEIGHED = "records are weighed by chance, not sampled from a chain"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginalBootstrapSpec(Spec):
-    """Nothing to set."""
-
     redrawable: ClassVar[bool] = False
 
 

@@ -109,11 +109,9 @@ class SequentialRelease:
         return replace(self, data=data)
 
     def nearer(self, guesses: Guesses) -> Floats:
-        """With every change fitted anew."""
         return self._weighed(guesses, guesses.values[self.targets[0]].size).likelihood
 
     def weigh(self, guesses: Guesses) -> Plausibility:
-        """The sum over targets."""
         return self._weighed(guesses, self.anew)
 
     def _weighed(self, guesses: Guesses, anew: int) -> Plausibility:
@@ -233,7 +231,6 @@ class Changes:
         return x[some], records[some], np.clip(ones, 0, records)[some]
 
     def _stepped(self, fit: LogisticFit) -> tuple[Floats, Floats]:
-        """One Newton step from the fit."""
         p, was_p = (expit((x * fit.coefficients).sum(axis=1)) for x in (self.x, self.was_x))
         w = self.weight[:, None]
         moved = _outer(self.x, p) - _outer(self.was_x, was_p)

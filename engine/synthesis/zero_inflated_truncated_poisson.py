@@ -164,7 +164,6 @@ class InflatedRelease:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The one variable."""
         return (self.target,)
 
     @property
@@ -228,11 +227,9 @@ class InflatedRelease:
         return weighted_draws(log_density, mode, draws, np.random.default_rng([*self.seed, index]), silent)
 
     def nearer(self, guesses: Guesses) -> Floats:
-        """As ``weigh``."""
         return self.weigh(guesses).likelihood
 
     def weigh(self, guesses: Guesses) -> Plausibility:
-        """All guesses at once."""
         columns = {column for term in self._design.terms for column in term.columns}
         few, place = guesses.distinct({self.target, *columns})
         own = few.own(self.data)

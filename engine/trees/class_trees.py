@@ -51,7 +51,6 @@ class Places(NamedTuple):
 
     @classmethod
     def none(cls, classes: int, nodes: int) -> Places:
-        """No place for any of the nodes."""
         return cls(np.empty(0, np.int64), np.zeros(nodes, np.int64), [np.empty(0, np.int32)] * classes)
 
 
@@ -77,7 +76,6 @@ class Nodes:
         return len(self.sizes)
 
     def of_each(self) -> Integers:
-        """The node of each record, (m,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
 

@@ -74,8 +74,7 @@ ROWS_AT_ONCE = 64
 SHARE_WORTH_A_PASS = 1 / 8
 
 
-def unwatched(clusters: int) -> None:
-    """Nobody wants to know."""
+def unwatched(clusters: int) -> None: ...
 
 
 def average_linkage(points: Floats, weights: Floats, watch: Watch = unwatched) -> Dendrogram:

@@ -28,8 +28,6 @@ COUNT = (0.0, None)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConstraintViolationsSpec(Spec):
-    """Which rules are looked at."""
-
     implied: ClassVar[bool] = True
 
     rules: Annotated[

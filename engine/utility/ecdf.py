@@ -39,8 +39,6 @@ ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EcdfSpec(Spec):
-    """Variables to compare."""
-
     variables: Annotated[
         tuple[str, ...],
         Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED, selects=True),

@@ -91,7 +91,6 @@ def run_head(workspace: Workspace, run: Run) -> str:
 
 
 def task_table(tasks: Sequence[TaskRow]) -> str:
-    """One task a line."""
     lines = [task_cells(task, time.time()) for task in tasks]
     return printed(
         table(("task", "state", "phase", "time", "peak", "tried", ""), lines, right=(3, 4, 5), spare=(5, 4, 2))
@@ -218,5 +217,4 @@ def _keys() -> Check:
 
 
 def checks_text(findings: Sequence[Check]) -> str:
-    """One finding a line."""
     return printed(table(("", "what", "finding"), [[SIGNS[f.state], f.what, f.text] for f in findings]))

@@ -22,7 +22,6 @@ INTERVALS = (
 
 
 def method_list() -> str:
-    """Every method, one a line."""
     found = printed(
         table(("method", "what it does"), [[key, one.title + _notes(one)] for key, one in registry().items()])
     )

@@ -40,7 +40,6 @@ def recipes(context: click.Context, parameter: click.Parameter, typed: str) -> l
 
 
 def shipped(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The recipes that ship."""
     from sfumato.workspace.recipes import recipe_names
 
     return _offered(((name, "") for name in recipe_names()), typed)

@@ -38,7 +38,6 @@ def manual(topic: tuple[str, ...], *, find: bool) -> None:
 
 
 def contents_text(width: int) -> str:
-    """The pages, a line or two each."""
     from sfumato.workspace.manual import TOPICS, summary
     from sfumato.workspace.reporting.tables import table, text
 

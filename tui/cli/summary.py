@@ -126,7 +126,6 @@ def sweeps_text(rows: Sequence[Row], apart: Apart) -> str:
 
 
 def draws_text(workspace: Workspace, run: Run) -> str:
-    """The rows of every dataset."""
     rows = result_rows(workspace, run.id)
     return f"Every dataset\n{printed(draw_table(rows, settings_apart(run.recipe_toml)))}"
 

@@ -107,11 +107,9 @@ class Audit(Dialog[None], Exports):
         self.query_one("#audit-reading", Line).say(text)
 
     def command_words(self) -> tuple[str, ...]:
-        """The same log."""
         return ("audit", "list")
 
     def exportable(self) -> Exportable | None:
-        """The rows with their hashes."""
         rows = self._rows[::-1]
         return Exportable("audit-log", lambda: lines_of(AuditRow, rows)) if rows else None
 

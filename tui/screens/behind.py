@@ -122,5 +122,4 @@ class SaysPoint(Widget):
 
     @on(Grid.Selected)
     def action_point(self) -> None:
-        """Say what a point is."""
         app_of(self.app).say(POINT)

@@ -73,7 +73,6 @@ class Beliefs(Dialog[None], Exports):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Have them read."""
         self.reload()
         self._arrange()
 
@@ -89,13 +88,11 @@ class Beliefs(Dialog[None], Exports):
         return query
 
     def take(self, answer: Sequence[BeliefsFound]) -> None:
-        """Show them."""
         self._found = answer
         self._show()
         self.refresh_bindings()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
-        """Read them again."""
         self.reload()
 
     def on_resize(self) -> None:
@@ -104,7 +101,6 @@ class Beliefs(Dialog[None], Exports):
 
     @property
     def found(self) -> BeliefsFound | None:
-        """What is shown."""
         return self._found[self._measure % len(self._found)] if self._found else None
 
     @property
@@ -150,7 +146,6 @@ class Beliefs(Dialog[None], Exports):
         self._arrange()
 
     def action_measure(self) -> None:
-        """Show the next measure."""
         self._measure += 1
         self._show()
 

@@ -25,8 +25,6 @@ NONE = "Nothing has been done yet that a command does too."
 
 
 class CommandGrid(LiveGrid):
-    """The commands."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,Y", "select", "Copy", id="commands.copy")]
 
 
@@ -54,7 +52,6 @@ class Commands(Dialog[None]):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show them."""
         self._show()
 
     def on_resize(self) -> None:

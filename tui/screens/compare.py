@@ -57,8 +57,6 @@ class CompareGrid(Grid):
 
 
 class Compare(Dialog[None], Exports, Split):
-    """Looks at two finished runs."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "view", "Numbers, verdicts, only one run, plans", id="compare.view"),
         Binding("a", "any_data", "Compare all the same", id="compare.any_data"),
@@ -99,7 +97,6 @@ class Compare(Dialog[None], Exports, Split):
         return query
 
     def take(self, answer: RunComparison | tuple[str, str]) -> None:
-        """Show it, or ask."""
         self._refused = isinstance(answer, tuple)
         self.refresh_bindings()
         if isinstance(answer, tuple):
@@ -111,11 +108,9 @@ class Compare(Dialog[None], Exports, Split):
             self._show()
 
     def command_words(self) -> tuple[str, ...]:
-        """The same two runs."""
         return ("compare", *map(str, self._runs), *(["--any-data"] if self._any_data else []))
 
     def exportable(self) -> Exportable | None:
-        """The table that is shown."""
         first, second = self._runs
         return grid_exportable(self.query_one(Grid), f"runs-{first}-{second}-{self._view.replace(' ', '-')}")
 

@@ -46,8 +46,6 @@ ROLE_KEYS = {"quasi_identifier": "i", "sensitive": "s", "other": "o", "identifie
 
 
 class VariableGrid(MarkedGrid):
-    """The variables."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Edit", id="data.edit"),
         Binding("g", "draft", "Draft", id="data.draft"),
@@ -55,10 +53,9 @@ class VariableGrid(MarkedGrid):
 
     @dataclass
     class DraftAsked(Message):
-        """A draft of a plan is wanted."""
+        pass
 
     def action_draft(self) -> None:
-        """Ask for a draft."""
         self.post_message(self.DraftAsked())
 
 
@@ -134,7 +131,6 @@ class Data(Sifted, ReadsValues, DraftsPlan):
             self._show()
 
     def exportable(self) -> Exportable | None:
-        """The sheet."""
         return grid_exportable(self.query_one(VariableGrid), self.named("variables"))
 
     def on_resize(self) -> None:
@@ -172,11 +168,9 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         self.query_one("#data-head", Line).say(said)
 
     def values_read(self) -> None:
-        """Show what the values are like."""
         self._show()
 
     def sifted(self) -> None:
-        """Other columns are shown."""
         self._say()
 
     @on(MarkedGrid.Marked)
@@ -185,7 +179,6 @@ class Data(Sifted, ReadsValues, DraftsPlan):
 
     @property
     def here(self) -> VariableLine | None:
-        """The variable under the cursor."""
         key = self.query_one(VariableGrid).key
         return next((line for line in (self._view.lines if self._view else ()) if line.variable.name == key), None)
 
@@ -209,7 +202,6 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         event.stop()
 
     def take_focus(self) -> None:
-        """The table takes the keys."""
         self.query_one(VariableGrid).focus()
 
     def action_profile(self) -> None:
@@ -260,7 +252,6 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         self.store_plan()
 
     def action_role(self, role: str) -> None:
-        """Give the variables a role."""
         tables = {line.variable.name: {**line.variable.to_table(), "role": role} for line in self._planned()}
         self._change(tables, role_text(role))
 
@@ -351,14 +342,12 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         await self.sfumato.open(DraftForm(variables, history.now.toml, view.stored.records), answered)
 
     def action_undo(self) -> None:
-        """Take back the last edit."""
         if self._history is not None and self._history.past:
             self._put(self._history.undone())
         else:
             self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
-        """Do again what was taken back."""
         if self._history is not None and self._history.future:
             self._put(self._history.redone())
         else:

@@ -96,7 +96,6 @@ class Parameter(Dialog[None], Exports):
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Draw."""
         self._draw()
 
     @property
@@ -162,12 +161,10 @@ class Parameter(Dialog[None], Exports):
         self._draw()
 
     def action_parameter(self, step: int) -> None:
-        """Show the next parameter."""
         self._at = (self._at + step) % len(self._names)
         self._draw()
 
     def exportable(self) -> Exportable:
-        """The plot, and its numbers."""
         figure = self._figure()
         name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
         file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
@@ -259,8 +256,6 @@ HINT = "left and right move the cursor"
 
 
 class ParameterGrid(LiveGrid):
-    """The parameters."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Chains", id="diagnostics.open")]
 
 
@@ -478,7 +473,6 @@ class Diagnostics(Pane):
         return Exportable(self.named("diagnostics"), lambda: lines_of(Diagnostic, lines, "target"), figure)
 
     def take_focus(self) -> None:
-        """What is shown takes the keys."""
         self.query_one(f"#{self.view}").focus()
 
 

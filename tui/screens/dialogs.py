@@ -58,12 +58,10 @@ class Confirm(Dialog[bool]):
 
     @on(Button.Pressed, "#yes")
     def action_agree(self) -> None:
-        """Yes."""
         self.dismiss(True)
 
     @on(Button.Pressed, "#no")
     def action_close(self) -> None:
-        """No."""
         self.dismiss(False)
 
 
@@ -76,11 +74,9 @@ class Matches:
     columns: Sequence[Column]
 
     def count(self) -> int:
-        """How many there are."""
         return len(self.places)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        """Some of them."""
         return [(printable(self.name(place)), place) for place in self.places[offset : offset + limit]]
 
 
@@ -194,7 +190,6 @@ class Notices(Dialog[None]):
         self._notices = notices
 
     def compose(self) -> ComposeResult:
-        """A title and text that scrolls."""
         with Vertical(classes="dialog tall"):
             yield Static("Messages   (q closes)", classes="dialog-title", markup=False)
             yield Scroll("\n\n".join(reversed(self._notices)) or "Nothing has been said yet.")
@@ -225,11 +220,9 @@ class NewRun(Dialog[tuple[str, str | None]]):
             yield Entry(placeholder=DATA, suggester=PathName(), id="data")
 
     def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
-        """The shipped recipes."""
         return lambda _: jobs.recipe_titles()
 
     def take(self, answer: list[tuple[str, str]]) -> None:
-        """Offer them."""
         longest = max((len(name) for name, _ in answer), default=0)
         options = [Option(f"{name:<{longest}}  {title}", id=name) for name, title in answer]
         self.query_one(OptionList).add_options(options)

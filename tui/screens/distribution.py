@@ -75,18 +75,15 @@ class DrilledPages:
 
     @property
     def columns(self) -> Sequence[Column]:
-        """The number and every variable."""
         return (
             Column("record", "record", 8, "right"),
             *(Column(n, n, max(WIDTH, len(n)), "right") for n in self.names),
         )
 
     def count(self) -> int:
-        """How many there are."""
         return len(self.records)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        """A page of rows."""
         from sfumato.workspace.store.workspace import Workspace
         from sfumato.workspace.views.records import values_of_dataset
 
@@ -116,14 +113,12 @@ class DrilledRecords(Dialog[None], Exports):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show them."""
         of = "confidential data" if self._run_id is None else f"confidential data of run {self._run_id}"
         records = counted(self._pages.count(), "record")
         self.query_one("#drilled-head", Line).say(f"{printable(self._said)} · {records} of the {of}")
         self.query_one(Grid).set_source(self._pages)
 
     def exportable(self) -> Exportable | None:
-        """The records with their values."""
         where = "" if self._run_id is None else f"run-{self._run_id}-"
         return grid_exportable(self.query_one(Grid), f"confidential-{where}records")
 
@@ -202,8 +197,6 @@ class Distributions(Dialog[None], Exports):
 
     @dataclass
     class Arrived(Message):
-        """A picture was computed."""
-
         shown: DistributionAnswer
 
     def __init__(self, project_id: int, run_id: int | None, variable: str | None = None) -> None:
@@ -233,7 +226,6 @@ class Distributions(Dialog[None], Exports):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Have the data looked up."""
         self.query_one(SidePlot).display = False
         project_id, run_id = self._project_id, self._run_id
         self.compute(lambda workspace: subject_of(workspace, project_id, run_id), self.Opened)
@@ -396,14 +388,12 @@ class Distributions(Dialog[None], Exports):
         return () if self._run_id is None else ("figures", str(self._run_id))
 
     def exportable(self) -> Exportable | None:
-        """The picture and its numbers."""
         if self._shown is None:
             return None
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
         return replace(exportable_of(self._shown, self._run_id), drawn=drawn)
 
     def action_picture(self, step: int) -> None:
-        """Draw the same otherwise."""
         if self._shown is not None and self._wanted is not None:
             pictures = self._shown.pictures
             known = self._wanted.picture in pictures
@@ -411,7 +401,6 @@ class Distributions(Dialog[None], Exports):
             self._ask(replace(self._wanted, picture=pictures[place % len(pictures)]))
 
     def action_variable(self, step: int) -> None:
-        """Show the next variable."""
         if self._wanted is not None:
             names = self._names
             place = names.index(self._wanted.x) + step
@@ -425,7 +414,6 @@ class Distributions(Dialog[None], Exports):
             self._ask_afresh(with_second(self._wanted, others[place % len(others)]))
 
     async def action_choose(self, which: str) -> None:
-        """Ask for a variable."""
         wanted = self._wanted
         if wanted is None:
             return
@@ -447,7 +435,6 @@ class Distributions(Dialog[None], Exports):
             self._ask(with_draws(self._wanted, self._subject.draws, step))
 
     def action_log(self, which: str) -> None:
-        """Draw by logarithms, or not."""
         if self._wanted is not None:
             log, log_up = self._wanted.log, self._wanted.log_up
             turned = (not log, log_up) if which == "log" else (log, not log_up)

@@ -57,7 +57,6 @@ class Doctor(Dialog[None], Exports):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Look."""
         self._look()
 
     def action_again(self) -> None:
@@ -129,11 +128,9 @@ class Doctor(Dialog[None], Exports):
         self._look()
 
     def command_words(self) -> tuple[str, ...]:
-        """The same findings."""
         return ("doctor",)
 
     def exportable(self) -> Exportable | None:
-        """The findings."""
         return grid_exportable(self.query_one(Grid), "doctor")
 
 

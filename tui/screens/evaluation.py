@@ -47,7 +47,6 @@ def evaluation_form(app: AppProtocol, draft: Draft | None) -> tuple[Form, Callab
 
 
 def draft_in(project_id: int, workspace: Workspace) -> Draft | None:
-    """The plan of a project."""
     return draft_of(workspace, project_id)
 
 

@@ -67,8 +67,6 @@ class ExplainNumber(Dialog[None]):
 
     @dataclass
     class Understood(Message):
-        """The method was looked up."""
-
         meaning: Meaning
 
     def __init__(self, key: str, facts_of: Callable[[Meaning], Sequence[tuple[str, str]]]) -> None:
@@ -77,17 +75,14 @@ class ExplainNumber(Dialog[None]):
         self._meaning = Meaning("…", "…", "", "…")
 
     def compose(self) -> ComposeResult:
-        """A title and text that scrolls."""
         with Vertical(classes="dialog tall"):
             yield Static(f"{self._key}   (q closes)", classes="dialog-title", markup=False)
             yield Scroll()
 
     def on_mount(self) -> None:
-        """Have the method looked up."""
         self._look_up()
 
     def manual_topics(self) -> Sequence[str]:
-        """The measure that is explained."""
         return (self._key,)
 
     @work(thread=True, exit_on_error=False)
@@ -101,7 +96,6 @@ class ExplainNumber(Dialog[None]):
         self._lay_out()
 
     def on_resize(self) -> None:
-        """Break the lines anew."""
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:

@@ -124,7 +124,6 @@ class Form(Dialog[dict[str, Any]]):
         )
 
     def on_mount(self) -> None:
-        """Say at once what is missing."""
         names = [field.name for field in self._form_fields]
         if self._start in names:
             self.query_one(f"#field-{names.index(self._start)}").focus()
@@ -138,7 +137,6 @@ class Form(Dialog[dict[str, Any]]):
         return {field.name: value for field, value in zip(self._form_fields, values, strict=True)}
 
     def _field_of(self, name: str | None) -> Field | None:
-        """The field of a widget."""
         given = name is not None and name.startswith("field-")
         return self._form_fields[int(str(name).removeprefix("field-"))] if given else None
 

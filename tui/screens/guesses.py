@@ -59,7 +59,6 @@ class Guesses(Revealing, Exports):
         return f"Show the values of record {self._record:,} and of the guesses at it?"
 
     def on_mount(self) -> None:
-        """Look for the guesses."""
         self.read_values()
 
     def read_values(self) -> None:

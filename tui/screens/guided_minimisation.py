@@ -58,12 +58,10 @@ class GuidedMinimisation(Dialog[StoredData]):
             yield OptionList(compact=True)
 
     def read_query(self) -> Callable[[Workspace], Sequence[StoredData]]:
-        """The tables of the project."""
         project_id = self._project_id
         return lambda workspace: stored_data(workspace, project_id)
 
     def take(self, answer: Sequence[StoredData]) -> None:
-        """Offer them."""
         self._found = answer
         options = self.query_one(OptionList)
         texts = [

@@ -156,7 +156,6 @@ class Keys(Dialog[None]):
             self._show()
 
     def action_search(self) -> None:
-        """Ask for words or a key."""
         field = self.query_one(Filter)
         field.add_class("asked")
         field.focus()
@@ -181,7 +180,6 @@ class Keys(Dialog[None]):
 
     @on(Filter.Left)
     def _leave(self) -> None:
-        """All keys again."""
         field = self.query_one(Filter)
         self.query_one(Scroll).focus()
         field.value = ""

@@ -75,7 +75,6 @@ class Hierarchy(Dialog["OpenHierarchy"]):
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Show it."""
         self._show()
 
     def on_resize(self) -> None:
@@ -186,7 +185,6 @@ class Hierarchy(Dialog["OpenHierarchy"]):
             await self._ask_name(what, "", partial(grouped, tree, nodes))
 
     async def action_rename(self) -> None:
-        """Call the node otherwise."""
         from sfumato.engine.partition.hierarchy_edits import renamed
 
         tree, here = self._now.tree, self._here
@@ -254,14 +252,12 @@ class Hierarchy(Dialog["OpenHierarchy"]):
         self.sfumato.say(f"Proposal {self._proposal + 1} of {len(offered)}: {offered[self._proposal].words}")
 
     def action_undo(self) -> None:
-        """Take back the last edit."""
         if self._past:
             self._now = self._past.pop()
             self._show()
 
     @on(Grid.Selected)
     def action_save(self) -> None:
-        """Answer it."""
         self.dismiss(self._now)
 
     def action_close(self) -> None:

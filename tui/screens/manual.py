@@ -149,7 +149,6 @@ class Manual(Dialog[None]):
         self.query_one("#manual-head", Line).say(Content.assemble(("Manual", "$primary bold"), *parts, hit))
 
     def action_search(self) -> None:
-        """Ask for words."""
         field = self.query_one(Filter)
         field.add_class("asked")
         field.focus()

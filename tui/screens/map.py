@@ -99,8 +99,6 @@ EFFICIENT, OTHERS = "not dominated", "dominated"
 
 
 class MapPlot(Plot):
-    """The drawing."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", id="map.open")]
 
     class Opened(Message):
@@ -112,8 +110,6 @@ class MapPlot(Plot):
 
 
 class MapNumbers(LiveGrid):
-    """The runs as rows."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="map.open_row")]
 
 
@@ -277,7 +273,6 @@ class Map(Pane):
             self._fill_numbers()
 
     def take_focus(self) -> None:
-        """What is shown takes the keys."""
         self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
 
     def exportable(self) -> Exportable | None:
@@ -293,7 +288,6 @@ class Map(Pane):
         )
 
     async def action_choose(self, which: str) -> None:
-        """Ask for the number on an axis."""
         axes = self.axes
         if self._found is None or axes is None:
             return
@@ -409,7 +403,6 @@ def _values(point: Point, *, chosen: bool) -> dict[str, object]:
 
 
 def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:
-    """A row a run, with all digits."""
     sides = [f"{name}{end}" for name in (name_of(x), name_of(y)) for end in ("", ", lower", ", upper")]
     rows = [
         (p.run_id, p.title, p.x.value, p.x.lower, p.x.upper, p.y.value, p.y.lower, p.y.upper, "".join(_mark_words(p)))

@@ -136,8 +136,7 @@ def unexpected_error(error: BaseException) -> str:
 class Beside(Protocol):
     """Calls a function of a module's top level beside the app; ``what`` names it where that fails."""
 
-    def __call__(self, function: Callable[..., Answer], *arguments: object, what: str) -> Answer:
-        """What the function answers."""
+    def __call__(self, function: Callable[..., Answer], *arguments: object, what: str) -> Answer: ...
 
 
 class Reads(TellsErrors, Widget):
@@ -160,7 +159,6 @@ class Reads(TellsErrors, Widget):
 
     @property
     def sfumato(self) -> AppProtocol:
-        """The app."""
         return app_of(self.app)
 
     def manual_topics(self) -> Sequence[str]:
@@ -171,11 +169,9 @@ class Reads(TellsErrors, Widget):
         """What is read from the workspace; None where there is nothing to read."""
         return None
 
-    def take(self, answer: Any) -> None:
-        """Show what was read."""
+    def take(self, answer: Any) -> None: ...
 
     def reload(self) -> None:
-        """Read again what is shown."""
         query = self.read_query()
         if query is not None:
             (self.compute if self.computes else self.read)(query, self.take)
@@ -269,7 +265,6 @@ class Page(Backdrop, SinglePaintScreen[None], Exports, Reads):
     """Textual repaints the whole screen when the focus moves; the widgets concerned repaint themselves."""
 
     def compose(self) -> ComposeResult:
-        """Title line, body, keys."""
         yield Line(name="where")
         yield from self.compose_body()
         yield KeyLine()
@@ -283,7 +278,6 @@ class Page(Backdrop, SinglePaintScreen[None], Exports, Reads):
         self.reload()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
-        """Read it again."""
         self.reload()
 
     def say_where(self, *parts: tuple[str, str] | str) -> None:
@@ -364,7 +358,6 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
     ]
 
     def on_mount(self) -> None:
-        """Read what is shown."""
         self.reload()
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -374,7 +367,6 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
         return super().render_lines(crop)
 
     def action_close(self) -> None:
-        """Close without an answer."""
         self.dismiss(None)
 
 

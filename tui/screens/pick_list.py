@@ -86,7 +86,6 @@ class PickList(Dialog[tuple[str, ...]]):
         self.reload()
 
     def offer(self, offers: Sequence[Offer]) -> None:
-        """Offer these instead."""
         self._offers = tuple(offers)
         self._list()
 

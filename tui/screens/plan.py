@@ -78,7 +78,6 @@ class EditsInTurn(EditsPlan):
         raise NotImplementedError
 
     def edited(self, plan: Draft) -> None:
-        """Make a plan the one at hand."""
         raise NotImplementedError
 
     def change(self, query: Callable[[Workspace], Draft]) -> None:
@@ -186,7 +185,6 @@ class RunPlan(Confirm):
         self._draft = draft
 
     def compose_beside(self) -> ComposeResult:
-        """The place for what is new."""
         yield Static("", id="run-changes", markup=False)
 
     def read_query(self) -> Callable[[Workspace], str]:
@@ -203,7 +201,6 @@ class RunPlan(Confirm):
         return query
 
     def take(self, answer: str) -> None:
-        """Show it."""
         if answer:
             self.query_one("#run-changes", Static).update(f"\n{answer}")
 
@@ -276,8 +273,6 @@ MEND = "The TOML cannot be read; mend it first, or press u to take back what was
 
 
 class StepGrid(LiveGrid):
-    """The steps."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="plan.edit")]
 
 
@@ -300,8 +295,6 @@ class Plan(EditsInTurn):
 
     @dataclass
     class Examined(Message):
-        """A text was read and checked."""
-
         view: PlanView
 
     def __init__(self, project_id: int) -> None:
@@ -322,7 +315,6 @@ class Plan(EditsInTurn):
             yield TomlText(id="plan-text")
 
     def take_focus(self) -> None:
-        """The list takes the keys."""
         self.query_one(StepGrid).focus()
 
     def take(self, answer: Draft | None) -> None:
@@ -494,7 +486,6 @@ class Plan(EditsInTurn):
             self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
-        """Do again what was taken back."""
         if self.waits(self.action_redo):
             return
         if self._history is not None and self._history.future and not self._is_typed:

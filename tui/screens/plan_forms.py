@@ -329,7 +329,6 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
 
 
 def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: Edit) -> Opened:
-    """The form of one step."""
     name = str(step.get("method", ""))
     variables = view.table.get("variables", {})
     try:
@@ -388,11 +387,9 @@ class AddStep(PickList):
         super().__init__("Add a step")
 
     def read_query(self) -> Callable[[Workspace], list[Offer]]:
-        """Key and title of every method."""
         return _methods
 
     def take(self, answer: list[Offer]) -> None:
-        """Offer them."""
         self.offer(answer)
 
 

@@ -27,7 +27,6 @@ class PlanHistory:
         return self if _same(draft, self.now) else PlanHistory(draft, (*self.past, self.now))
 
     def undone(self) -> PlanHistory:
-        """One edit back."""
         return PlanHistory(self.past[-1], self.past[:-1], (*self.future, self.now)) if self.past else self
 
     def redone(self) -> PlanHistory:
@@ -35,7 +34,6 @@ class PlanHistory:
         return PlanHistory(self.future[-1], (*self.past, self.now), self.future[:-1]) if self.future else self
 
     def stored(self, revision: int) -> PlanHistory:
-        """The same, now stored."""
         return replace(self, now=replace(self.now, revision=revision))
 
 
@@ -63,7 +61,6 @@ class EditsPlan(PlanPane):
         return PlanHistory(draft) if history is None else history.edited(draft).stored(draft.revision)
 
     def store_plan(self) -> None:
-        """Store the plan at hand."""
         if self._history is None:
             return
         self._tell_change(self._history)

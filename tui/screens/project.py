@@ -90,7 +90,7 @@ def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
 
 
 class Panes(Backdrop, ContentSwitcher):
-    """Shows one of the tabs."""
+    pass
 
 
 class Project(LeadsBehind, HoldsSeals, Page):
@@ -125,7 +125,6 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._resting: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
-        """The tabs and what they show."""
         yield TabLine(TABS)
         yield Static(id="no-run")
         yield Panes(self.pane, initial=self._tab, id="panes")
@@ -140,17 +139,14 @@ class Project(LeadsBehind, HoldsSeals, Page):
             self.run_worker(self._bring_all(), exit_on_error=False)
 
     def manual_topics(self) -> Sequence[str]:
-        """The tab that is shown."""
         return (*self.pane.manual_topics(), f"app {TABS[self._tab]}")
 
     @property
     def project_id(self) -> int:
-        """Which project it is."""
         return self._project_id
 
     @property
     def pane(self) -> Pane:
-        """The tab that is shown."""
         return self._panes[self._tab]
 
     @property
@@ -212,7 +208,6 @@ class Project(LeadsBehind, HoldsSeals, Page):
         return query
 
     def take(self, answer: ProjectRuns) -> None:
-        """Show them."""
         first, self._is_read = not self._lines, True
         self._title, self._lines, self._views, self._standing = answer
         runs = self._panes["runs"]
@@ -258,7 +253,6 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._say_next()
 
     def seal_broken(self) -> None:
-        """Say so above the tabs."""
         self._show_run()
 
     @property
@@ -341,7 +335,6 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._show_run()
 
     def exportable(self) -> Exportable | None:
-        """What the tab shows."""
         return self.pane.exportable()
 
     def command_words(self) -> tuple[str, ...]:

@@ -53,14 +53,10 @@ COLUMNS = (
 
 
 class ProjectGrid(MarkedGrid):
-    """The projects."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="projects.open")]
 
 
 class Projects(Sifted, Page):
-    """The root of the app."""
-
     manual = "tutorial"
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -85,11 +81,9 @@ class Projects(Sifted, Page):
         yield from self.compose_sift()
 
     def read_query(self) -> Callable[[Workspace], list[Project]]:
-        """The projects."""
         return projects
 
     def take(self, answer: list[Project]) -> None:
-        """Show them."""
         self._lines, self._is_read = answer, True
         self.refresh_bindings()
         self._show()
@@ -120,12 +114,10 @@ class Projects(Sifted, Page):
         welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))
 
     def exportable(self) -> Exportable | None:
-        """The table of projects."""
         return grid_exportable(self.query_one(Grid), "projects")
 
     @property
     def can_export(self) -> bool:
-        """Whether there are projects."""
         return bool(self._lines)
 
     def action_demo(self) -> None:

@@ -83,12 +83,10 @@ class Quality(Dialog[None], Exports, Split):
         return lambda workspace: (find_run(workspace, run_id).project_id, quality_board(workspace, run_id))
 
     def take(self, answer: tuple[int, QualityBoard]) -> None:
-        """Show them."""
         self._project_id, self._found = answer
         self._show()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
-        """Read them again."""
         self.reload()
 
     def on_resize(self) -> None:
@@ -148,7 +146,6 @@ class Quality(Dialog[None], Exports, Split):
         return index, found, query
 
     def exportable(self) -> Exportable | None:
-        """The board with all its digits."""
         found = self._found
         return None if found is None else Exportable(f"run-{self._run_id}-quality", lambda: board_lines(found))
 

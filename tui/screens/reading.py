@@ -33,7 +33,6 @@ class Reading(Form):
         super().__init__(f"How {name} is read", format_fields(found), self._check_format)
 
     def compose_beside(self) -> ComposeResult:
-        """The first rows."""
         yield Static(id="reading-rows", markup=False)
 
     def _check_format(self, answers: dict[str, Any]) -> None:

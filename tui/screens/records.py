@@ -60,11 +60,9 @@ class CandidatePages:
         return (Column("row", "released record", 15, "right"), own, *(Column(n, n, VALUE, "right") for n in self.names))
 
     def count(self) -> int:
-        """How many match."""
         return len(self.found.matching)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        """A page of rows."""
         numbers = self.found.matching[offset : offset + limit]
         values = self._values(numbers) if self.names else [{} for _ in numbers]
         return [
@@ -109,7 +107,6 @@ class Record(Revealing, Exports):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Look for the candidates."""
         self.read_values()
 
     def read_values(self) -> None:
@@ -137,7 +134,6 @@ class Record(Revealing, Exports):
         self._show()
 
     def on_resize(self) -> None:
-        """Break the text anew."""
         self.call_after_refresh(self._explain)
 
     def _show(self) -> None:
@@ -169,7 +165,6 @@ class Record(Revealing, Exports):
         return f"Show the values of record {self._record:,} and of its candidates?"
 
     def forget_values(self) -> None:
-        """What was read goes."""
         self._own = None
         self._show()
 
@@ -230,18 +225,14 @@ class RecordPages:
     drivers: Mapping[int, str]
 
     def count(self) -> int:
-        """All of them."""
         return len(self.records)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        """A page of rows."""
         lines = self.records.lines(offset, limit)
         return [cells(self.columns, record_cells(line, self.drivers.get(line.record, ""))) for line in lines]
 
 
 class RecordGrid(Grid):
-    """The records."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Why", id="records.why")]
 
 
@@ -263,7 +254,6 @@ class Records(Pane, Split):
         self._pages: RecordPages | None = None
 
     def compose(self) -> ComposeResult:
-        """What is shown, and the table."""
         yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
 
     def by_measure(self, run_id: int, place: int) -> None:
@@ -275,7 +265,6 @@ class Records(Pane, Split):
     _wanted: tuple[int, int] | None = None
 
     def load(self) -> None:
-        """Read the records of the run."""
         if self.line is None:
             return
         run_id, measure, draw = self.line.run.id, self._measure, self._draw
@@ -383,11 +372,9 @@ class Records(Pane, Split):
         return ("records", str(found.run_id), "--measure", found.measure.place, *draw)
 
     def exportable(self) -> Exportable | None:
-        """The table of records."""
         return grid_exportable(self.query_one(Grid), self.named("records"))
 
     def take_focus(self) -> None:
-        """The table takes the keys."""
         self.query_one(Grid).focus()
 
     def action_measure(self) -> None:

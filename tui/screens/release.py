@@ -70,7 +70,6 @@ class Findings(Dialog[dict[str, str]]):
         """Nothing is read: what is shown was given."""
 
     def on_resize(self) -> None:
-        """Lay the columns out anew."""
         self._show()
 
     def _show(self) -> None:
@@ -88,12 +87,10 @@ class Findings(Dialog[dict[str, str]]):
 
     @property
     def _chosen(self) -> Finding | None:
-        """The finding under the cursor."""
         key = self.query_one(LiveGrid).key
         return next((one for one in self._findings if one.check == key), None)
 
     def manual_topics(self) -> Sequence[str]:
-        """The check under the cursor."""
         chosen = self._chosen
         return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
 
@@ -132,7 +129,6 @@ class Findings(Dialog[dict[str, str]]):
         self._show()
 
     def action_close(self) -> None:
-        """Close with what is waived."""
         self.dismiss(self._waive)
 
 
@@ -180,13 +176,11 @@ class Explained(Dialog[None]):
         self._text = [*finding_text(finding), *([f'Waived here: "{printable(waived)}"'] if waived else [])]
 
     def compose(self) -> ComposeResult:
-        """A title and text that scrolls."""
         with Vertical(classes="dialog tall"):
             yield Static(f"{self._finding.check}   (q closes)", classes="dialog-title", markup=False)
             yield Scroll()
 
     def on_resize(self) -> None:
-        """Break the lines anew."""
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
@@ -406,7 +400,6 @@ class ReleaseScreen(Dialog[None]):
             self._examined(replace(self._looked, waive=waive))
 
     def on_resize(self) -> None:
-        """Lay the text out anew."""
         self._show()
 
     def _show(self) -> None:

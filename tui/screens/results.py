@@ -70,7 +70,6 @@ class ResultPages:
             return len(self.orders.numbers(workspace, self.selection))
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        """A page of rows."""
         with Workspace.open(self.directory, read_only=True) as workspace:
             rows = self.orders.rows(workspace, self.selection, offset, limit)
             outcomes = self.orders.outcomes(workspace, self.selection.run_id)
@@ -93,8 +92,6 @@ def _is_judged(row: Row) -> bool:
 
 
 class ResultGrid(Grid):
-    """The rows."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
 
 
@@ -111,8 +108,6 @@ class Results(Pane, Split):
 
     @dataclass
     class Selected(Message):
-        """The row to explain was read."""
-
         row: Row | None
 
     @dataclass
@@ -242,7 +237,6 @@ class Results(Pane, Split):
         return () if row is None else (row.key,)
 
     def take_focus(self) -> None:
-        """The table takes the keys."""
         self.query_one(Grid).focus()
 
     def action_draws(self) -> None:
@@ -263,7 +257,6 @@ class Results(Pane, Split):
         self.read(variable, self.Pictured)
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
         names = list(SORTS)
         self._change(sort=names[(names.index(self.sfumato.state.sort) + 1) % len(names)])
 

@@ -70,7 +70,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
             yield KeyLine()
 
     def reload(self) -> None:
-        """Count and search."""
         self.query_one("#rules-head", Line).say(READING)
         arguments = self.sfumato.directory, self._draft.dataset_id, self._draft.toml
         self.call_beside(lambda call: call(rules_of_plan, *arguments, what="looking at the data"), self.take)
@@ -81,7 +80,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
         self.query_one("#rules-head", Line).say(f"{mark('fail')} {printable(event.text)}")
 
     def take(self, answer: RulesView) -> None:
-        """Show them."""
         self._view = answer
         self._show()
 
@@ -114,7 +112,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
 
     @property
     def _here(self) -> RuleLine | None:
-        """The rule under the cursor."""
         key = self.query_one(RuleGrid).key
         return next((line for line in self._lines if line.name == key), None)
 
@@ -136,7 +133,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
         self.dismiss({name: value for name, value in self._said.items() if name != line.name})
 
     async def action_add(self) -> None:
-        """Ask for a rule of one's own."""
         fields = [
             Field("name", "what it is called: a word", value=None),
             Field("holds", "what every record keeps to, such as married = 'yes' -> age >= 15", value=None),
@@ -151,7 +147,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
         )
 
     def exportable(self) -> Exportable | None:
-        """The rules as they stand."""
         return grid_exportable(self.query_one(RuleGrid), "rules")
 
 

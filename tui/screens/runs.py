@@ -103,8 +103,6 @@ MOST_ROWS = 200
 
 
 class RunGrid(MarkedGrid):
-    """The runs."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="runs.open")]
 
 
@@ -141,8 +139,6 @@ class Runs(Sifted, Pane, Split):
 
     @dataclass
     class Marked(Message):
-        """Other runs are marked now."""
-
         run_ids: tuple[int, ...]
 
     def __init__(self) -> None:
@@ -185,21 +181,17 @@ class Runs(Sifted, Pane, Split):
         self.show_runs(self._lines)
 
     def take_focus(self) -> None:
-        """The table takes the keys."""
         self._grid.focus()
 
     def exportable(self) -> Exportable | None:
-        """The table of runs."""
         return grid_exportable(self._grid, "runs")
 
     @property
     def can_export(self) -> bool:
-        """Whether there are runs."""
         return bool(self._lines)
 
     @property
     def here(self) -> RunLine | None:
-        """The run under the cursor."""
         key = self._grid.key
         return next((line for line in self._lines if line.run.id == key), None)
 
@@ -264,7 +256,6 @@ class Runs(Sifted, Pane, Split):
         return tuple(key for key in self._grid.marked if isinstance(key, int))
 
     def command_words(self) -> tuple[str, ...]:
-        """The same list."""
         return ("runs",)
 
     async def action_compare(self) -> None:
@@ -317,7 +308,6 @@ class Runs(Sifted, Pane, Split):
         self.call_later(self.sfumato.open, weighing_form(found), answered)
 
     def action_resume(self) -> None:
-        """Go on where the run stopped."""
         if self.here is not None:
             self.sfumato.resume(self.here.run.id)
 
@@ -365,7 +355,6 @@ class Runs(Sifted, Pane, Split):
         await self.sfumato.open(Confirm(f"Delete {what}?", consequence), answered)
 
     async def action_interrupt(self) -> None:
-        """Ask, then stop the run."""
         if self.here is None:
             return
         run_id = self.here.run.id
@@ -392,7 +381,6 @@ def whole_run(workspace: Workspace, line: RunLine) -> WholeRun:
 
 
 def _fields(line: RunLine, values: Mapping[str, object]) -> dict[str, object]:
-    """What words are looked for in."""
     run = line.run
     return {
         "run": run.id,

@@ -55,7 +55,6 @@ def sheet_columns(width: int, longest: int) -> tuple[Column, ...]:
 
 
 def row_values(line: VariableLine, found: FoundColumn | None) -> dict[str, object]:
-    """A row of the sheet, by column."""
     variable, profile = line.variable, found.profile if found else None
     missing = line.missing if found is None or found.missing is None else found.missing
     return {

@@ -34,8 +34,7 @@ class ReadsValues(Reads):
         self._last: dict[tuple[str, Kind], FoundColumn] = {}
         self._unreadable = None
 
-    def values_read(self) -> None:
-        """Show what was found."""
+    def values_read(self) -> None: ...
 
     def found_of(self, line: VariableLine) -> FoundColumn | None:
         """What was found of a column; of one that is being read again, what was found when it was last read as one of its kind."""

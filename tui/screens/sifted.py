@@ -61,5 +61,4 @@ class Sifted(Widget):
         field.value = grid.words
         field.display = bool(grid.words)
 
-    def sifted(self) -> None:
-        """Other rows are shown now."""
+    def sifted(self) -> None: ...

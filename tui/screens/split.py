@@ -56,7 +56,7 @@ class _Side(Vertical, Backdrop):
 
 
 class _Sides(Horizontal, Backdrop):
-    """List and detail."""
+    pass
 
 
 class Split(Reads):
@@ -89,7 +89,6 @@ class Split(Reads):
 
     @property
     def list_width(self) -> int:
-        """Cells that the list has."""
         return self.size.width - self._detail_width
 
     @on(Grid.Highlighted)

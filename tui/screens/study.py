@@ -85,7 +85,6 @@ class Planes(Container, can_focus=True):
         self._part = 0
 
     def compose(self) -> ComposeResult:
-        """The plots, then the tables."""
         yield from self._parts
 
     def on_mount(self) -> None:
@@ -177,7 +176,6 @@ class Studies(SaysPoint, Pane):
         self.query_one("#study-answer").display = self.query_one("#study-slider").display = False
 
     def load(self) -> None:
-        """Read the studies."""
         if self.line is not None:
             run_id, marked, answering = self.line.run.id, self._marked, bool(self._first)
 
@@ -219,7 +217,6 @@ class Studies(SaysPoint, Pane):
 
     @property
     def view(self) -> StudyView | None:
-        """The study that is shown."""
         return self._views[self._study % len(self._views)] if self._views else None
 
     @property
@@ -345,7 +342,6 @@ class Studies(SaysPoint, Pane):
         )
 
     def take_focus(self) -> None:
-        """What is shown takes the keys."""
         current = self.query_one(ContentSwitcher).current
         if current == PLANES:
             self.query_one(Planes).take_focus()
@@ -431,13 +427,11 @@ class StudyDialog(Dialog[None], Exports):
         self._line, self._studies = line, Studies(first)
 
     def compose(self) -> ComposeResult:
-        """The studies and the keys."""
         with Vertical(classes="whole"):
             yield self._studies
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Have the studies read."""
         self._studies.show(self._line)
 
     @on(WorkspaceChanged)
@@ -445,5 +439,4 @@ class StudyDialog(Dialog[None], Exports):
         self._studies.load()
 
     def exportable(self) -> Exportable | None:
-        """What is shown of the study."""
         return self._studies.exportable()

@@ -74,11 +74,9 @@ class TaskLog(Dialog[None]):
             yield KeyLine()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
-        """Follow what the workers write."""
         self.reload()
 
     def read_query(self) -> Callable[[Workspace], Seen]:
-        """Tasks and log."""
         run_id = self._run_id
 
         def query(workspace: Workspace) -> Seen:

@@ -40,12 +40,10 @@ class Limit(Entry):
     """A field for a number, which has no q: it closes the screen as elsewhere."""
 
     def on_key(self, event: events.Key) -> None:
-        """Leave q to the screen."""
         if event.key == "q":
             event.prevent_default()
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        """What is typed, but for q."""
         return key != "q" and super().check_consume_key(key, character)
 
 
@@ -149,7 +147,6 @@ class Trial(Dialog[None]):
         self._show()
 
     def on_resize(self) -> None:
-        """Lay the board out anew."""
         self._show()
 
     def _show(self) -> None:
@@ -164,7 +161,6 @@ class Trial(Dialog[None]):
         self._edit(self._at + step)
 
     def action_pages(self, pages: float) -> None:
-        """Scroll the board."""
         self.query_one(Scroll).action_pages(pages)
 
     def action_own(self) -> None:

@@ -71,7 +71,6 @@ class ChooseKind(Dialog[Kind]):
         self.dismiss(Kind(str(event.option_id)))
 
     def action_kind(self, kind: str) -> None:
-        """Answer this one."""
         self.dismiss(Kind(kind))
 
 

@@ -43,7 +43,6 @@ class Verdicts(Pane, Split):
         self._is_read = False
 
     def compose(self) -> ComposeResult:
-        """The board."""
         yield from self.compose_split(VerdictBoard())
 
     def read_query(self) -> Callable[[Workspace], tuple[int, list[Verdict], Apart]] | None:
@@ -70,7 +69,6 @@ class Verdicts(Pane, Split):
             self.sfumato.say("There are no verdicts to try other limits on")
 
     def on_resize(self) -> None:
-        """Lay the board out anew."""
         self._show()
 
     @on(VerdictBoard.Moved)
@@ -126,5 +124,4 @@ class Verdicts(Pane, Split):
         return () if verdict is None else (verdict.value,)
 
     def take_focus(self) -> None:
-        """The board takes the keys."""
         self.query_one(VerdictBoard).focus()

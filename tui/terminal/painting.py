@@ -65,7 +65,6 @@ class Backdrop(Widget):
     """What is only background, all but covered by what lies in it."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """One line for all."""
         strip = Strip.blank(crop.width, self.rich_style)
         for line_filter in self.get_line_filters():
             strip = strip.apply_filter(line_filter, self.background_colors[1])

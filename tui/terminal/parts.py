@@ -70,7 +70,6 @@ PARTS = (DIFF_OUTPUT, SINGLE_PAINT, RAW_LINES, PAINT_PERIOD, SHARED_STYLES)
 
 
 def is_on(part: Part) -> bool:
-    """Whether a part is used."""
     return not _reason_off(part)
 
 

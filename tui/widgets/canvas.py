@@ -162,16 +162,13 @@ class Picture:
 
     @property
     def height(self) -> int:
-        """Rows."""
         return int(self.characters.shape[0])
 
     @property
     def width(self) -> int:
-        """Cells in a row."""
         return int(self.characters.shape[1])
 
     def line(self, row: int) -> str:
-        """The text of ``row``."""
         return "".join(self.characters[row])
 
     def runs(self, row: int) -> Iterator[tuple[str, int, int]]:
@@ -224,7 +221,6 @@ class Draft:
         self.inks[row, column : column + len(written)] = ink
 
     def finish(self) -> Picture:
-        """What has been drawn."""
         return Picture(self.characters, self.inks, self.fills)
 
     @classmethod

@@ -58,7 +58,7 @@ class Filter(Entry):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False, id="filter.leave")]
 
     class Left(Message):
-        """Escape was pressed."""
+        pass
 
     def action_leave(self) -> None:
         """Say that the user does not want to filter after all."""
@@ -127,8 +127,6 @@ class Choice(Widget, can_focus=True):
 
     @dataclass
     class Changed(Message):
-        """Another word was chosen."""
-
         choice: Choice
 
         @property
@@ -149,7 +147,6 @@ class Choice(Widget, can_focus=True):
         self.set_reactive(Choice.value, value)
 
     def render(self) -> Content:
-        """The words."""
         chosen = "reverse bold" if self.has_focus else "bold"
         parts = [(f"[{w}]", chosen) if w == self.value else (f" {w} ", "$text-muted") for w in self._words]
         if self.value not in self._words:
@@ -168,8 +165,6 @@ class Choice(Widget, can_focus=True):
 
 
 class TomlText(TextArea):
-    """TOML; escape leaves it."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back to the list", id="toml.leave"),
     ]
@@ -182,7 +177,6 @@ class TomlText(TextArea):
         self.cursor_blink = False
 
     def action_leave(self) -> None:
-        """Say that the user is done."""
         self.post_message(self.Left())
 
     def show_table(self, section: str, index: int) -> None:

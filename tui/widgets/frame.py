@@ -196,7 +196,6 @@ class View:
 
     @property
     def width(self) -> float:
-        """How much is in view."""
         return self.seen[1] - self.seen[0]
 
     def zoomed(self, factor: float, centre: float) -> View:
@@ -208,7 +207,6 @@ class View:
 
     @property
     def narrow(self) -> bool:
-        """Whether not all is in view."""
         return self.seen != self.whole
 
     def moved(self, share: float) -> View:

@@ -90,12 +90,10 @@ class Glyphs:
 
     @property
     def down(self) -> int:
-        """Rows of dots in a cell."""
         return len(self.weights)
 
     @property
     def across(self) -> int:
-        """Columns of dots in a cell."""
         return len(self.weights[0])
 
     @property

@@ -97,8 +97,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class Delivered(Message, bubble=False):
-        """A thread has read a page."""
-
         delivery: Delivery
 
     @dataclass
@@ -165,7 +163,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._returning = place
 
     def on_mount(self) -> None:
-        """Start reading."""
         self._read_next()
 
     def on_resize(self) -> None:
@@ -248,7 +245,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return max(0, min(cursor, self.count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Repaint two rows, and tell."""
         self._choosing = False
         self._repaint((old, new))
         self._show_cursor()
@@ -273,7 +269,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh(self.scrollable_content_region.size.region)
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor by ``rows``."""
         self.cursor += rows
 
     def action_page(self, pages: float) -> None:
@@ -315,7 +310,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _lines(self) -> int:
-        """Rows that fit in view."""
         return max(1, self.scrollable_content_region.height - HEADER)
 
     def _show_cursor(self) -> None:

@@ -29,8 +29,6 @@ MOST_RUNS = 2800
 
 @dataclass(frozen=True, eq=False)
 class Pane:
-    """One map under its title."""
-
     title: str
     cells: Cells
     shades: Shading
@@ -46,7 +44,6 @@ class HeatFrame:
     panes: int
 
     def column(self, pane: int) -> int:
-        """Where a pane begins."""
         return self.left + pane * (self.columns + GAP)
 
     def across(self, bins: int) -> NDArray[np.intp]:
@@ -126,7 +123,6 @@ def _draw_cells(draft: Draft, frame: HeatFrame, number: int, pane: Pane, *, colo
 
 
 def fill_of(steps: NDArray[np.int16], *, signed: bool) -> NDArray[np.int16]:
-    """The fill of each step."""
     if not signed:
         return steps
     return np.asarray(
@@ -285,7 +281,6 @@ def panes_of(found: Joint, which: int | None, *, log: bool) -> list[Pane]:
 
 
 def middle(bins: Bins, i: int) -> float:
-    """The middle of a bin."""
     return float(bins.edges[i] + bins.edges[i + 1]) / 2
 
 

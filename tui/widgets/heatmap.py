@@ -133,7 +133,6 @@ class HeatMap(Widget, can_focus=True):
                 self._move(found)
 
     def notify_style_update(self) -> None:
-        """Draw afresh in the new theme."""
         self._styles, self._picture, self._plain = {}, None, None
         super().notify_style_update()
 

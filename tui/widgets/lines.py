@@ -30,7 +30,6 @@ class Line(Static):
         super().__init__("", markup=False, id=name)
 
     def say(self, text: Content | str) -> None:
-        """Show a text."""
         if not alike(self.content, text):
             self.update(text, layout=False)
 
@@ -61,7 +60,6 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         self._text = Static(text, markup=False)
 
     def compose(self) -> ComposeResult:
-        """The text."""
         yield self._text
 
     def show(self, text: Content | str) -> None:
@@ -71,11 +69,9 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
             self._text.update(text, layout=shown != text)
 
     def action_lines(self, lines: int) -> None:
-        """Scroll by lines."""
         self.scroll_relative(y=lines, animate=False)
 
     def action_pages(self, pages: float) -> None:
-        """Scroll by screens."""
         self.scroll_relative(y=round(pages * self.scrollable_content_region.height), animate=False)
 
     def action_ends(self, end: int) -> None:
@@ -104,7 +100,6 @@ class TabLine(Widget, can_focus=True):
         self._titles = dict(titles)
 
     def render(self) -> Content:
-        """The titles in a line."""
         return self._line()
 
     def _line(self) -> Content:
@@ -195,7 +190,6 @@ class Named:
 
     @property
     def width(self) -> int:
-        """Cells that it takes."""
         return cell_len(self.shown) + cell_len(self.does) + 1
 
 
@@ -222,7 +216,6 @@ class KeyLine(Widget, can_focus=False):
     _named: Sequence[Named] | None = None
 
     def on_mount(self) -> None:
-        """Follow the screen's bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._change)
 
     def _change(self, screen: Screen[object]) -> None:
@@ -260,7 +253,6 @@ class KeyLine(Widget, can_focus=False):
         return Strip(segments).adjust_cell_length(self.size.width, plain)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Press the key under the mouse."""
         start = 0
         for one in fitting(self.named, self.size.width):
             if start <= event.x < start + one.width:

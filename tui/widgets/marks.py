@@ -27,7 +27,7 @@ class MarkedGrid(LiveGrid):
 
     @dataclass
     class Marked(Grid.Event):
-        """Other rows are marked now."""
+        pass
 
     _marked: tuple[Hashable, ...] = ()
     _columns: Sequence[Column] = ()
@@ -108,7 +108,6 @@ class MarkedGrid(LiveGrid):
         self.set_marks((*self._marked, *bare) if bare else tuple(key for key in self._marked if key not in shown))
 
     def set_marks(self, keys: tuple[Hashable, ...]) -> None:
-        """Mark these rows and no others."""
         changed = set(keys) ^ set(self._marked)
         self._marked = keys
         self._repaint(place for place, key in enumerate(self._keys) if key in changed)

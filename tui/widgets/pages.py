@@ -32,9 +32,7 @@ class Pages(Protocol):
         """The columns, in the order of the values of a row."""
         ...
 
-    def count(self) -> int:
-        """How many rows there are."""
-        ...
+    def count(self) -> int: ...
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         """Rows ``offset`` to ``offset + limit - 1``, fewer at the end, one value a column."""
@@ -49,7 +47,6 @@ class ListPages:
         self._rows = tuple(tuple(row) for row in rows)
 
     def count(self) -> int:
-        """How many rows there are."""
         return len(self._rows)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
@@ -86,7 +83,6 @@ class PageCache:
         return [page * PAGE + place for place, (before, after) in enumerate(pairs) if before != after]
 
     def age(self) -> None:
-        """Make every page stale."""
         self._stale.update(self._pages)
 
     def missing(self, first: int, last: int) -> int | None:
@@ -141,7 +137,6 @@ class Feed:
 
     @property
     def source(self) -> Pages | None:
-        """The source that is shown."""
         return self._source
 
     def offer(self, source: Pages, index: int) -> None:
@@ -202,7 +197,6 @@ class RowLayout:
 
     @property
     def width(self) -> int:
-        """Cells in a line."""
         return grid_width(self.columns)
 
     @property
@@ -211,7 +205,6 @@ class RowLayout:
         return list(accumulate((column.width + GAP for column in self.columns), initial=0))[:-1]
 
     def header(self) -> str:
-        """The titles in ``width`` cells."""
         return self._line([printable(column.title) for column in self.columns])
 
     def line(self, row: TableRow) -> str:

@@ -112,7 +112,6 @@ class Plot(Widget, can_focus=True):
 
     @property
     def cursor(self) -> float | None:
-        """The x under the cursor."""
         return self._cursor
 
     @property
@@ -261,7 +260,6 @@ class Plot(Widget, can_focus=True):
         self.move_cursor(nearest_stop(self._stops, x))
 
     def notify_style_update(self) -> None:
-        """Draw afresh in the new theme."""
         self._inks = self._chart = self._picture = None
         super().notify_style_update()
 

@@ -172,8 +172,6 @@ class VerdictBoard(Scroll):
 
     @dataclass
     class Asked(Message):
-        """What a verdict means is asked."""
-
         verdict: Verdict
 
     class Moved(Message):
@@ -197,7 +195,6 @@ class VerdictBoard(Scroll):
         return action != "ask" or bool(self._verdicts)
 
     def clear(self, text: str) -> None:
-        """Say why there are no verdicts."""
         if self._verdicts:
             self.call_after_refresh(self.refresh_bindings)
         self._verdicts = ()

@@ -44,7 +44,6 @@ TYPES = {Kind.COUNT: "sc:Integer", Kind.CONTINUOUS: "sc:Float", Kind.DATE: "sc:D
 
 
 def croissant(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``croissant.json``."""
     return {"croissant.json": json_document(dataset(described(dossier, written), dossier.form))}
 
 

@@ -20,7 +20,6 @@ NATURE = {
 
 
 def ddi_codebook(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``codebook-ddi.xml``."""
     about = described(dossier, written)
     book = element(
         "codeBook",

@@ -31,7 +31,6 @@ def disclosure_control(dossier: Dossier, written: Sequence[Written]) -> dict[str
 
 
 def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
-    """The record as JSON has it."""
     examination, open_questions = dossier.examination.to_table(), unmeasured(dossier.rows)
     return {
         "schema": SCHEMA,

@@ -50,7 +50,6 @@ def risk_assessment(dossier: Dossier, written: Sequence[Written]) -> dict[str, b
 
 
 def assessment(dossier: Dossier) -> Document:
-    """The assessment as a value."""
     parts = (_summary(dossier), _context(dossier), _data(dossier), _identifiability(dossier), _governance(dossier))
     return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, parts)
 

@@ -33,7 +33,6 @@ Entity = dict[str, Any]
 
 
 def ro_crate(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """The bag, by file."""
     payload = {
         "workflow/recipe.toml": dossier.plan.run.recipe_toml.encode(),
         f"workflow/{METADATA}": json_document(_workflow_crate(dossier)),

@@ -31,7 +31,6 @@ READING = (
 
 
 def structure_check(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``structure-check.html``."""
     made = Document("Structure check", MARKING, [Paragraph(READING), table(HEADS, lines(dossier), right=(7, 8))])
     return {"structure-check.html": made.html().encode()}
 

@@ -53,7 +53,6 @@ class ColumnProfile:
 
 
 def describe(raw: Columns) -> list[ColumnProfile]:
-    """One guess a column of a table."""
     from .raw_tables import Description
 
     about = raw.descriptions
@@ -116,7 +115,6 @@ def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
 
 
 def named(labels: Mapping[str, str]) -> dict[str, str]:
-    """The labels that say something."""
     return {code: label for code, label in labels.items() if label.strip()}
 
 

@@ -58,7 +58,6 @@ class Reason:
 
     @property
     def doubtful(self) -> bool:
-        """Whether its owner has to look."""
         return bool(self.others)
 
 
@@ -77,7 +76,6 @@ class Detection:
 
     @property
     def doubts(self) -> tuple[Reason, ...]:
-        """What the file does not settle."""
         return tuple(reason for reason in self.reasons if reason.doubtful)
 
 

@@ -380,7 +380,6 @@ class LargeTable:
 
     @property
     def records(self) -> int:
-        """How many records it has."""
         return self.all_records if self.kept is None else len(self.kept)
 
     def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
@@ -536,7 +535,6 @@ class _TextColumns:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
         self._hold(self.table.header)
         return len(next(iter(self.held.values())))
 

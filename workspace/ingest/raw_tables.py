@@ -27,12 +27,10 @@ class Columns(Protocol):
     """A table whose columns can be asked for by name."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its columns."""
+    def names(self) -> tuple[str, ...]: ...
 
     @property
-    def records(self) -> int:
-        """How many records it has."""
+    def records(self) -> int: ...
 
     @property
     def descriptions(self) -> Mapping[str, Description]:
@@ -64,7 +62,6 @@ class RawTable:
 
     @property
     def records(self) -> int:
-        """How many records it has."""
         return len(self.frame)
 
     def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
@@ -74,5 +71,4 @@ class RawTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its columns."""
         return tuple(map(str, self.frame.columns))

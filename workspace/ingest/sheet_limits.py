@@ -84,5 +84,4 @@ class Counted:
 
 
 def _count(chunk: bytes, tag: bytes) -> int:
-    """How often an element begins."""
     return sum(chunk.count(b"<" + tag + end) for end in (b" ", b">", b"/"))

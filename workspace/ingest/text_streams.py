@@ -67,7 +67,6 @@ class Surveyor:
             self._utf8 = False
 
     def done(self) -> Survey:
-        """What was found."""
         if self._utf8:
             self._decode(b"", final=True)
         return Survey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero)
@@ -106,11 +105,9 @@ class PieceStream:
         return bytes(some)
 
     def readable(self) -> bool:
-        """Whether it can be read."""
         return True
 
     def close(self) -> None:
-        """Read no more."""
         self.closed = True
 
 
@@ -174,7 +171,6 @@ def _in_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Iterator[byte
 
 
 def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Without a byte-order mark."""
     first = b""
     for piece in pieces:
         first += piece

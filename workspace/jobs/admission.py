@@ -46,11 +46,9 @@ class Admission:
         return self._limit.fixed or needed <= max(self._ask().bytes or 0, ALWAYS)
 
     def hold(self, claim: Claim) -> None:
-        """Count a task that is started."""
         self._held[claim.task_id] = self.needed(Waiting.of(claim))
 
     def leave(self, claim: Claim) -> None:
-        """Count a task no more."""
         self._held.pop(claim.task_id, None)
         if not self._held:
             self._limit = self._ask()

@@ -45,7 +45,6 @@ def cluster_limit(seen: ClusterSeen) -> MemoryLimit:
 
 
 def limit_in(pool: Pool) -> MemoryLimit:
-    """What tasks may have in a pool."""
     return memory_limit() if pool.local else cluster_limit(ClusterSeen(pool.size, pool.largest))
 
 

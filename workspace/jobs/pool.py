@@ -56,8 +56,7 @@ class Pool:
     def stop(self, future: Future[Any]) -> None:
         """End a computation whose answer nobody wants."""
 
-    def close(self) -> None:
-        """End everything."""
+    def close(self) -> None: ...
 
 
 class ProcessPool(Pool):
@@ -86,7 +85,6 @@ class ProcessPool(Pool):
         self._idle.append(process)
 
     def close(self) -> None:
-        """Kill every process."""
         for process in (*self._idle, *self._busy.values()):
             process.kill()
 

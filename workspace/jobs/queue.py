@@ -62,8 +62,6 @@ NO_RESULT = TaskResult()
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A task that may be claimed."""
-
     task_id: int
     run_id: int
     key: str
@@ -72,7 +70,6 @@ class Waiting:
 
     @classmethod
     def of(cls, claim: Claim) -> Waiting:
-        """The task of a claim."""
         return cls(claim.task_id, claim.run_id, claim.key, claim.kind, claim.item)
 
 
@@ -295,7 +292,6 @@ def fail(workspace: Workspace, held: Claim, message: str, left: TaskResult = NO_
 
 
 def release(workspace: Workspace, held: Claim) -> None:
-    """Give a task back unfinished."""
     with workspace.writing() as connection:
         connection.execute(
             """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL

@@ -235,8 +235,7 @@ class TaskLoop:
 class Detached(subprocess.Popen[bytes]):
     """A process that outlives its starter on purpose: to drop its handle while it runs is no mistake."""
 
-    def __del__(self) -> None:
-        """Let it go."""
+    def __del__(self) -> None: ...
 
 
 def start_worker(directory: Path, jobs: int = 1) -> Detached:

@@ -49,7 +49,6 @@ class Section:
 
     @property
     def title(self) -> str:
-        """The heading without marks."""
         return _MARKS.sub("", self.heading)
 
     @property
@@ -82,7 +81,6 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """Its Markdown."""
         if self.section is None:
             return page_text(self.page)
         if self.term:
@@ -104,7 +102,6 @@ def _plain(text: str) -> str:
 
 @functools.cache
 def page_text(topic: str) -> str:
-    """The Markdown of a page."""
     return (Path(__file__).parent / f"{topic}.md").read_text("utf-8")
 
 
@@ -126,7 +123,6 @@ def sections(topic: str) -> tuple[Section, ...]:
 
 
 def all_sections() -> Iterator[Section]:
-    """The sections of all pages."""
     for topic in TOPICS:
         yield from sections(topic)
 

@@ -83,7 +83,6 @@ class DraftedPlan:
 
     @property
     def table(self) -> dict[str, Any]:
-        """The whole plan."""
         found: dict[str, Any] = dict(self.tables)
         for step in self.steps:
             found.setdefault(step.section, []).append(dict(step.table))
@@ -123,8 +122,6 @@ def intended(schema: Schema, wanted: Wanted) -> Want:
 
 @dataclass
 class _Draft:
-    """A draft while it is made."""
-
     given: Mapping[str, Any]
     seen: TableSeen
     wanted: Wanted

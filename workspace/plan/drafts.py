@@ -56,7 +56,6 @@ def _key(key: str) -> str:
 
 
 def inline(value: object) -> str:
-    """A value as TOML on one line."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{_key(key)} = {inline(item)}' for key, item in value.items())} }}" if value else "{}"
     if isinstance(value, list):
@@ -88,7 +87,6 @@ class Draft:
     revision: int = 0
 
     def saying(self, toml: str) -> Draft:
-        """The same with another text."""
         return replace(self, toml=toml)
 
     def is_drawn_from(self, table: Mapping[str, Any]) -> bool:

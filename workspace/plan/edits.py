@@ -46,7 +46,6 @@ class PlanView:
 
 
 def plan_view(toml: str) -> PlanView:
-    """Read and check a plan's text."""
     try:
         table = read_toml(toml)
         found = step_places(table)
@@ -113,7 +112,6 @@ def with_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
 
 
 def without_step(toml: str, place: StepPlace) -> str:
-    """The plan without a step."""
     table = _read(toml)
     steps = [step for index, step in enumerate(table[place.section]) if index != place.index]
     rest = {key: value for key, value in table.items() if key != place.section}

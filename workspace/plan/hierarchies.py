@@ -74,7 +74,6 @@ class OpenHierarchy:
     learnt: str = ""
 
     def with_tree(self, tree: Hierarchy) -> OpenHierarchy:
-        """The same with another tree."""
         return replace(self, tree=tree, said="as you edit it", learnt="")
 
     def with_widths(self, widths: Sequence[float]) -> OpenHierarchy:
@@ -83,7 +82,6 @@ class OpenHierarchy:
         return replace(self, widths=tuple(widths), said="widths as you say", learnt="")
 
     def proposed(self, proposal: Proposal) -> OpenHierarchy:
-        """The same as it is proposed."""
         return replace(self, tree=proposal.tree, widths=proposal.widths, said=proposal.words, learnt=proposal.learnt)
 
     @property

@@ -31,12 +31,10 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The variable's name."""
         return self.variable.name
 
     @property
     def unit(self) -> AxisUnit:
-        """What the numbers are."""
         return "date" if self.variable.kind is Kind.DATE else "number"
 
     def missing(self, draw: int | None = None) -> float:

@@ -45,7 +45,6 @@ class Joint:
     name: str
 
     def figure(self, title: str, x_label: str, y_label: str) -> Figure:
-        """A panel each, for a file."""
         named = (
             (CONFIDENTIAL, self.confidential),
             (self.name, self.released),

@@ -12,8 +12,6 @@ VOID = frozenset({"meta", "br", "hr", "col"})
 
 
 class Markup(str):
-    """Text that is markup already."""
-
     __slots__ = ()
 
 

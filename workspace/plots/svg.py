@@ -82,7 +82,6 @@ class Scale:
         return not self.log or value > 0
 
     def at(self, value: float) -> float:
-        """Where a value falls."""
         if self.log and value <= 0:
             return self.start
         value, low, high = (math.log10(v) if self.log else v for v in (value, self.low, self.high))

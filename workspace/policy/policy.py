@@ -78,7 +78,6 @@ class Policy:
 
     @property
     def rules(self) -> DisclosureRules:
-        """Its rules for numbers."""
         return DisclosureRules(self.smallest_cell, self.rounding, self.digits)
 
     def budget(self, of_recipe: float | None) -> float | None:

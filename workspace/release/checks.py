@@ -108,7 +108,6 @@ class Case:
 
     @property
     def recipe(self) -> Recipe:
-        """The run's recipe."""
         return self.plan.run.recipe
 
     @property
@@ -118,17 +117,14 @@ class Case:
 
     @cached_property
     def original(self) -> Dataset:
-        """The confidential dataset."""
         return self.workspace.dataset(self.plan.run.dataset_id)
 
     @cached_property
     def confidential(self) -> Microdata:
-        """The confidential data."""
         return self.workspace.read(self.original)
 
     @cached_property
     def release(self) -> ReleasedData:
-        """The release that is examined."""
         return released_data(self.workspace, self.plan.run, self.plan.tables)
 
     @cached_property
@@ -171,7 +167,6 @@ class Case:
         return (*self.history.wrong, *self._compared[2])
 
     def pool(self, *releases: ReleasedData) -> Pool:
-        """Some releases together."""
         return Pool(self, releases)
 
     def earlier(self, fits: Callable[[ReleasedData], bool]) -> list[ReleasedData]:
@@ -245,8 +240,6 @@ class Pool:
 
     @property
     def cells(self) -> tuple[Cells, ...]:
-        """The cells of every dataset."""
-
         def of(release: ReleasedData, place: int) -> Cells:
             names = (*release.kept, *release.replaced)
             return CellsOnDemand(names, partial(self.case.released_cells, release, place))

@@ -66,7 +66,6 @@ class ReleasePlan:
 
     @property
     def unmet(self) -> tuple[Verdict, ...]:
-        """The verdicts that are no pass."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "pass")
 
 

@@ -202,8 +202,6 @@ def _model(sealer: Sealer, recipe: Recipe) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _People:
-    """Records that can be read."""
-
     read: Callable[[], Microdata]
     schema: Schema
 

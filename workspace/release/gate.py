@@ -98,7 +98,6 @@ class Examination:
 
     @property
     def status(self) -> Status:
-        """The worst of its findings."""
         found = {finding.status for finding in self.findings}
         return "block" if "block" in found else "warn" if "warn" in found else "pass"
 
@@ -123,7 +122,6 @@ class Examination:
         return replace(self, waivers=(*self.waivers, *waivers_of(self, name, "", waive)))
 
     def to_table(self) -> dict[str, Any]:
-        """As JSON holds it."""
         return {
             "run": self.run_id,
             "policy_sha256": self.policy_sha256,

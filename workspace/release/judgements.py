@@ -39,7 +39,6 @@ class Asked:
     of_run: bool = False
 
     def place(self, run_id: int) -> str:
-        """Where the answer is written."""
         return f"{ASSESSMENT_FILE}: {f'run.{run_id}.' if self.of_run else ''}{self.key}"
 
 

@@ -147,7 +147,6 @@ def _same(path: Path, size: int, sha256: str) -> bool:
 
 
 def _strange(directory: Path) -> list[str]:
-    """What lies beside the packages."""
     return sorted(
         f"{path.name}: belongs to no package"
         for path in directory.iterdir()

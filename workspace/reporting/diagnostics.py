@@ -171,12 +171,10 @@ class ModelLine:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The model and the parameter."""
         return self.line.target, self.line.parameter
 
     @property
     def flagged(self) -> bool:
-        """Whether a limit is not kept."""
         return bool(self.line.flags)
 
 
@@ -190,7 +188,6 @@ def model_lines(lines: Sequence[Diagnostic], whys: Mapping[str, str], shapes: Sh
 
 
 def parameter_cells(line: ModelLine) -> dict[str, Cell | str]:
-    """The line's cells by column."""
     of = line.line
     return {
         "target": of.target,

@@ -42,7 +42,6 @@ class Open:
 
     @property
     def words(self) -> str:
-        """What is asked, with its place."""
         return f"{self.asked} [{self.where}]" if self.where else self.asked
 
 
@@ -51,8 +50,6 @@ Words: TypeAlias = "str | Open"
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Words between two blank lines."""
-
     words: Words
     strong: bool = False
 
@@ -66,8 +63,6 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
-
     items: Sequence[Words]
 
 
@@ -87,7 +82,6 @@ class Drawing:
 
     @property
     def caption(self) -> str:
-        """Its number, title and caption."""
         return f"Figure {self.number}. {self.figure.title}. {self.figure.caption}"
 
 

@@ -28,9 +28,7 @@ class Found(Protocol):
     """A finding of the gate: ``sfumato.workspace.release.gate.Finding``."""
 
     @property
-    def check(self) -> str:
-        """Which check found it."""
-        ...
+    def check(self) -> str: ...
 
     @property
     def status(self) -> str:
@@ -38,19 +36,13 @@ class Found(Protocol):
         ...
 
     @property
-    def title(self) -> str:
-        """What the check is about."""
-        ...
+    def title(self) -> str: ...
 
     @property
-    def said(self) -> str:
-        """What was seen, in words."""
-        ...
+    def said(self) -> str: ...
 
     @property
-    def value(self) -> float | None:
-        """What was seen, as a number."""
-        ...
+    def value(self) -> float | None: ...
 
     @property
     def baseline(self) -> float | None:
@@ -63,34 +55,22 @@ class Found(Protocol):
         ...
 
     @property
-    def limit(self) -> float | None:
-        """The limit."""
-        ...
+    def limit(self) -> float | None: ...
 
     @property
-    def unit(self) -> str:
-        """The unit of both."""
-        ...
+    def unit(self) -> str: ...
 
     @property
-    def reason(self) -> str:
-        """Why the limit is so."""
-        ...
+    def reason(self) -> str: ...
 
     @property
-    def source(self) -> str:
-        """Who asks for it."""
-        ...
+    def source(self) -> str: ...
 
     @property
-    def advice(self) -> str:
-        """What would mend it."""
-        ...
+    def advice(self) -> str: ...
 
     @property
-    def waivable(self) -> bool:
-        """Whether it may be waived."""
-        ...
+    def waivable(self) -> bool: ...
 
     @property
     def records(self) -> Sequence[int]:
@@ -117,7 +97,6 @@ def finding_cells(finding: Found, *, waived: bool = False) -> tuple[str, ...]:
 
 
 def finding_table(findings: Sequence[Found]) -> Table:
-    """All findings, the worst first."""
     return Table(COLUMNS, [finding_cells(one) for one in by_status(findings)])
 
 

@@ -57,7 +57,6 @@ class KnowledgeLattice:
 
     @property
     def lattice(self) -> Lattice:
-        """What the study declares of it."""
         return lattice_of(self.method)
 
     def risk(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> Row | None:
@@ -65,7 +64,6 @@ class KnowledgeLattice:
         return self.subsets.get((own, measure or self.lattice.risk, frozenset(subset)))
 
     def value(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> str:
-        """That row's number in words."""
         row = self.risk(subset, own=own, measure=measure)
         return "-" if row is None else number(row.value)
 

@@ -97,7 +97,6 @@ class Section:
 
     @property
     def ident(self) -> str:
-        """What links call it."""
         return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
 
     @property
@@ -107,7 +106,6 @@ class Section:
 
 
 def section(title: str, *children: Child) -> Section:
-    """Children under a heading."""
     return Section(title, children)
 
 

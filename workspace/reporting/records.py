@@ -46,7 +46,6 @@ class RecordLine:
 
 
 def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
-    """A record's cells by column."""
     return {
         "record": str(line.record),
         "probability": number(line.probability),

@@ -327,9 +327,7 @@ class Told(Protocol):
     """An answer of a study: a row without a level, or what a screen keeps of one."""
 
     @property
-    def measure(self) -> str:
-        """Its output."""
-        ...
+    def measure(self) -> str: ...
 
     @property
     def value(self) -> float | None:

@@ -240,7 +240,6 @@ def _name(row: Row) -> str:
 
 
 def utility_table(rows: Sequence[Row]) -> Table:
-    """A line a public row."""
     lines: list[Line] = [
         [
             _name(row),
@@ -256,7 +255,6 @@ def utility_table(rows: Sequence[Row]) -> Table:
 
 
 def limits(release: PublicRelease) -> list[str]:
-    """What not to do with the data."""
     items = [
         "Do not try to find out who a record is about, and do not link the records with others about people.",
         "Do not take a single record, a smallest or largest value or a rare combination for a fact.",

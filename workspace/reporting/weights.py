@@ -57,7 +57,6 @@ class RecordWeights:
 
     @property
     def said(self) -> str:
-        """In one line."""
         less = self.weights < 1
         found = f"{self.weighting}: {int(less.sum()):,} of {counted(len(less), 'record')}"
         if not less.any():

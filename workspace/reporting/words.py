@@ -289,7 +289,6 @@ def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING)
 
 
 def spelled(value: object) -> str:
-    """A setting's value in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):

@@ -40,7 +40,6 @@ class CombinedMean:
 
     @property
     def by_dataset(self) -> Table:
-        """A line a dataset."""
         lines = [
             [str(draw), number(mean), number(variance**0.5)]
             for draw, (mean, variance) in enumerate(zip(self.means, self.variances, strict=True), start=1)

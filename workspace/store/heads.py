@@ -86,7 +86,6 @@ class StateDirectory:
 
     @property
     def folder(self) -> Path:
-        """Where the files lie."""
         return state_directory() / FOLDER
 
     def __str__(self) -> str:
@@ -103,13 +102,11 @@ class StateDirectory:
         return Recorded(there, head)
 
     def check(self) -> None:
-        """See ``Place``."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self.folder} cannot be written")
 
     def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
-        """See ``Place``."""
         self.check()
         with _locked(self.folder, os.O_RDONLY):
             known = self.find(log, directory)
@@ -153,7 +150,6 @@ class HeadsFile:
         return str(self.path)
 
     def find(self, log: Log | None, directory: Path) -> Recorded:
-        """See ``Place``."""
         name, there, heads = _name_of(directory), None, dict[Log, Head]()
         with self._usable(), contextlib.suppress(FileNotFoundError):
             for line in _lines_from_the_end(self.path):
@@ -172,12 +168,10 @@ class HeadsFile:
         return Recorded(there, None if wanted is None else heads.get(wanted))
 
     def check(self) -> None:
-        """See ``Place``."""
         with self._usable():
             os.close(_opened(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
 
     def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
-        """See ``Place``."""
         with self._usable(), _locked(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
             known = self.find(log, directory)
             if replace or known.log is None or known.head is None or known.head.number < head.number:

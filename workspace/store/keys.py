@@ -33,7 +33,6 @@ class NoKey(WorkspaceError):
 
 
 def new_key() -> bytes:
-    """A key that nobody else has."""
     forbid_core_dumps()
     return os.urandom(KEY_BYTES)
 

@@ -39,7 +39,6 @@ class Ranking:
         return len(self.records)
 
     def first(self, most: int) -> Ranking:
-        """The first of them."""
         places = self.risk.ranking(most)
         own = None if self.own is None else self.own.of(places)
         return replace(self, records=self.records[places], risk=self.risk.of(places), own=own)

@@ -98,8 +98,6 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task as the queue has it."""
-
     id: int
     key: str
     kind: str
@@ -263,7 +261,6 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.passed + self.failed + self.not_computed
 
 

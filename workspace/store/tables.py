@@ -52,7 +52,6 @@ class HashingFile:
 
     @property
     def closed(self) -> bool:
-        """Whether the file is."""
         return self._file.closed
 
     def write(self, content: Any) -> int:
@@ -85,7 +84,6 @@ class Part:
     rows: Collection[int] | None = None
 
     def groups(self, found: pq.FileMetaData) -> list[int]:
-        """The row groups in question."""
         if self.rows is None:
             return list(range(found.num_row_groups))
         holding = np.searchsorted(_ends(found), np.fromiter(self.rows, dtype=np.int64), side="right")
@@ -380,7 +378,6 @@ class _Codes:
     ordered: bool
 
     def among(self, levels: Sequence[str]) -> NDArray[np.signedinteger[Any]]:
-        """The codes among more levels."""
         if self.levels == tuple(levels[: len(self.levels)]):
             return self.codes
         places = {level: i for i, level in enumerate(levels)}

@@ -274,7 +274,6 @@ class Workspace:
 
     @cached_property
     def tables(self) -> Tables:
-        """The stored tables."""
         from .tables import Tables
 
         return Tables(self.directory / "tables", self.owner)

@@ -273,7 +273,6 @@ def _parts(workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sea
 
 
 def _named(workspace: Workspace, run_id: int, name: str, part: Part | None, now: Part | None) -> Iterator[str]:
-    """What does not agree, in words."""
     if now is None:
         yield f"{name} is missing"
     elif part is None:

@@ -94,14 +94,11 @@ LITTLE_SPACE = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
-
     what: str
     state: Literal["ok", "note", "problem"]
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON has it."""
         return asdict(self)
 
 

@@ -32,7 +32,6 @@ class RunComparison:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """The runs' numbers."""
         return self.runs[0].id, self.runs[1].id
 
     @property
@@ -43,7 +42,6 @@ class RunComparison:
 
     @property
     def headline(self) -> str:
-        """Which runs, and on what data."""
         names = [f"run {run.id} ({run.called}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
         each = [f"{counted(data.records, 'record')} of {data.name}" for data in self.datasets]
         on = (

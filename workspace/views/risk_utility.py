@@ -34,7 +34,6 @@ class Axis:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The parameters."""
         found: Mapping[str, Any] = json.loads(self.params)
         return found
 

@@ -144,7 +144,6 @@ class Study:
 
     @property
     def axis(self) -> Axis:
-        """What its points are."""
         assert self.method.axis is not None
         return self.method.axis
 
@@ -154,7 +153,6 @@ class Study:
         return list(dict.fromkeys(curve for curve, _ in self.values))
 
     def outputs(self, curve: str = "") -> list[Output]:
-        """What a curve has values of."""
         return [output for output in self.method.curves if (curve, output.name) in self.values]
 
     def answer(self, measure: str, curve: str = "", **params: Any) -> Answer | None:
