@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -430,10 +429,8 @@ def test_a_workspace_of_the_version_before_gets_room_for_tombstones(
     at = [step.__name__ for step in database.MIGRATIONS].index("tombstones")
     with monkeypatch.context() as older:
         older.setattr(database, "MIGRATIONS", database.MIGRATIONS[:at])
-        (tmp_path / "old").mkdir()
-        with closing(database.connect(tmp_path / "old" / database.DATABASE)) as connection:
-            database.migrate(connection)
-            assert "tombstone" not in {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+        with Workspace.create(tmp_path / "old") as made:
+            assert "tombstone" not in {row[0] for row in made.connection.execute("SELECT name FROM sqlite_schema")}
     with Workspace.open(tmp_path / "old") as opened:
         assert tombstones.faults(opened) == []
         assert tombstones.without_tombstone(opened.connection) == []

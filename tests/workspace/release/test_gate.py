@@ -23,7 +23,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import FindingLimit, Policy, policy_of, read_policy
-from sfumato.workspace.release import earlier_checks, gate
+from sfumato.workspace.release import earlier, gate
 from sfumato.workspace.release.checks import Case, Check, Sighting
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
@@ -418,7 +418,7 @@ def test_what_a_run_with_a_public_key_spends_is_unknown(tmp_path: Path) -> None:
         run_id = run_of(workspace, slice(0, 80), **private(1.0, 100, 15.0))
         finding = found(workspace, run_id)["privacy_budget"]
         assert finding.status == "block"
-        assert f"what run {run_id} costs cannot be told" in finding.said
+        assert f"the privacy cost of run {run_id} is unknown" in finding.said
         unlimited = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
         assert found(workspace, unlimited)["privacy_budget"].status == "pass", "no budget is set"
         release(workspace, unlimited, tmp_path / "first", reason="it promises nothing")
@@ -435,10 +435,10 @@ def test_a_release_with_a_public_key_leaves_no_budget_to_later_ones(
     release(workspace, first, tmp_path / "first", reason="the first")
     second = run_of(workspace, slice(0, 80), **private(1.0, 100, 25.0, seed=8))
     assert found(workspace, second)["privacy_budget"].status == "pass", "the legitimate use"
-    monkeypatch.setattr(earlier_checks, "find_run", lambda *given: replace(find_run(*given), key_public=True))
+    monkeypatch.setattr(earlier, "find_run", lambda *given: replace(find_run(*given), key_public=True))
     finding = found(workspace, second)["privacy_budget"]
     assert finding.status == "block"
-    assert f"what run {first} costs cannot be told" in finding.said
+    assert f"the privacy cost of run {first} is unknown" in finding.said
 
 
 @pytest.mark.slow
