@@ -89,11 +89,16 @@ class AuditRow:
 
     @property
     def found(self) -> dict[str, Any]:
-        """The details as a table; empty where they are none."""
-        with contextlib.suppress(ValueError, TypeError):
-            if isinstance(table := json.loads(self.details), dict):
-                return table
-        return {}
+        """The details as a table; empty where they hold none."""
+        return table_of(self.details)
+
+
+def table_of(details: str) -> dict[str, Any]:
+    """The details of a row as a table; empty where they hold no table."""
+    with contextlib.suppress(ValueError, TypeError):
+        if isinstance(table := json.loads(details), dict):
+            return table
+    return {}
 
 
 @dataclass(frozen=True, slots=True)

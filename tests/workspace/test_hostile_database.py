@@ -20,6 +20,7 @@ from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim, request_stop
 from sfumato.workspace.jobs.runs import Entry, enter_run, enter_runs
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.database import DATABASE, connect, migrate
 from sfumato.workspace.store.run_names import name_run
 from sfumato.workspace.store.runs import RunState, find_run
@@ -77,13 +78,16 @@ RELEASING = "INSERT INTO releasing VALUES (4, 1, '/tmp/a', '/tmp/b', '{}', '', 1
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
-    """A workspace with a row in every table but one: a finished run with a name, one beside it, one deleted, and a plan."""
+    """A workspace with a row in every table but one: a finished run with a name, one beside it, two deleted, one of them released, and a plan."""
     directory = tmp_path_factory.mktemp("hostile") / "workspace"
     with Workspace.create(directory) as workspace:
         enter_runs(workspace, [Entry(small[0], SOURCE, small[1])] * 2)
+        released = enter_run(workspace, small[0], SOURCE, small[1])
         work(directory, idle=0)
+        release(workspace, released, directory.parent / "out", reason="it is deleted, and leaves a tombstone")
+        delete_run(workspace, released)
         request_stop(workspace, enter_run(workspace, small[0], SOURCE, small[1]), RunState.CANCELLED)
-        delete_run(workspace, 3)
+        delete_run(workspace, 4)
         name_run(workspace, 1, "first", None)
         connection = workspace.connection
         connection.execute("INSERT INTO draft VALUES (1, 1, '', '', 0)")

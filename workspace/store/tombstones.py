@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..audit import Act
+from ..audit import Act, table_of
 from ..errors import DamagedRecord, DamagedTable, StrangeFile
 from .records import check_texts, check_whole, record
 from .workspace import Workspace
@@ -112,7 +112,7 @@ def released_runs(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
     for row in rows:
         number = row["subject"].removeprefix("run ")
         if number.isdecimal():
-            manifest = str(json.loads(row["details"]).get("manifest_sha256", ""))
+            manifest = str(table_of(row["details"]).get("manifest_sha256", ""))
             found[int(number)] = (*found.get(int(number), ()), manifest)
     return found
 
@@ -120,7 +120,7 @@ def released_runs(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
 def deleted_runs(connection: sqlite3.Connection) -> dict[int, str]:
     """The runs that were deleted, each with the hash of its tombstone; empty where none was left."""
     rows = connection.execute("SELECT subject, details FROM audit WHERE act = ?", (Act.RUN_DELETED.value,))
-    numbers = ((row["subject"].removeprefix("run "), json.loads(row["details"])) for row in rows)
+    numbers = ((row["subject"].removeprefix("run "), table_of(row["details"])) for row in rows)
     return {int(number): str(details.get(IN_AUDIT) or "") for number, details in numbers if number.isdecimal()}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keyed_workspace
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,6 +29,7 @@ from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 
 Make = Callable[..., Dossier]
+workspace = keyed_workspace.workspace
 HOSTILE = "<script>alert(1)</script> ![x](http://evil.example/a.png) | `b` **c** \u202egnitseretni\u202c &amp; ]]> \u0007\u001b[31m"
 """Markup of HTML, Markdown and XML, a picture from elsewhere, a bell, a terminal's colour, and an override of direction."""
 

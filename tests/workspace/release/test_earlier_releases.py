@@ -25,11 +25,11 @@ from sfumato.workspace.release import earlier
 from sfumato.workspace.release.checks import Sighting, pooled
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project, delete_run
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store import database, tombstones
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep import maintenance
 from sfumato.workspace.upkeep.adopting import adopt
 from sfumato.workspace.upkeep.integrity import verify_workspace
 
@@ -319,7 +319,7 @@ def test_a_run_that_an_earlier_version_deleted_blocks_until_it_is_waived(
     first, second = (run_of(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2))
     let_out(workspace, first, tmp_path)
     with monkeypatch.context() as older:
-        older.setattr(maintenance, "released_runs", lambda _: {})
+        older.setattr(deletion, "released_runs", lambda _: {})
         delete_run(workspace, first)
     finding = found(workspace, second)["deleted_releases"]
     assert (finding.status, finding.waivable) == ("block", True)
@@ -372,7 +372,7 @@ def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, t
     with pytest.raises(NotReady, match="is being released"), begun(workspace, run_id, tmp_path / "out", {}):
         delete_run(workspace, run_id)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "_tombstones", lambda *_: {})
+        patch.setattr(deletion, "_tombstones", lambda *_: {})
         let_out(workspace, run_id, tmp_path)
         with pytest.raises(NotReady, match="was released just now; delete it again"):
             delete_run(workspace, run_id)

@@ -14,10 +14,10 @@ from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs.queue import claim
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project, delete_run
 from sfumato.workspace.store.runs import find_run, list_runs, projects
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep import maintenance
 from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
@@ -136,7 +136,7 @@ def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
         raise Killed
 
     run_id = done(workspace, enter())
-    monkeypatch.setattr(maintenance, "_remove", killed)
+    monkeypatch.setattr(deletion, "_remove", killed)
     with pytest.raises(Killed):
         delete_run(workspace, run_id)
     grow_old(workspace)
