@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,6 @@ ROOT = Path(__file__).parents[1]
 # the same examples everywhere, however slow
 settings.register_profile("study", deadline=None, derandomize=True, max_examples=300)
 settings.register_profile("sfumato", settings.get_profile("study"), max_examples=50)
-settings.register_profile("quick", settings.get_profile("sfumato"), max_examples=30)
 settings.load_profile("sfumato")
 
 # Nothing of a test goes into the home of whoever runs it: what the account remembers lies in a directory of the tests.
@@ -56,6 +55,9 @@ atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
 
+TOO_LONG = 1.0
+"""Seconds of processor time after which a test is no quick one: three times what CONTRIBUTING.md allows, for a machine that is slower or shared."""
+FEW_MODULES = 20
 LONGER = {"slow", "study", "sizes", "offline"}
 WHOLLY_LONGER = re.compile(rf"^pytestmark = pytest\.mark\.({'|'.join(LONGER)})\b", re.MULTILINE)
 
@@ -67,9 +69,8 @@ gc.disable()  # until all tests are found, of which nothing goes away before the
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The quick suite tries fewer examples where a test does not say how many, studies more."""
-    asked = config.option.markexpr
-    settings.load_profile(asked if asked in ("quick", "study") else "sfumato")
+    """Studies try more examples where a test does not say how many."""
+    settings.load_profile("study" if config.option.markexpr == "study" else "sfumato")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -90,6 +91,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid}: a test marked sizes stands in tests/tui, where .ci/run looks for it"
             )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A quick test that takes long fails, however it ends. One that loads modules is not judged: what it loads is loaded once."""
+    if item.get_closest_marker("quick") is None:
+        return (yield)
+    before, loaded = sum(os.times()[:4]), len(sys.modules)
+    result = yield
+    spent = sum(os.times()[:4]) - before
+    if spent > TOO_LONG and len(sys.modules) - loaded < FEW_MODULES:
+        pytest.fail(f"it took {spent:.1f} s of processor time: mark it slow", pytrace=False)
+    return result
 
 
 def pytest_collection_finish() -> None:

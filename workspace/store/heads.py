@@ -250,8 +250,11 @@ def keep_outside(
 
 
 def first_seen(directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place]) -> None:
-    """Keep the head of a log that a place does not know yet, such as that of a workspace from another machine."""
-    if (log := log_of(connection)) is None:
+    """Keep the head of a log that a place does not know yet, such as that of a workspace from another machine.
+
+    A log that lacks its own last row has no head to keep: ``sfumato audit verify`` reports it.
+    """
+    if (log := log_of(connection)) is None or _off(connection, head):
         return
     for place in places:
         with contextlib.suppress(OSError, BrokenHistory):  # whoever writes hears of it; looking needs no head
