@@ -39,6 +39,7 @@ def loaded_by(*modules: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_layers_and_families_keep_apart() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     if not linter.is_file():
@@ -64,6 +65,7 @@ def test_the_command_line_loads_neither_the_toolkit_nor_the_numerical_libraries(
     assert not loaded & {"textual", "numpy", "pandas", "scipy", "duckdb", "pyarrow"}
 
 
+@pytest.mark.slow
 def test_no_file_of_the_command_line_loads_the_toolkit() -> None:
     loaded = loaded_by(*(name for name in modules_of("tui") if name.startswith("sfumato.tui.cli.")))
     assert {"click", "numpy"} <= loaded
@@ -127,6 +129,7 @@ def circles_of(graph: dict[str, set[str]]) -> set[frozenset[str]]:
     }
 
 
+@pytest.mark.slow
 def test_no_file_leads_to_itself_by_its_imports() -> None:
     known = {name for layer in LAYERS for name in modules_of(layer)}
     graph = {
@@ -216,6 +219,7 @@ def inherited_parts(node: ast.ClassDef, theirs: frozenset[str]) -> Iterator[str]
             yield child.attr
 
 
+@pytest.mark.slow
 def test_only_the_rooms_of_the_terminal_know_private_parts_of_textual() -> None:
     theirs = private_names_of_textual()
     assert {"_display", "_styles_cache", "_compositor", "_keymap", "_on_key"} <= theirs

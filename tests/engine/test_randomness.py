@@ -124,6 +124,7 @@ def test_a_key_is_not_shown() -> None:
     assert "key" not in repr(Randomness(7, KEY))
 
 
+@pytest.mark.slow
 def test_the_key_enters_what_a_run_fits_draws_and_measures(
     small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:

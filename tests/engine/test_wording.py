@@ -7,6 +7,8 @@ import re
 import tokenize
 from pathlib import Path
 
+import pytest
+
 import sfumato.engine
 import sfumato.tui
 import sfumato.workspace
@@ -32,6 +34,7 @@ def test_one_and_several() -> None:
     assert [agree(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
 
 
+@pytest.mark.slow
 def test_no_message_says_1_records() -> None:
     assert loose('x = f"{n} records are"') == ["{n} records"], "the control"
     places = [Path(package.__path__[0]) for package in (sfumato.engine, sfumato.workspace, sfumato.tui)]

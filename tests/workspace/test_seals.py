@@ -187,6 +187,7 @@ def test_a_run_that_was_deleted_is_no_alarm(sealed: Workspace) -> None:
     assert wrong(sealed) == ""
 
 
+@pytest.mark.slow
 def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
     recipe, data = small
     runs = enter_runs(sealed, [Entry(recipe, SOURCE, data), Entry(recipe, SOURCE, data)])
@@ -383,6 +384,7 @@ def test_a_log_whose_rows_were_changed_holds_no_run(sealed: Workspace) -> None:
         hold(sealed, 1)
 
 
+@pytest.mark.slow
 def test_a_reason_that_reads_like_a_beginning_is_none(sealed: Workspace, tmp_path: Path) -> None:
     """Rows may hold words of users; a log may not begin to be sealed at one of them."""
     release(sealed, 1, tmp_path / "out", reason='"runs_before": 99')

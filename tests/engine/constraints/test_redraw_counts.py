@@ -76,6 +76,7 @@ def test_a_run_that_fails_says_what_is_left_and_how_often_it_tried() -> None:
     assert unmet.value.left == {"not_p": 1}
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_counts_are_those_of_a_loop_over_records(data: st.DataObject) -> None:
     n, most = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 4))

@@ -231,6 +231,7 @@ def holds_on_every_record(text: str, means: Callable[[Record], bool | None]) -> 
     assert found.no.tolist() == [one is False for one in expected]
 
 
+@pytest.mark.slow
 @given(rules())
 @settings(max_examples=12)
 def test_truth_is_kleenes_on_every_record_there_can_be(rule: tuple[str, Callable[[Record], bool | None]]) -> None:
@@ -289,6 +290,7 @@ def test_a_comparison_of_labels_is_known_where_it_is_for_all_that_they_may_stand
     assert "".join("T" if yes else "F" if no else "?" for yes, no in zip(found.yes, found.no, strict=True)) == expected
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=8),
     st.sampled_from(["u <= v", "u + v <= 7", "u = v", "2 * u != v", "u >= 3 -> v >= 2"]),

@@ -59,6 +59,7 @@ def whole(design: Design, data: Microdata) -> np.ndarray:
     return np.column_stack([design.matrix(data), data.numbers("y")]) * np.sqrt(data.influence)[:, None]
 
 
+@pytest.mark.slow
 @given(
     terms=st.sampled_from(TERMS),
     n=st.integers(1, 60),
@@ -95,6 +96,7 @@ def test_one_block_is_the_decomposition_of_the_matrix_to_the_last_bit() -> None:
     assert design_triangle(design, data, response).tobytes() == np.linalg.qr(whole(design, data), mode="r").tobytes()
 
 
+@pytest.mark.slow
 def test_the_order_of_the_records_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_blocks, "CELLS", 333)
     data = table(400, 2)
@@ -170,6 +172,7 @@ def test_a_triangle_of_blocks_may_have_fewer_rows_than_columns() -> None:
     assert found.T @ found == pytest.approx(rows.T @ rows)
 
 
+@pytest.mark.slow
 @given(terms=st.sampled_from(TERMS), n=st.integers(1, 60), cells=st.integers(1, 400), seed=st.integers(0, 2**32 - 1))
 def test_predictions_are_the_matrix_times_the_coefficients(
     terms: tuple[str, ...], n: int, cells: int, seed: int

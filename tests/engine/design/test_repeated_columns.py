@@ -25,6 +25,7 @@ def by_sorting(ours: list[np.ndarray], theirs: list[np.ndarray]) -> list[bool]:
 VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.5, float("nan")])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     data=st.data(),

@@ -42,6 +42,7 @@ def some_design(rng: np.random.Generator, n: int) -> tuple[SparseDesign, np.ndar
     return SparseDesign(terms, n), np.column_stack([np.ones(n), s, age, r, sr, r * age[:, None], age * pay])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(5, 40), cells=st.integers(1, 900))
 def test_sums_over_blocks_are_those_of_the_matrix(seed: int, n: int, cells: int) -> None:

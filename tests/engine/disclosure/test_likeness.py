@@ -408,6 +408,7 @@ def _columns(rng: np.random.Generator, n: int, digits: int) -> list[tuple[np.nda
     return [*shares, *levels] if rng.random() < 0.5 else [*levels, *shares]
 
 
+@pytest.mark.slow
 def test_who_is_nearest_is_found_as_if_everybody_were_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Alone with their levels, ties, and more records than are looked at first among them."""
     monkeypatch.setattr(neighbours, "LOOKED_AT", 2)

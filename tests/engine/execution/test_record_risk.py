@@ -117,6 +117,7 @@ def test_candidates_and_drivers_are_those_counted_by_hand(
         assert counts[driver.variable] == pytest.approx(driver.without)
 
 
+@pytest.mark.slow
 def test_candidates_and_drivers_are_the_same_in_blocks_of_released_records(
     releases: tuple[Recipe, list[Microdata]], small_data: Microdata, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def test_every_hierarchy_of_categories_parts_and_nests(counts: dict[str, int]) -
         holds(proposal.tree, list(counts))
 
 
+@pytest.mark.slow
 @given(CODES)
 def test_codes_lie_below_what_they_begin_with(codes: list[str]) -> None:
     proposal = by_prefix(codes)

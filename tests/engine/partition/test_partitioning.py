@@ -85,6 +85,7 @@ def test_partitions_are_those_of_the_recursive_program(
     assert as_sets(found) == {frozenset(rows) for rows in recursive(columns, k, relaxed)}
 
 
+@pytest.mark.slow
 @seed(2)
 @settings(max_examples=60, deadline=None)
 @given(tables(), st.booleans())

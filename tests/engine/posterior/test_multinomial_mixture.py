@@ -121,6 +121,7 @@ def test_records_are_in_a_class_as_often_as_its_probability_says(many: int) -> N
     assert records == pytest.approx(levels[:, :2].sum(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [3, 200])
 def test_classes_without_records_are_drawn_as_often_as_their_probabilities_say(many: int) -> None:
     """Three of four classes are bounded together, one of them far above its probability in one row: shares are those of Bayes' rule."""
@@ -337,6 +338,7 @@ def same(one: Sampled, other: Sampled) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_chains_continue_from_their_state_and_keep_their_second_half() -> None:
     """Chains that continue twice are the chains that would have run four times as long, with half of that for burn-in."""
     codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
@@ -349,6 +351,7 @@ def test_chains_continue_from_their_state_and_keep_their_second_half() -> None:
     assert not same(found, sampled(codes, sweeps=240, burn_in=20)), "the negative control"
 
 
+@pytest.mark.slow
 def test_chains_that_converge_at_once_are_those_without_a_limit_to_the_last_bit() -> None:
     codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
     at_once = sampled(codes, max_sweeps=10_000, converged=lambda _: True)

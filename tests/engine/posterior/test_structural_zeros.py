@@ -81,6 +81,7 @@ def test_conditions_that_cut_each_other_too_often_are_refused(monkeypatch: pytes
         Support.of(np.array([condition(a=(0,)), condition(b=(0,)), condition(c=(0,))]), LEVELS)
 
 
+@pytest.mark.slow
 def test_lost_records_are_as_many_as_fall_on_what_cannot_be() -> None:
     """Their number has mean n omega / (1 - omega) and variance n omega / (1 - omega)^2; their cells have f's shares of S."""
     support = Support.of(np.array([condition(a=(1,), b=(0, 2)), condition(b=(0,), c=(1,))]), LEVELS)

@@ -125,6 +125,7 @@ def without_empty_lists(plan: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in plan.items() if not (key in STEPS and value == [])}
 
 
+@pytest.mark.slow
 @given(plans, plans)
 def test_there_is_a_difference_exactly_where_the_plans_are_not_equal(
     one: dict[str, Any], other: dict[str, Any]
@@ -134,6 +135,7 @@ def test_there_is_a_difference_exactly_where_the_plans_are_not_equal(
     assert differences(one, copy.deepcopy(one)) == ()
 
 
+@pytest.mark.slow
 @given(plans, plans)
 def test_the_differences_back_are_as_many(one: dict[str, Any], other: dict[str, Any]) -> None:
     forward, back = differences(one, other), differences(other, one)

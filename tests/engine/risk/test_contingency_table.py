@@ -41,6 +41,7 @@ def test_the_paper_s_release_is_one_of_many(benchmark: ModuleType) -> None:
     assert np.mean([abs(row["sampler"] - row["posterior"]) for row in rows]) > 0.05
 
 
+@pytest.mark.slow
 def test_a_cell_without_a_record_clears_its_owner(benchmark: ModuleType) -> None:
     """a = .0001: had the truth been in the data, one of 5,000 records would most likely be in its cell."""
     rng = np.random.default_rng(1)

@@ -40,6 +40,7 @@ def found(own: Records, drawn: Records, *, linked: bool = False, **settings: obj
 records = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(records, records, st.randoms(use_true_random=False))
 def test_shares_and_baselines_are_those_counted_record_by_record(own: Records, drawn: Records, random: object) -> None:
     answer, times = found(own, drawn), Counter(own)

@@ -75,6 +75,7 @@ def by_hand(y: int, z: int | None, eta: float, p: float, tau: float) -> float:
     return float(quad(both, -10 * tau, 10 * tau, limit=200)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("z", [0, 2, BOUND])
 def test_two_counts_of_one_effect_have_the_probability_of_their_definition(z: int) -> None:
     y = np.array([0.0, 1, 3, BOUND])
@@ -192,6 +193,7 @@ def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit()
         assert getattr(paired, name).tobytes() == getattr(whole, name).tobytes()
 
 
+@pytest.mark.slow
 def test_effects_of_records_need_predictors_that_stay_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "CELLS", 20)
     rng = np.random.default_rng(3)

@@ -227,6 +227,7 @@ def test_counted_patterns_are_those_that_loops_over_pairs_count(monkeypatch: pyt
         assert len(found.levels) == len(by_hand)
 
 
+@pytest.mark.slow
 def test_chance_and_its_variance_are_those_of_all_orders_of_the_blocks() -> None:
     """Every way to deal the released records of two blocks anew: what is linked by the same weights, averaged."""
     rng = np.random.default_rng(2)

@@ -132,6 +132,7 @@ def test_without_a_prior_it_is_a_ratio_of_sums_of_squares(n: int) -> None:
     assert np.diff(found.likelihood[0, :, 0]) != pytest.approx(np.diff(wrong), rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_fits_anew_say_the_same_and_scaled_priors_tell_their_error() -> None:
     rng = np.random.default_rng(2)
     n = 60
@@ -181,6 +182,7 @@ def by_grid(
     return np.array(likelihood), np.array(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "bounds", "half"), [("continuous", (0.0, 3.0), 0.0), ("count", (0, 3), 0.5)])
 def test_bounds_and_whole_numbers_are_weighed_as_they_are_drawn(
     kind: str, bounds: tuple[float, float], half: float
@@ -254,6 +256,7 @@ def test_a_release_that_hardly_hangs_on_a_record_says_nothing_of_it() -> None:
     assert mean.value == pytest.approx(mean.baseline, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_number_that_is_known_to_its_error_is_guessed_and_its_distance_told() -> None:
     rng = np.random.default_rng(8)
     for sigma, right in ((1e-3, 0.95), (10.0, 0.95)):
@@ -320,6 +323,7 @@ def in_groups(rng: np.random.Generator, kind: str, far: float, transform: str) -
     return Recipe.from_table(whole), {"g": np.array(list("abcd"))[group], "x": x, "y": made}, Recipe.from_table(scaled)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

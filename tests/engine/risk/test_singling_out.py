@@ -189,6 +189,7 @@ def clauses_of(predicates: Predicates) -> list[list[tuple[int, int, float]]]:
     ]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(TABLE, TABLE, TABLE)
 def test_predicates_hold_of_one_released_record_and_are_counted_right(ours: Any, theirs: Any, shown: Any) -> None:

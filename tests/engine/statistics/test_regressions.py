@@ -195,6 +195,7 @@ def some_missing(seed: int) -> Microdata:
     return conform(columns, SCHEMA, MissingPolicy.KEEP)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     text=st.sampled_from(

@@ -67,6 +67,7 @@ def series(rows: list[Row], measure: str, synthesiser: str) -> list[float]:
 BOTH = ["perturbed_gibbs", "perturbed_gibbs reset=true block=10"]
 
 
+@pytest.mark.slow
 def test_distances_fall_with_epsilon_and_all_cost_the_same() -> None:
     rows = rows_of(
         data_of(3000), synthesisers=BOTH, epsilons=[0.01, 1.0, 50.0], records=2000, replicates=2, given=["a"]
@@ -103,6 +104,7 @@ def test_copies_and_lone_records_are_counted_as_by_hand() -> None:
 ENDS = ["marginal_bootstrap", "dirichlet_multinomial"]
 
 
+@pytest.mark.slow
 def test_synthesisers_without_an_epsilon_are_the_same_at_each_and_are_asked_for_none() -> None:
     """The ends of Table 1: the marginals keep no dependence, the contingency table keeps all and repeats whole records."""
     rows = rows_of(

@@ -107,6 +107,7 @@ def test_the_bootstrap_has_the_moments_of_rubins() -> None:
     assert abs(np.mean(together)) < 0.01, "nothing of how they go together is left"
 
 
+@pytest.mark.slow
 def test_a_group_that_no_confidential_record_is_in_is_drawn_by_the_prior() -> None:
     """Where a predictor was made anew its values may meet as nobody's do: such a record is drawn like no other group's."""
     data = data_of(((0, 0, 0), (0, 0, 0), (1, 1, 2), (1, 1, 2)))

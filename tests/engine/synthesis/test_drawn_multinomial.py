@@ -172,6 +172,7 @@ def test_drawn_coefficients_give_away_less_than_the_maximum_and_not_nothing() ->
     assert 1 / GUESSES < drawn < mle
 
 
+@pytest.mark.slow
 def test_log_probabilities_are_those_of_the_mode() -> None:
     """The mode is one: no coefficients nearby make the dataset and themselves more probable."""
     of = recipe(m=1)

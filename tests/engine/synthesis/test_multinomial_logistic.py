@@ -301,6 +301,7 @@ def test_records_that_are_alike_are_one_row_of_a_large_fit(
     assert np.mean((again == made) | (np.isnan(again) & np.isnan(made))) > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("far", "size"), [(0.0, 1.0), (1e9, 1.0), (0.0, 1e200), (1e-200, 1e-200)])
 def test_columns_of_many_blocks_are_scaled_alike(far: float, size: float, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = frame(300, 5).assign(age=far + size * np.random.default_rng(1).normal(size=300))

@@ -102,6 +102,7 @@ def test_a_step_from_the_fit_is_near_a_fit_anew_and_nearer_with_more_records() -
     assert few < 0.25 * size
 
 
+@pytest.mark.slow
 def test_the_likelihood_at_the_truth_is_that_of_the_fit() -> None:
     of = recipe()
     data = made(of, 120)
@@ -134,6 +135,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
     assert np.exp(prior).sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_guess_in_another_group_is_impossible_and_counts_as_no_guess() -> None:
     groups = {"groups": {"one": ["a", "b"], "two": ["c", "d"]}}
     of = recipe(first=groups, prior="uniform", guesses="all")
@@ -148,6 +150,7 @@ def test_a_guess_in_another_group_is_impossible_and_counts_as_no_guess() -> None
     assert np.isneginf(weighing.likelihood[0, ~inside]).all()
 
 
+@pytest.mark.slow
 def test_the_own_record_of_drawn_coefficients_is_not_asked_and_says_so() -> None:
     of = recipe(first={"parameters": "drawn"}, own_record=True)
     data = made(of, 150)

@@ -133,6 +133,7 @@ def test_too_many_products_are_refused_with_a_way_out() -> None:
         propensity(data, data, PropensitySpec(model="logit_interactions"), run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["logit", "logit_interactions"])
 @pytest.mark.parametrize("cells", [1, 100, 3000])
 def test_tables_of_several_blocks_have_the_score_of_one(

@@ -36,6 +36,7 @@ def completed(line: str, where: Path, shell: str = "bash") -> list[str]:
     return [offered.partition(",")[2] for offered in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_recipes_that_ship_and_those_of_the_directory_are_offered(tmp_path: Path) -> None:
     (tmp_path / "survey.toml").touch()
     assert completed("sfumato run ", tmp_path) == [*recipe_names(), "survey.toml"]
@@ -87,6 +88,7 @@ def hostile(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_runs_are_offered_and_no_word_that_means_more_to_a_shell(hostile: Path, tmp_path: Path) -> None:
     before = (hostile / "workspace.db").read_bytes()
     line = f"sfumato results --workspace {hostile} "
@@ -129,6 +131,7 @@ def test_bash_completes_a_line(tmp_path: Path) -> None:
     assert done.stdout.split() == [name for name in recipe_names() if name.startswith("airb")]
 
 
+@pytest.mark.slow
 def test_a_key_press_imports_no_numerical_library(tmp_path: Path) -> None:
     code = "import os, sys; from sfumato.tui.cli.main import main\ntry: main([])\nexcept SystemExit: pass\nprint([m for m in ('numpy', 'pandas', 'textual') if m in sys.modules])"
     for line in ("sfumato methods ri", "sfumato results ", "sfumato run ai", "sfumato run randhie --set "):

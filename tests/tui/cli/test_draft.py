@@ -22,6 +22,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "people.csv"
 
 
+@pytest.mark.slow
 def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
     people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_project_is_drafted_for_by_its_name(
     assert (step["k"], step["l"], step["sensitive"]) == (4, 2.0, ["smoker"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -119,6 +119,7 @@ async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
         assert seat.app._exit
 
 
+@pytest.mark.slow
 async def test_messages_are_kept(sit, directory):
     async with sit(directory) as seat:
         seat.app.say("Something was said", severity="error")

@@ -145,6 +145,7 @@ async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit
     assert load_state(directory).notify == "osc9"
 
 
+@pytest.mark.slow
 async def test_garbage_is_looked_for_when_nobody_presses_a_key(sit, directory, monkeypatch):
     collected = []
     monkeypatch.setattr("sfumato.tui.app.gc.collect", lambda: collected.append(1))

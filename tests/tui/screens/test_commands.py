@@ -25,6 +25,7 @@ def paste(text):
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tab", "keys", "words"),
     [
@@ -78,6 +79,7 @@ async def test_acts_are_remembered_and_work_when_they_are_pasted(sit, built_data
         assert newest.state.value == "done"
 
 
+@pytest.mark.slow
 async def test_an_edit_of_the_plan_shows_the_line_that_it_changed(sit, built_data):
     async with sit(built_data, "G", "k", "k", "enter", tab="plan", size=(80, 24)) as seat:
         field = next(one for one in seat.app.screen.query(Input) if one.value == "0.9")

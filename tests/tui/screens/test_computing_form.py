@@ -18,6 +18,7 @@ def unsettled(monkeypatch):
     monkeypatch.setenv(DASK, "")
 
 
+@pytest.mark.slow
 async def test_where_runs_are_computed_is_chosen_in_the_palette_and_checked_while_it_is_typed(
     sit, built_data, unsettled
 ):
@@ -36,6 +37,7 @@ async def test_where_runs_are_computed_is_chosen_in_the_palette_and_checked_whil
         assert computing_options() == ("--dask", "tcp://host:8786", "--memory", "8 GB")
 
 
+@pytest.mark.slow
 async def test_a_run_that_has_no_room_says_so_before_it_is_agreed_to_and_is_refused(
     sit, built_data, unsettled, no_worker, monkeypatch
 ):

@@ -259,6 +259,7 @@ def test_names_take_the_room_that_levels_can_spare():
     assert sheet_columns(79, 40) == sheet_columns(79, 8), "without levels nothing is taken"
 
 
+@pytest.mark.slow
 async def test_an_edit_that_there_is_not_is_not_taken_back_silently(sit, anonymising, monkeypatch):
     async with sit(anonymising, "7") as seat:
         said = []

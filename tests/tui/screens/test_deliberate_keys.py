@@ -1,5 +1,7 @@
 """Keys that start, remove or end something ask first, or are not where one is pressed by habit."""
 
+import pytest
+
 DONE = 1
 
 
@@ -14,6 +16,7 @@ async def test_escape_on_the_list_of_projects_does_not_quit(sit, directory):
         assert seat.app._exit
 
 
+@pytest.mark.slow
 async def test_duplicating_a_run_twice_removes_no_step(sit, built_data):
     """The key that makes a plan of a run is none that removes in the plan."""
     async with sit(built_data, "8", "G", "1", "G", size=(80, 24), tab="runs") as seat:

@@ -74,6 +74,7 @@ async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported,
     assert plan_of(imported) == before
 
 
+@pytest.mark.slow
 async def test_what_no_draft_can_be_asked_is_said_while_it_is_typed(sit, with_roles, size):
     async with sit(with_roles, *("g", "down", "backspace", "1"), size=size) as seat:
         assert "must be a whole number of at least 2" in seat.text

@@ -159,6 +159,7 @@ async def test_a_plot_says_that_it_is_internal(sit, directory, tmp_path):
     assert "INTERNAL: as confidential as the data" in (tmp_path / "plot.svg").read_text("utf-8")
 
 
+@pytest.mark.slow
 async def test_the_file_that_is_proposed_holds_what_is_shown(sit, built_data):
     """A plot is proposed as a drawing, its numbers as a table."""
     for tab, keys in (("sweep", ()), ("map", ()), ("runs", ("D",))):

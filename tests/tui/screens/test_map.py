@@ -76,6 +76,7 @@ async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
         assert await seat.press("0") == before
 
 
+@pytest.mark.slow
 async def test_enter_opens_the_run_under_the_cursor(sit, mapped):
     async with sit(mapped) as seat:
         await seat.press("enter")

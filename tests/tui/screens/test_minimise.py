@@ -87,6 +87,7 @@ def test_the_answer_is_the_smallest_size_that_holds_every_limit_in_the_stored_ro
         assert study.limits == {"rho": 0.9, "rilm_categorical": 0.9, "nmi": 0.3, "non_suppressed": 0.99}
 
 
+@pytest.mark.slow
 def test_where_no_size_is_enough_there_is_no_answer(two):
     study = studies_of(two, NONE)[0]
     assert study.on_axis().value is None

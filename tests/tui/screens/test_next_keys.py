@@ -17,6 +17,7 @@ OFFERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", OFFERED)
 async def test_the_keys_of_a_run_stand_below_every_tab(sit, built_data, tab, size):
     async with sit(built_data, *(["G"] if tab == "runs" else []), tab=tab, size=size) as seat:
@@ -37,6 +38,7 @@ async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
         assert "w Release" not in (await seat.press("g"), seat.footer)[1]
 
 
+@pytest.mark.slow
 async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
     async with sit(built_data, "G", tab="runs", size=(80, 24)) as seat:
         step = seat.app.screen.query_one("#next-step")
@@ -47,6 +49,7 @@ async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
         assert "Plan to mend what run 2 failed by" in await seat.press("j")
 
 
+@pytest.mark.slow
 async def test_a_plan_is_to_be_run_once_it_is_another_than_that_of_a_run(sit, built_data):
     async with sit(built_data, "G", tab="plan") as seat:
         assert "this plan is run 4" in seat.text

@@ -79,6 +79,7 @@ async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, 
         assert not second.recipe.synthesis
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -126,6 +127,7 @@ async def test_a_report_of_a_run_that_is_not_done_is_not_offered(sit, built_data
         assert seat.app.notices[-1] == "Only a run that is done has a report"
 
 
+@pytest.mark.slow
 async def test_the_doctor_names_problems_first_and_removes_what_no_run_needs(sit, built_data):
     orphan = next((built_data / "tables").rglob("*.parquet"))
     left = orphan.with_name(f"{'0' * 64}.parquet")

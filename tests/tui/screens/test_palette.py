@@ -51,6 +51,7 @@ async def test_a_key_of_the_users_own_stands_beside_its_act(sit, built_data, tmp
         assert offered(seat)["Doctor"] == "f6"
 
 
+@pytest.mark.slow
 async def test_what_the_palette_names_is_done(sit, built_data):
     async with sit(built_data, "G", tab="results") as seat:
         for typed, kind in (("doct", Doctor), ("impo", Form), ("evalu", Form), ("report", Form)):

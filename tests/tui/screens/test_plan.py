@@ -338,6 +338,7 @@ async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_d
         assert "Add a step" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_plan_is_edited_with_the_users_own_editor(sit, built_data, monkeypatch, tmp_path):
     editor = tmp_path / "editor.py"
     monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")

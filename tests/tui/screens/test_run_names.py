@@ -1,5 +1,7 @@
 """Names and notes of runs in the app."""
 
+import pytest
+
 from sfumato.workspace.store.run_names import name_run
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -7,6 +9,7 @@ from sfumato.workspace.store.workspace import Workspace
 DONE = 1
 
 
+@pytest.mark.slow
 async def test_m_names_the_run_under_the_cursor(sit, directory):
     async with sit(directory, "enter", "G", size=(80, 24)) as seat:
         text = await seat.press("m")
@@ -22,6 +25,7 @@ async def test_m_names_the_run_under_the_cursor(sit, directory):
         assert find_run(workspace, "best").note == "for us"
 
 
+@pytest.mark.slow
 async def test_a_name_that_means_another_run_is_refused_while_it_is_typed(sit, directory):
     async with sit(directory, "enter", "G", "m", "4", size=(80, 24)) as seat:
         assert '"4" is a number' in " ".join(seat.text.split())

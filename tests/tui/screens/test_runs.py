@@ -27,6 +27,7 @@ async def test_every_state_is_a_word_and_a_sign(sit, directory, size):
         assert "✗ 1 of 3 fail" in states[DONE] or size[0] == 80
 
 
+@pytest.mark.slow
 async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directory, reseal):
     async with sit(directory, *keys_to(DONE)) as seat:
         assert "public key" in seat.text.splitlines()[0]

@@ -59,6 +59,7 @@ async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, 
     assert await drawn_again(sit, built_data, drawn, key) < 0.3
 
 
+@pytest.mark.slow
 async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_data, no_worker, drawn, monkeypatch):
     for name in ("_on_screen_resume", "_on_screen_suspend", "_screen_resized", "refresh"):
         monkeypatch.delattr(SinglePaintScreen, name)

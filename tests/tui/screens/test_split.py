@@ -90,6 +90,7 @@ async def test_the_list_has_the_width_that_its_columns_are_made_for(sit, built_d
         assert split.query_one(Grid).size.width == split.list_width == 120
 
 
+@pytest.mark.slow
 async def test_the_row_that_the_cursor_comes_to_is_shown_once_it_rests(sit, built_data, monkeypatch):
     async with sit(built_data, tab="results", size=WIDE) as seat:
         await rest(seat)

@@ -330,6 +330,7 @@ async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
         assert " ".join(seat.footer.split()).startswith("e Export esc Close ] Dataset v Values")
 
 
+@pytest.mark.slow
 async def test_a_number_of_two_runs_is_explained(sit, directory):
     async with sit(directory, size=(80, 24)) as seat:
         await seat.app.open(Compare(ONE, TWO))
@@ -344,6 +345,7 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
         assert "PASS, observed" in text
 
 
+@pytest.mark.slow
 async def test_compare_shows_what_differs_between_the_plans(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         text = await compare(seat, ONE, TWO)
@@ -378,6 +380,7 @@ async def test_a_plan_in_old_words_is_the_same_plan(workspace):
     assert since_newest_run(workspace, old).changes == ()
 
 
+@pytest.mark.slow
 async def test_before_a_plan_runs_it_says_what_is_new_in_it(sit, directory, no_worker, size):
     async with sit(directory, "enter", "8", "R", size=size) as seat:
         assert "Nothing is changed since run 4" in seat.text

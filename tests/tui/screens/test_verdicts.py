@@ -171,6 +171,7 @@ async def test_what_failed_stands_first_then_what_was_not_computed(sit, director
         ]
 
 
+@pytest.mark.slow
 async def test_no_key_is_offered_to_explain_a_verdict_where_there_is_none(sit, directory):
     async with sit(directory, "enter", "g", "enter", "3", size=(120, 40)) as seat:
         assert "No verdicts yet" in seat.text

@@ -40,6 +40,7 @@ async def test_a_run_that_is_not_done_is_not_said_to_lack_anything(sit, built_da
         assert [word for word in UNTRUE[:4] if word in seat.text] == []
 
 
+@pytest.mark.slow
 async def test_the_data_and_the_plan_stand_under_no_run(sit, built_data):
     """They are the project's: the run that the other tabs show may have been made with others."""
     async with sit(built_data, tab="results", size=(80, 24)) as seat:
@@ -50,6 +51,7 @@ async def test_the_data_and_the_plan_stand_under_no_run(sit, built_data):
             assert f"run {DONE}" not in above
 
 
+@pytest.mark.slow
 async def test_keys_after_a_switch_of_the_view_are_kept(sit, built_data):
     """All are pressed before any has been drawn."""
     async with sit(built_data, tab="sweep", size=(80, 24)) as seat:

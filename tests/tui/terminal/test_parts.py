@@ -92,6 +92,7 @@ async def test_where_textual_calls_them_no_longer_the_overridden_methods_do_no_h
         assert pilot.app.query_one(Grid).count == 2
 
 
+@pytest.mark.slow
 def test_what_widgets_that_are_gone_have_drawn_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Textual keeps it with two styles that hang on colours alone; the styles stay what they are."""
     monkeypatch.setattr(StylesCache, "get_inner_outer", StylesCache.get_inner_outer)

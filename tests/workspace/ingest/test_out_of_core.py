@@ -130,6 +130,7 @@ def cases(draw: st.DrawFn) -> tuple[bytes, TextFormat | None, DataSource]:
     return content, form, data
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(cases())
 def test_the_records_are_those_of_the_whole(case: tuple[bytes, TextFormat | None, DataSource]) -> None:
@@ -186,6 +187,7 @@ def table_of(source: Source, form: TextFormat | None) -> pd.DataFrame | None:
         return None
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     RAW,
@@ -306,6 +308,7 @@ def test_what_a_sample_is_made_of_is_the_whole_file() -> None:
     assert other.sha256 != found.sha256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", [Selection(), Selection(where="visits >= 0", sample=50, leave_out=("income",))])
 def test_an_import_stores_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selection: Selection) -> None:
     file = tmp_path / "people.csv"
@@ -368,6 +371,7 @@ def test_a_file_below_the_limit_is_read_whole(tmp_path: Path, monkeypatch: pytes
     assert not isinstance(find_source(str(tmp_path / "a.csv")), LargeSource)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", ["plain", "café", "café in latin-1"])
 def test_the_encoding_of_a_large_file_is_found_in_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str

@@ -256,6 +256,7 @@ def test_a_portable_file_says_that_it_has_one_kind_of_missing(tmp_path: Path) ->
     assert "one kind of missing" in found.notes[0]
 
 
+@pytest.mark.slow
 def test_respondents_are_suspected_and_the_rest_is_not(tmp_path: Path) -> None:
     columns = describe(read(as_spss(tmp_path / "survey.sav")))
     out = [one.variable.name for one in columns if one.variable.role is Role.IDENTIFIER]

@@ -85,6 +85,7 @@ def draft(table: dict[str, Any], data: Microdata, wanted: Wanted) -> dict[str, A
 ROLES = ("quasi_identifier", "sensitive", "other")
 
 
+@pytest.mark.slow
 @given(
     roles=st.dictionaries(st.sampled_from(sorted(KINDS)), st.sampled_from(ROLES), min_size=1),
     n=st.sampled_from([1, 2, 3, 12, 60, 300]),
@@ -146,6 +147,7 @@ def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> Non
     assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
 
 
+@pytest.mark.slow
 def test_many_columns_are_drafted_with_few_predictors_each() -> None:
     names = [f"{list(KINDS)[i % 9]}_{i}" for i in range(500)]
     roles = {

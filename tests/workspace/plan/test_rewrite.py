@@ -220,6 +220,7 @@ ITEM = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(ITEM, max_size=4),

@@ -107,6 +107,7 @@ TABLES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, TABLES, max_size=5), st.data())
 def test_any_series_of_edits_says_what_was_asked_and_is_taken_back_by_its_opposite(
     variables: dict[str, dict[str, object]], data: st.DataObject
@@ -133,6 +134,7 @@ STATEMENTS = (
 """Lines of a plan, and what makes lines mean something else: strings and lists that begin above, tables that say columns once more."""
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(STATEMENTS), max_size=9).map("".join), st.booleans())
 @settings(max_examples=200)
 def test_lines_read_by_themselves_say_what_the_whole_text_says(text: str, more: bool) -> None:

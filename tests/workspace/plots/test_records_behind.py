@@ -49,6 +49,7 @@ def test_a_bar_of_a_histogram_has_the_records_that_it_counts(
     check_bars(column(values, released), log=log)
 
 
+@pytest.mark.slow
 @given(levels, st.none() | levels)
 def test_a_bar_of_levels_has_the_records_that_it_counts(values: list[float], released: list[float] | None) -> None:
     one = column(values, released, tuple("abcde"))

@@ -51,6 +51,7 @@ def solved(shown: Sequence[float], total: int, rules: DisclosureRules, unnamed: 
     return ends
 
 
+@pytest.mark.slow
 @given(COUNTS, st.integers(0, 15))
 def test_what_is_left_out_does_not_follow_from_the_total(counts: list[int], others: int) -> None:
     shown = RULES.cells(np.array(counts), others)

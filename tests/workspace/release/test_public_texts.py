@@ -118,6 +118,7 @@ def test_the_check_finds_what_it_looks_for() -> None:
 HOSTILE = st.text(st.characters(categories=["L", "N", "P", "S", "Z", "Cc", "Cf"]) | st.sampled_from("=+-@＝;,|\t\r\n\u202e\u200b\u2028\ufe0fa1"), max_size=10)  # fmt: skip
 
 
+@pytest.mark.slow
 @given(HOSTILE.filter(bool), HOSTILE, st.lists(HOSTILE.filter(bool), min_size=1, max_size=3, unique=True), HOSTILE)
 def test_no_writer_lets_a_hostile_text_through(name: str, title: str, levels: list[str], label: str) -> None:
     variable = Variable(name, Kind.CATEGORICAL, levels=tuple(levels), labels={levels[0]: label}, title=title)
@@ -137,6 +138,7 @@ def test_no_writer_lets_a_hostile_text_through(name: str, title: str, levels: li
     assert {file: found for file, content in made.items() if (found := faults(file, content))} == {}
 
 
+@pytest.mark.slow
 @given(st.lists(HOSTILE.filter(bool), min_size=1, max_size=4, unique=True))
 def test_listed_levels_of_a_csv_file_are_codes_again(levels: list[str]) -> None:
     variable = Variable("x", Kind.CATEGORICAL, levels=tuple(levels))

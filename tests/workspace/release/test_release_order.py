@@ -146,6 +146,7 @@ def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: E
         assert path.read_bytes() == (tmp_path / "two/public" / path.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     workspace: Workspace, small_recipe: Callable[..., Recipe], tmp_path: Path
 ) -> None:

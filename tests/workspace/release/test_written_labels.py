@@ -22,6 +22,7 @@ def read(cells: list[str | None], variable: Variable) -> list[str | None]:
     return [None if pd.isna(cell) else cell for cell in found]
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=4, unique=True), st.dictionaries(TEXTS, TEXTS, max_size=4), st.data())
 def test_what_is_written_is_read_as_it_was_or_refused(
     levels: list[str], labels: dict[str, str], data: st.DataObject

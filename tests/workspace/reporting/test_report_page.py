@@ -134,6 +134,7 @@ def test_the_page_is_well_formed_and_has_no_script_no_network_and_no_handler(pag
     assert urls <= {"http://www.w3.org/2000/svg"}
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_as_text(page: str) -> None:
     read = Page(page)
     assert HOSTILE in read.words

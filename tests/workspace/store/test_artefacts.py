@@ -126,6 +126,7 @@ def test_a_trace_is_small(done):
             assert done.tables.path(sha256).stat().st_size < 200_000
 
 
+@pytest.mark.slow
 def test_a_run_of_an_earlier_version_has_models_without_traces(tmp_path, done):
     old = entered(tmp_path / "old")
     assert traces_of(old, 1) == []

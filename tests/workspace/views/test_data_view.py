@@ -170,6 +170,7 @@ def test_lines_taken_over_from_the_view_before_an_edit_are_those_that_would_be_m
     )
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same(workspace: Workspace) -> None:
     variables = (replace(SCHEMA["visits"], bounds=(0.0, 2.0)), SCHEMA["town"], SCHEMA["entered"])
     here = found_columns(workspace.directory, 1, variables)

@@ -18,6 +18,7 @@ SPARSE = [{"target": name, "method": "linear_regression", "predictors": ["region
 PLAIN = Axis("utility.b.estimate", "", "{}", None, "none", "")
 
 
+@pytest.mark.slow
 def test_every_average_of_every_run_that_is_done_is_an_axis(workspace: Workspace, enter: Enter) -> None:
     one, two = enter(), enter(synthesis=SPARSE)
     work(workspace.directory, idle=0)

@@ -25,6 +25,7 @@ SPARSE = [
 ]
 
 
+@pytest.mark.slow
 def test_two_recipes_on_the_same_data(workspace: Workspace, enter: Enter) -> None:
     wider = [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": {"income": "50%", "visits": 2}}]
     limits = [
