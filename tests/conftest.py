@@ -81,8 +81,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test that nothing marks as longer is one of the quick suite: ``pytest -m quick``. Those of ``sizes`` are looked for in ``tests/tui`` alone."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test that nothing marks as longer is a quick one. A slow study is a study: it runs where studies are asked for.
+
+    Tests of ``sizes`` are looked for in ``tests/tui`` alone.
+    """
+    asked, kept = set(re.findall(r"\w+", config.option.markexpr)), []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         if LONGER.isdisjoint(marks):
@@ -91,6 +95,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid}: a test marked sizes stands in tests/tui, where .ci/run looks for it"
             )
+        kept += [item] if not asked or (marks & LONGER) - {"slow"} <= asked else []
+    items[:] = kept
 
 
 @pytest.hookimpl(wrapper=True)
