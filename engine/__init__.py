@@ -1,1 +1,60 @@
-"""The statistical engine: pure computation, values in and values out."""
+"""The statistical engine: pure computation, values in and values out.
+
+What a method of another package needs is imported from here: ``from sfumato.engine import Microdata, Run, Spec, method``. Each name is
+loaded when it is asked for, so that the import itself loads nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .anonymisation._partition import anonymised_table, notes_of
+    from .data.microdata import Microdata
+    from .data.schema import Kind, Role, Schema, Variable
+    from .errors import BadInput, NotComputable, NotConverged
+    from .methods.drafting import Case, Offer, drafts
+    from .methods.outputs import Axis, Beliefs, Limit, Output, Plane, RecordArray, Split
+    from .methods.registry import method
+    from .methods.release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
+    from .methods.results import Diagnostic, Estimate, Fit, Goal, Measure, StudyPoint
+    from .methods.run import Run
+    from .methods.spec import Param, Spec, StudySpec
+    from .partition.equivalence_classes import Limits, equivalence_classes
+
+_HOMES = {
+    "anonymisation._partition": ("anonymised_table", "notes_of"),
+    "data.microdata": ("Microdata",),
+    "data.schema": ("Kind", "Role", "Schema", "Variable"),
+    "errors": ("BadInput", "NotComputable", "NotConverged"),
+    "methods.drafting": ("Case", "Offer", "drafts"),
+    "methods.outputs": ("Axis", "Beliefs", "Limit", "Output", "Plane", "RecordArray", "Split"),
+    "methods.registry": ("method",),
+    "methods.release_form": ("AnonymisationSpec", "Anonymised", "QuasiIdentifiers"),
+    "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),
+    "methods.run": ("Run",),
+    "methods.spec": ("Param", "Spec", "StudySpec"),
+    "partition.equivalence_classes": ("Limits", "equivalence_classes"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [  # noqa: RUF022  (by subject)
+    "method", "Spec", "StudySpec", "Param", "Run",
+    "Microdata", "Schema", "Variable", "Kind", "Role",
+    "Estimate", "Measure", "Fit", "Diagnostic", "StudyPoint", "Goal",
+    "Output", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "Split",
+    "AnonymisationSpec", "Anonymised", "QuasiIdentifiers", "Limits", "anonymised_table", "notes_of", "equivalence_classes",
+    "drafts", "Offer", "Case",
+    "BadInput", "NotComputable", "NotConverged",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

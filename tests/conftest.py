@@ -329,6 +329,11 @@ def install(source: Path, site: Path) -> None:
     (metadata / "entry_points.txt").write_text("\n".join(lines), "utf-8")
 
 
+@pytest.fixture(name="install")
+def _install() -> Callable[[Path, Path], None]:
+    return install
+
+
 @pytest.fixture
 def find_methods_again() -> Iterator[Callable[[], None]]:
     """Forget the methods that were found, now and after the test."""

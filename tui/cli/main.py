@@ -415,6 +415,27 @@ def methods(key: str | None) -> None:
     echo(method_list() if key is None else method_page(key))
 
 
+@sfumato.command("new-method")
+@click.argument("key")
+@click.argument("directory", type=click.Path(path_type=Path))
+def new_method(key: str, directory: Path) -> None:
+    """Write a Python package that adds the method KEY, such as risk.my_measure, into DIRECTORY.
+
+    It has a small method that works and keeps the contract, a test and an entry point. Replace the method with your own.
+    """
+    from sfumato.engine.contract.skeletons import skeleton
+
+    files = skeleton(key)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise click.UsageError(f'"{directory}" is not empty; name a new directory')
+    for path, text in files.items():
+        file = directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    echo("\n".join([f"written to {directory}:", *(f"  {path}" for path in files)]))
+    echo(f"next: cd {directory}, then pip install -e . and pytest, which runs the contract for {key}")
+
+
 @sfumato.command()
 @click.argument("name", required=False, shell_complete=completing.shipped)
 def recipes(name: str | None) -> None:

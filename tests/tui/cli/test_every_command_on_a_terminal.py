@@ -131,7 +131,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "examine": [case("examine", "1", *IN, status=1)],
     "figures": [case("figures", "1", *IN, colours=True), case("figures", "1", "--svg", "drawn", *IN)],
-    "help": [case("help", f"none{EVIL}", status=2)],  # a page would open the pager
+    "help": [case("help", "release"), case("help", "--find", "k-anonymity"), case("help", f"none{EVIL}", status=2)],
     "hierarchies": [case("hierarchies", "survey.toml", "visits", "--propose", *IN)],
     "import": [case("import", "調査.csv", *IN), case("import", "調査.csv", "--preview", *IN)],
     "init": [case("init", "new")],
@@ -139,6 +139,10 @@ CASES: dict[str, list[Case]] = {
     "key fingerprint": [case("key", "fingerprint", *IN)],
     "keys": [case("keys", machine=True)],
     "methods": [case("methods"), case("methods", "risk.identification"), case("methods", f"risk.{EVIL}", status=2)],
+    "new-method": [
+        case("new-method", "risk.my_measure", "package"),
+        case("new-method", f"risk.{EVIL}", "package", status=2),
+    ],
     "plan": [case("plan", "調査", *IN, status=2)],
     "policy": [case("policy", *IN, machine=True)],
     "recipes": [case("recipes"), case("recipes", "randhie", machine=True)],
@@ -235,7 +239,7 @@ def _child(arguments: Sequence[str], directory: Path, kind: Kind, columns: int) 
         for name in OURS:
             os.environ.pop(name, None)
         state = {f"XDG_{name}_HOME": str(directory / name.lower()) for name in ("STATE", "DATA", "CONFIG")}
-        os.environ.update(kind.environment | state)
+        os.environ.update(kind.environment | state | {"PAGER": "cat"})
         os.chdir(directory)
         _in_this_process()
         if arguments[0] == "demo":
