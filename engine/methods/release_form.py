@@ -54,10 +54,6 @@ class Anonymised:
         return self.classes < 0
 
 
-QuasiIdentifiers = Annotated[
-    tuple[str, ...],
-    Param("variables that may tell who a record is; those of role known if empty", names="variables"),
-]
 Hierarchies = Annotated[
     Mapping[str, Hierarchy],
     Param(
@@ -106,16 +102,12 @@ class AnonymisationSpec(Spec):
         return ()
 
     def check_keys(self, schema: Schema, place: str) -> None:
-        """BadInput when there is no quasi-identifier, or one is named twice."""
-        keys = self.keys(schema)
-        where = f"{place}.quasi_identifiers"
-        if not keys:
+        """BadInput when there is no quasi-identifier."""
+        if not self.keys(schema):
             raise BadInput(
-                where, 'no variable is a quasi-identifier; name some, or give variables the role "quasi_identifier"'
+                f"{place}.quasi_identifiers",
+                'no variable is a quasi-identifier; name some, or give variables the role "quasi_identifier"',
             )
-        for i, name in enumerate(keys):
-            if name in keys[:i]:
-                raise BadInput(f"{where}[{i}]", f'"{name}" is listed twice')
 
 
 def as_generalised(variable: Variable) -> Variable:

@@ -41,6 +41,8 @@ class Param:
     A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
     could enter the release. ``any_order`` exempts a field that says how variables are used and needs no value of theirs. Drawing then
     still sees no confidential value of its own record and none of a later target (``sfumato.engine.execution.tasks``).
+
+    ``unique`` refuses a list that holds an item twice; by default a list that names variables does.
     """
 
     help: str
@@ -55,12 +57,32 @@ class Param:
     selects: bool = False
     beside: bool = False
     any_order: bool = False
+    unique: bool | None = None
+
+    @property
+    def refuses_repeats(self) -> bool:
+        return self.names == "variables" if self.unique is None else self.unique
 
     @property
     def limits(self) -> str:
         """The limits in words, such as ``at least 1 and at most 10``."""
         words = (("at least", self.ge), ("above", self.gt), ("at most", self.le), ("below", self.lt))
         return " and ".join(f"{word} {limit:g}" for word, limit in words if limit is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a field changes of the Param of its annotated type: ``Annotated[Known, Variant("variables of the key")]``."""
+
+    help: str | None = None
+    inherit: str | None = None
+    kinds: tuple[Kind, ...] | None = None
+    told: bool | None = None
+    selects: bool | None = None
+
+    def of(self, param: Param) -> Param:
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return dataclasses.replace(param, **{name: value for name, value in own.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +109,17 @@ class ParamInfo:
 def _declared(spec: type[Spec]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
     """The fields of a class with their types and Params: read once, since reading annotations takes long."""
     hints = typing.get_type_hints(spec, include_extras=True)
-    return tuple((field, *typing.get_args(hints[field.name])) for field in dataclasses.fields(spec))  # type: ignore[arg-type]
+    return tuple((field, *_annotation(hints[field.name])) for field in dataclasses.fields(spec))  # type: ignore[arg-type]
+
+
+def _annotation(hint: Any) -> tuple[Any, Param]:
+    """The type of an annotated field and its Param, with the variants of the field. Raises TypeError or ValueError without a Param."""
+    base, param, *variants = typing.get_args(hint)
+    if not isinstance(param, Param):
+        raise TypeError(f"{hint} has no Param")
+    for variant in variants:
+        param = variant.of(param)
+    return base, param
 
 
 class Named(NamedTuple):
@@ -194,6 +226,18 @@ class Spec:
                 kind = schema.require(text, where).kind
                 if info.param.kinds and kind not in info.param.kinds:
                     raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
+
+    def check_repeats(self, place: str) -> None:
+        """BadInput where a list that holds each item once holds one twice."""
+        for info in self.params():
+            items = getattr(self, info.name)
+            if not info.param.refuses_repeats or not isinstance(items, tuple):
+                continue
+            for i, item in enumerate(items):
+                if item in items[:i]:
+                    text = written(item)
+                    shown = f'"{text}"' if isinstance(text, str) else str(text)
+                    raise BadInput(f"{place}.{info.name}[{i}]", f"{shown} is listed twice")
 
     def columns_named(self, schema: Schema, place: str) -> Iterator[Named]:
         """Every variable that a field names, alone or in a term, in a list, as a key or a value of a table, or in a condition."""

@@ -138,6 +138,8 @@ class Recipe:
                 _require_models(step, synthesis)
                 check_asking(keeping, step.place, step.method.key)
         if not stored:
+            for step in (*synthesis, *anonymisation, *measures, *studies):
+                step.spec.check_repeats(step.place)
             _refuse_twice((*measures, *studies), schema, released)
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
         judged = [(step.method, _settings_of(step, schema, released)) for step in counted]
