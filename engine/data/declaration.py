@@ -15,7 +15,7 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -156,17 +156,13 @@ class Section:
     example: ClassVar[str] = ""
 
     @classmethod
-    def read(cls, table: object, place: str, *, others: tuple[str, ...] = (), **unwritten: Any) -> Self:
+    def read_section(cls, table: object, place: str, *, others: tuple[str, ...] = (), **unwritten: Any) -> Self:
         """The section that a recipe's table gives, which may have keys of ``others``. Raises BadInput at ``place.key``."""
         if not isinstance(table, Mapping):
             raise BadInput(place, "must be a table" + (f", such as {cls.example}" if cls.example else ""))
         infos = {info.name: info for info in declared(cls)}
         own = {key: value for key, value in table.items() if key not in others or key in infos}
-        for key in own:
-            if key not in infos:
-                names = (*infos, *others)
-                known = f"; known: {', '.join(names)}" if names else "; this method has no parameters"
-                raise BadInput(_at(place, key), f"unknown key{suggestion(key, names) or known}")
+        check_keys(own, (*infos, *others), place)
         for info in infos.values():
             if info.required and info.name not in own:
                 words = f"; one of {', '.join(info.choices)}" if info.choices else ""
@@ -209,6 +205,14 @@ class Section:
                 kind = schema.require(text, where).kind
                 if info.param.kinds and kind not in info.param.kinds:
                     raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
+
+
+def check_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
+    """BadInput at the first key of a table that is none of these."""
+    for key in table:
+        if key not in keys:
+            known = f"; known: {', '.join(keys)}" if keys else "; this method has no parameters"
+            raise BadInput(_at(place, key), f"unknown key{suggestion(key, keys) or known}")
 
 
 def _at(place: str, key: str) -> str:
@@ -271,7 +275,7 @@ def convert(value: object, kind: Any, param: Param, place: str) -> Any:
     if kind is Any:
         return plain(value, place)
     if issubclass(kind, Section):
-        return kind.read(value, place)
+        return kind.read_section(value, place)
     if issubclass(kind, StrEnum):
         try:
             return kind(str(value))

@@ -57,7 +57,7 @@ class Spec(Section):
     @classmethod
     def from_table(cls, table: Mapping[str, Any], place: str) -> Self:
         """The parameters that a recipe's table gives. Raises BadInput at ``place.key``."""
-        return cls.read(table, place)
+        return cls.read_section(table, place)
 
     def check_fields(self, place: str) -> None:
         """Nothing: a recipe checks repeats itself, since stored ones may have some (``check_repeats``)."""
