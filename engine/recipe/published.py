@@ -114,9 +114,10 @@ def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str,
     check_keys(shared, keys_of(Published), place)
     for j, one in enumerate(figures):
         own = f"{place}.figures[{j}]"
-        params = shared.get("params"), one.get("params")
-        both = {"params": {**params[0], **params[1]}} if all(isinstance(each, Mapping) for each in params) else {}
-        yield {**shared, **one, **both}, own
+        figure, params, added = {**shared, **one}, shared.get("params"), one.get("params")
+        if isinstance(params, Mapping) and isinstance(added, Mapping):
+            figure["params"] = {**params, **added}
+        yield figure, own
 
 
 def included(wanted: object, found: object) -> bool:

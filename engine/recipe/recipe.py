@@ -13,12 +13,12 @@ import tomli_w
 
 from ..constraints.constraints import ConstraintTable, read_constraints
 from ..constraints.rejection_sampling import Keeping, check_asking, check_makers, keeping_of
-from ..data.declaration import Param, Section, keys_of
+from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
 from ..data.schema import Origin, Role, Schema, Variable
 from ..data.toml import read_toml, section_of, tables_of
 from ..design.survey import check_declared, settings_of
 from ..errors import BadInput
-from ..methods.registry import Method, find, registry
+from ..methods.registry import Method, find, method_called, registry
 from ..methods.release_form import AnonymisationSpec, Datasets, ReleaseForm
 from ..methods.rows import may_be_of
 from ..methods.spec import Spec, StudySpec
@@ -56,14 +56,17 @@ SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
 """The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
 
 
-def recipe_keys(section: str) -> tuple[str, ...]:
-    """The keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises LookupError."""
-    if section == "recipe":
-        return (*keys_of(Heading), *SECTIONS)
-    declaring = (TextFormat,) if section == "data.format" else SECTIONS[section]
+def recipe_params(section: str) -> tuple[ParamInfo, ...]:
+    """What declares the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises LookupError."""
+    declaring = {"recipe": (Heading,), "data.format": (TextFormat,), **SECTIONS}[section]
     if not declaring:
         raise LookupError(section)
-    return tuple(key for one in declaring for key in keys_of(one))
+    return tuple(info for one in declaring for info in declared(one))
+
+
+def recipe_keys(section: str) -> tuple[str, ...]:
+    """The keys of a section. Raises LookupError for one that declares none."""
+    return (*(info.name for info in recipe_params(section)), *(SECTIONS if section == "recipe" else ()))
 
 
 MAKERS = ("synthesis", "anonymisation")
@@ -401,7 +404,7 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
 
 def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
     name = str(table.get("method", ""))
-    return {**table, "method": f"{family}.{name}"} if f"{family}.{name}" in registry() else table
+    return table if method_called(f"{family}.{name}") is None else {**table, "method": f"{family}.{name}"}
 
 
 def _anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from ..data.declaration import Param, Section
 from ..data.schema import Schema
 from ..errors import BadInput, suggestion
-from ..methods.registry import Method, method_called, registry
+from ..methods.registry import Method, method_called
 from ..methods.spec import written
 from .published import included
 
@@ -101,7 +101,7 @@ class Threshold:
 
 def _defaults(key: str) -> dict[str, Any]:
     """The settings of a method that are left at their default, by name."""
-    method = registry().get(key)
+    method = method_called(key)
     infos = () if method is None else method.spec.params()
     return {info.name: written(info.default) for info in infos if not info.required}
 
