@@ -116,7 +116,9 @@ class Variable(Section):
     ] = None
     levels: Annotated[
         tuple[str, ...],
-        Param("the levels in their order; left out, those that are found", parse=_level, unique=True),
+        Param(
+            "the levels in their order: low, middle, high; left out, those that are found", parse=_level, unique=True
+        ),
     ] = ()
     labels: Annotated[Mapping[str, str], Param("what codes mean, such as 1 = yes, 2 = no", parse=str)] = field(
         default_factory=dict

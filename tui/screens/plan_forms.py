@@ -200,7 +200,7 @@ def _terms(columns: Sequence[Offer]) -> tuple[Offer, ...]:
 
 
 def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
-    kind, choices = _shape(info.type)
+    kind, choices = field_kind(info.type)
     columns = _columns(tables, info.param.kinds) if info.param.names else ()
     offers = _terms(columns) if info.param.names == "terms" else columns
     words = () if offers else getattr(info.type, "words", ())
@@ -222,10 +222,11 @@ def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
     )
 
 
-def _shape(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
+def field_kind(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
+    """How a value of a declared type is typed, and the words that it may be."""
     origin, args = typing.get_origin(declared), typing.get_args(declared)
     if origin in (typing.Union, types.UnionType):
-        return _shape(next(arg for arg in args if arg is not type(None)))
+        return field_kind(next(arg for arg in args if arg is not type(None)))
     if origin is Literal:
         return "text", tuple(map(str, args))
     if isinstance(declared, type) and issubclass(declared, StrEnum):
