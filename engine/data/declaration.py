@@ -18,12 +18,9 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from ..errors import BadInput, suggestion
-
-if TYPE_CHECKING:
-    from .schema import Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Param:
     le: float | None = None
     lt: float | None = None
     names: Literal["variables", "terms"] | None = None
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[str, ...] = ()
     inherit: str | None = None
     told: bool = False
     selects: bool = False
@@ -81,7 +78,7 @@ class Variant:
 
     help: str | None = None
     inherit: str | None = None
-    kinds: tuple[Kind, ...] | None = None
+    kinds: tuple[str, ...] | None = None
     told: bool | None = None
     selects: bool | None = None
 
@@ -166,8 +163,10 @@ class Section:
         for info in infos.values():
             if info.required and info.name not in own:
                 words = f"; one of {', '.join(info.choices)}" if info.choices else ""
-                raise BadInput(_at(place, info.name), f"must be given: {info.param.help}{words}")
-        values = {key: convert(value, infos[key].type, infos[key].param, _at(place, key)) for key, value in own.items()}
+                raise BadInput(at_key(place, info.name), f"must be given: {info.param.help}{words}")
+        values = {
+            key: convert(value, infos[key].type, infos[key].param, at_key(place, key)) for key, value in own.items()
+        }
         found = cls(**unwritten, **values)
         found.check_fields(place)
         return found
@@ -194,17 +193,7 @@ class Section:
                 if item in items[:i]:
                     text = written(item)
                     shown = f'"{text}"' if isinstance(text, str) else str(text)
-                    raise BadInput(f"{_at(place, info.name)}[{i}]", f"{shown} is listed twice")
-
-    def check_names(self, schema: Schema, place: str) -> None:
-        """BadInput when a field names a variable that the schema does not have, or one of a wrong kind."""
-        for info in declared(type(self)):
-            if info.param.names != "variables":
-                continue
-            for where, text in texts(getattr(self, info.name), _at(place, info.name)):
-                kind = schema.require(text, where).kind
-                if info.param.kinds and kind not in info.param.kinds:
-                    raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
+                    raise BadInput(f"{at_key(place, info.name)}[{i}]", f"{shown} is listed twice")
 
 
 def check_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
@@ -212,10 +201,10 @@ def check_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> Non
     for key in table:
         if key not in keys:
             known = f"; known: {', '.join(keys)}" if keys else "; this method has no parameters"
-            raise BadInput(_at(place, key), f"unknown key{suggestion(key, keys) or known}")
+            raise BadInput(at_key(place, key), f"unknown key{suggestion(key, keys) or known}")
 
 
-def _at(place: str, key: str) -> str:
+def at_key(place: str, key: str) -> str:
     return f"{place}.{key}" if place else key
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ..errors import BadInput, suggestion
 from .conditions import Constraint
-from .declaration import Param, Section
+from .declaration import Param, Section, at_key, declared, texts
 from .intervals import SHARE, Range
 
 Origin = Literal["confidential", "synthetic", "anonymised"]
@@ -238,6 +238,17 @@ class Schema:
                 place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}'
             )
         return self[name]
+
+
+def check_names(section: Section, schema: Schema, place: str) -> None:
+    """BadInput when a field names a variable that the schema does not have, or one of a wrong kind."""
+    for info in declared(type(section)):
+        if info.param.names != "variables":
+            continue
+        for where, text in texts(getattr(section, info.name), at_key(place, info.name)):
+            kind = schema.require(text, where).kind
+            if info.param.kinds and kind not in info.param.kinds:
+                raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.declaration import Param, Section, keys_of
-from ..data.schema import Kind, Role, Schema, Variable
+from ..data.schema import Kind, Role, Schema, Variable, check_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits
 from ..partition.hierarchies import Hierarchy
@@ -191,7 +191,7 @@ class ReleaseForm(Section):
         of values; one that is only scored has the original's order.
         """
         form = cls.read_section({"order": _order(made=made), **release}, "release", others=keys_of(Datasets))
-        form.check_names(schema, "release")
+        check_names(form, schema, "release")
         for key in ("generalised", "micro_aggregated"):
             if getattr(form, key) and made:
                 raise BadInput(f"release.{key}", "the recipe's steps say what becomes of values; leave it out")

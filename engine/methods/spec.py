@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from ..data.declaration import Param, ParamInfo, Section, Variant, convert, declared, texts, written
-from ..data.schema import Schema
+from ..data.schema import Schema, check_names
 from ..data.terms import parse_term
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Spec(Section):
         """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
         for where, text in self.predictor_terms(place):
             parse_term(text, schema, where)
-        self.check_names(schema, place)
+        check_names(self, schema, place)
 
     def columns_named(self, schema: Schema, place: str) -> Iterator[Named]:
         """Every variable that a field names, alone or in a term, in a list, as a key or a value of a table, or in a condition."""

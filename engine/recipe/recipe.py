@@ -14,7 +14,7 @@ import tomli_w
 from ..constraints.constraints import ConstraintTable, read_constraints
 from ..constraints.rejection_sampling import Keeping, check_asking, check_makers, keeping_of
 from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
-from ..data.schema import Origin, Role, Schema, Variable
+from ..data.schema import Origin, Role, Schema, Variable, check_names
 from ..data.toml import read_toml, section_of, tables_of
 from ..design.survey import check_declared, settings_of
 from ..errors import BadInput
@@ -142,7 +142,7 @@ class Recipe:
         source.check_variables(schema)
         release = section_of(table, "release")
         datasets = Datasets.read_section(release, "release", others=keys_of(ReleaseForm))
-        datasets.check_names(schema, "release")
+        check_names(datasets, schema, "release")
         synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
         anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
         if synthesis and anonymisation:
