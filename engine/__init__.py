@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from .data.microdata import Microdata
     from .data.schema import Kind, Role, Schema, Variable
     from .errors import BadInput, NotComputable, NotConverged
+    from .matching.radius import Radii
     from .methods.drafting import Case, Offer, drafts
+    from .methods.intruder import KeyVariables, Known, QuasiIdentifiers, SensitiveVariables
     from .methods.outputs import Axis, Beliefs, Limit, Output, Plane, RecordArray, Split
     from .methods.registry import method
-    from .methods.release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
+    from .methods.release_form import AnonymisationSpec, Anonymised
     from .methods.results import Diagnostic, Estimate, Fit, Goal, Measure, StudyPoint
     from .methods.run import Run
-    from .methods.spec import Param, Spec, StudySpec
+    from .methods.spec import Param, Spec, StudySpec, Variant
     from .partition.equivalence_classes import Limits, equivalence_classes
 
 _HOMES = {
@@ -28,19 +30,22 @@ _HOMES = {
     "data.microdata": ("Microdata",),
     "data.schema": ("Kind", "Role", "Schema", "Variable"),
     "errors": ("BadInput", "NotComputable", "NotConverged"),
+    "matching.radius": ("Radii",),
     "methods.drafting": ("Case", "Offer", "drafts"),
+    "methods.intruder": ("KeyVariables", "Known", "QuasiIdentifiers", "SensitiveVariables"),
     "methods.outputs": ("Axis", "Beliefs", "Limit", "Output", "Plane", "RecordArray", "Split"),
     "methods.registry": ("method",),
-    "methods.release_form": ("AnonymisationSpec", "Anonymised", "QuasiIdentifiers"),
+    "methods.release_form": ("AnonymisationSpec", "Anonymised"),
     "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),
     "methods.run": ("Run",),
-    "methods.spec": ("Param", "Spec", "StudySpec"),
+    "methods.spec": ("Param", "Spec", "StudySpec", "Variant"),
     "partition.equivalence_classes": ("Limits", "equivalence_classes"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [  # noqa: RUF022  (by subject)
-    "method", "Spec", "StudySpec", "Param", "Run",
+    "method", "Spec", "StudySpec", "Param", "Variant", "Run",
+    "Known", "KeyVariables", "SensitiveVariables", "Radii",
     "Microdata", "Schema", "Variable", "Kind", "Role",
     "Estimate", "Measure", "Fit", "Diagnostic", "StudyPoint", "Goal",
     "Output", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "Split",

@@ -28,7 +28,7 @@ from hypothesis import settings
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.methods.registry import discovered, method_called
+from sfumato.engine.methods.registry import discovered
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
@@ -340,7 +340,6 @@ def find_methods_again() -> Iterator[Callable[[], None]]:
 
     def forget() -> None:
         discovered.cache_clear()
-        method_called.cache_clear()
         for name in [name for name in sys.modules if name.startswith("sfumato_example")]:
             del sys.modules[name]
 

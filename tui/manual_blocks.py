@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import click
 
 import sfumato.workspace.manual as pages
-from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import OWN, Method, registry
+from sfumato.engine.recipe.recipe import recipe_keys
 from sfumato.tui.cli.catalogue import choices_text, default_text, meanings, output_cells
 
 if TYPE_CHECKING:
@@ -115,38 +115,6 @@ def commands_block() -> str:
 
 
 # keys of a recipe
-
-UNKNOWN = "no such key"
-
-
-def recipe_keys(section: str) -> list[str]:
-    """The keys that a section of a recipe accepts, as its parser lists them. Raises LookupError for a section that it does not have."""
-    from sfumato.engine.data.schema import Schema, Variable
-    from sfumato.engine.recipe.data_source import DataSource
-    from sfumato.engine.recipe.published import Published
-    from sfumato.engine.recipe.recipe import SECTIONS, Recipe
-    from sfumato.engine.recipe.text_format import TextFormat
-    from sfumato.engine.recipe.thresholds import Threshold
-    from sfumato.engine.recipe.weights import Weighting
-
-    odd = {UNKNOWN: 1}
-    readers: dict[str, Callable[[], object]] = {
-        "data": lambda: DataSource.from_table(odd),
-        "data.format": lambda: TextFormat.from_table(odd),
-        "variables": lambda: Variable.from_table("a", {"kind": "count", **odd}, "variables.a"),
-        "release": lambda: Recipe.from_table({"variables": {"a": {"kind": "count"}}, "release": odd}),
-        "weights": lambda: Weighting.from_table(odd, []),
-        "published": lambda: Published.from_table(odd, "published[0]", {}, Schema(())),
-        "threshold": lambda: Threshold.from_table(odd, "threshold[0]", (), Schema(())),
-    }
-    if section == "recipe":
-        return list(SECTIONS)
-    try:
-        readers[section]()
-    except BadInput as refused:
-        return refused.message.partition("known: ")[2].split(", ")
-    raise LookupError(section)
-
 
 SECTIONS_WITH_KEYS = ("recipe", "data", "data.format", "variables", "release", "weights", "threshold", "published")
 

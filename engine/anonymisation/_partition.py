@@ -15,16 +15,16 @@ from ..arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
+from ..methods.intruder import QuasiIdentifiers, SensitiveVariables
 from ..methods.release_form import (
     AnonymisationSpec,
     Anonymised,
     Hierarchies,
-    QuasiIdentifiers,
     as_generalised,
     as_micro_aggregated,
 )
 from ..methods.results import Diagnostic
-from ..methods.spec import Param
+from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import (
     Composition,
     Limits,
@@ -246,8 +246,7 @@ class PartitionSpec(AnonymisationSpec):
         float, Param("share of the records that may be left out where that lets a strict class be cut", ge=0, lt=1)
     ] = 0.0
     sensitive: Annotated[
-        tuple[str, ...],
-        Param("variables that must vary inside a class; those of role sensitive if empty", names="variables"),
+        SensitiveVariables, Variant("variables that must vary in a class; default: the sensitive ones")
     ] = ()
 
     @property

@@ -16,8 +16,9 @@ import pandas as pd
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import method
-from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, QuasiIdentifiers, as_generalised
+from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, as_generalised
 from ..methods.run import Run
 from ..methods.spec import Param
 from ..partition.equivalence_classes import equivalence_classes

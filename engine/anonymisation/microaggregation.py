@@ -16,10 +16,11 @@ from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import method
 from ..methods.release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
 from ..methods.run import Progress, Run
-from ..methods.spec import Param
+from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import Limits
 from ._partition import anonymised_table, class_values, notes_of, require_complete, require_records
 
@@ -77,8 +78,8 @@ class MicroaggregationSpec(AnonymisationSpec):
     """Group size and quasi-identifiers."""
 
     quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param("ordered variables that may tell who a record is; those of role known if empty", names="variables"),
+        QuasiIdentifiers,
+        Variant("ordered variables that the intruder may know; default: the quasi-identifiers"),
     ] = ()
     k: Annotated[int, Param("fewest records in a group", ge=2)] = 5
 

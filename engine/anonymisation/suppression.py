@@ -13,8 +13,9 @@ import numpy as np
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import method
-from ..methods.release_form import AnonymisationSpec, Anonymised, QuasiIdentifiers
+from ..methods.release_form import AnonymisationSpec, Anonymised
 from ..methods.run import Run
 from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, class_sizes, equivalence_classes

@@ -16,14 +16,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 from ..data.conditions import (
-    SOURCES,
     Atom,
     Comparison,
     Condition,
     Constraint,
+    ConstraintSource,
     Implies,
     Item,
     Not,
@@ -32,6 +32,7 @@ from ..data.conditions import (
     number_of,
     parse_condition,
 )
+from ..data.declaration import Param, Section
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, suggestion
 
@@ -76,6 +77,14 @@ class SameLevel:
 Bound = Linear | OneOf | SameLevel | Presence
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintTable(Section):
+    """A rule of ``[constraints]`` as a recipe writes it; one that is declared may be its text alone."""
+
+    holds: Annotated[Any, Param('the rule, such as "income = wage + rent"')] = None
+    source: Annotated[ConstraintSource, Param("who states it: the recipe, or the data that show it")] = "declared"
+
+
 def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[Constraint, ...]:
     """The constraints that a recipe's ``[constraints]`` says. Raises BadInput at ``constraints.NAME``."""
     if len(table) > MOST_CONSTRAINTS:
@@ -85,20 +94,12 @@ def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[Constrai
         place = f"constraints.{name}"
         if not name.strip():
             raise BadInput("constraints", 'every rule has a name, such as total = "income = wage + rent"')
-        said = value if isinstance(value, Mapping) else {"holds": value}
-        for key in said:
-            if key not in ("holds", "source"):
-                raise BadInput(
-                    f"{place}.{key}", f"unknown key{suggestion(key, ('holds', 'source')) or '; known: holds, source'}"
-                )
-        source = said.get("source", "declared")
-        if source not in SOURCES:
-            raise BadInput(f"{place}.source", f'"{source}" is none of {", ".join(SOURCES)}')
+        read = ConstraintTable.read_section(value if isinstance(value, Mapping) else {"holds": value}, place)
         try:
-            rule = parse_condition(said.get("holds"))
+            rule = parse_condition(read.holds)
         except ValueError as error:
             raise BadInput(place, str(error)) from None
-        constraint = Constraint(str(name), str(said["holds"]).strip(), rule, source)
+        constraint = Constraint(str(name), str(read.holds).strip(), rule, read.source)
         _check(constraint, schema, place)
         found.append(constraint)
     return tuple(found)

@@ -45,7 +45,7 @@ The method `{key}` for Sfumato.
 _SPEC = """@dataclass(frozen=True, kw_only=True, slots=True)
 class {spec}(Spec):
 """
-_KNOWN = """    known: Annotated[tuple[str, ...], Param("variables the intruder knows", names="variables")]
+_KNOWN = """    known: Known
 """
 _VARIABLES = """    variables: Annotated[
         tuple[str, ...], Param("numerical columns; the released ones if empty", names="variables", kinds=NUMBERS)
@@ -92,8 +92,8 @@ _MATCHED = '''def matched(data: Microdata, released: Microdata, known: tuple[str
 '''
 _BODIES = {
     "risk": (
-        "from collections import Counter\nfrom dataclasses import dataclass\nfrom typing import Annotated\n\nimport numpy as np\n",
-        "Estimate, Measure, Microdata, Output, Param, Run, Spec, method",
+        "from collections import Counter\nfrom dataclasses import dataclass\n\nimport numpy as np\n",
+        "Estimate, Known, Measure, Microdata, Output, Run, Spec, method",
         _SPEC + _KNOWN + "\n\n" + _MATCHED + '''@method(
     "{title}",
     spec={spec},
@@ -180,7 +180,7 @@ def {name}(data: Microdata, spec: {spec}, run: Run) -> Anonymised:
     "studies": (
         "from collections import Counter\nfrom collections.abc import Sequence\nfrom dataclasses import dataclass\n"
         "from typing import Annotated\n\nimport numpy as np\n",
-        "Axis, Estimate, Measure, Microdata, Output, Param, Run, StudyPoint, StudySpec, method",
+        "Axis, Estimate, Known, Measure, Microdata, Output, Param, Run, StudyPoint, StudySpec, method",
         _SPEC.replace("(Spec)", "(StudySpec)") + _KNOWN + '''    most: Annotated[int, Param("largest number of matches that is few", ge=1)] = 3
 
     def grid(self) -> tuple[float, ...]:

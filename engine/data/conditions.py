@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 MOST_LETTERS = 2000
 MOST_NESTED = 20
@@ -288,7 +289,7 @@ def number_of(atom: Atom) -> float | None:
         return None
 
 
-SOURCES = ("declared", "data")
+ConstraintSource = Literal["declared", "data"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from ..errors import BadInput, suggestion
 from .conditions import Constraint
+from .declaration import Param, Section, at_key, declared, texts
 from .intervals import SHARE, Range
-
-Word = TypeVar("Word", bound=StrEnum)
 
 Origin = Literal["confidential", "synthetic", "anonymised"]
 """What a table is."""
@@ -77,23 +76,66 @@ class MissingPolicy(StrEnum):
     KEEP = "keep"
 
 
+def _end(value: object) -> float | None:
+    if value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a number; an empty string leaves an end open")
+    return float(value)
+
+
+def _level(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _code(value: object) -> str | float:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:  # noqa: PLR0124
+        raise ValueError(f"{value!r} is neither text nor a number; empty cells are missing without being listed")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Section):
     """One column. ``bounds`` are inclusive; ``levels`` fix the order of an ordinal variable; ``missing`` lists codes.
 
     ``may_be_missing`` declares that a value may be missing, whether or not one of these data is.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("name",)
+    example: ClassVar[str] = '{ kind = "count", role = "quasi_identifier" }'
+
     name: str
-    kind: Kind
-    role: Role = Role.OTHER
-    bounds: tuple[float | None, float | None] | None = None
-    levels: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    missing: tuple[str | float, ...] = ()
-    title: str = ""
-    design: DesignPart | None = None
-    may_be_missing: bool = False
+    kind: Annotated[Kind, Param("the scale that it is measured on")]
+    role: Annotated[
+        Role,
+        Param("known to an intruder, sensitive, an identifier, the survey weight, or none of these", always=True),
+    ] = Role.OTHER
+    bounds: Annotated[
+        tuple[float | None, float | None] | None,
+        Param("smallest and largest value allowed; an empty string leaves an end open", parse=_end),
+    ] = None
+    levels: Annotated[
+        tuple[str, ...],
+        Param(
+            "the levels in their order: low, middle, high; left out, those that are found", parse=_level, unique=True
+        ),
+    ] = ()
+    labels: Annotated[Mapping[str, str], Param("what codes mean, such as 1 = yes, 2 = no", parse=str)] = field(
+        default_factory=dict
+    )
+    missing: Annotated[
+        tuple[str | float, ...], Param("codes that stand for a missing value, such as -9, unknown", parse=_code)
+    ] = ()
+    title: Annotated[str, Param("what the variable is, in a few words", parse=str)] = ""
+    design: Annotated[
+        DesignPart | None,
+        Param(
+            "of a survey with weights: strata, clusters, or population, the clusters of its stratum in the population"
+        ),
+    ] = None
+    may_be_missing: Annotated[
+        bool, Param("whether a value may be missing, in these data or not; a privacy account asks for it")
+    ] = False
 
     @property
     def lower(self) -> float | None:
@@ -110,47 +152,29 @@ class Variable:
     @classmethod
     def from_table(cls, name: str, table: object, place: str) -> Variable:
         """The variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
-        if not isinstance(table, Mapping):
-            raise BadInput(place, 'must be a table such as { kind = "count", role = "quasi_identifier" }')
-        allowed = ("kind", "role", "bounds", "levels", "labels", "missing", "title", "design", "may_be_missing")
-        for key in table:
-            if key not in allowed:
-                raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, allowed)}; known: {', '.join(allowed)}")
-        if "kind" not in table:
-            raise BadInput(place, f"needs a kind: one of {', '.join(Kind)}")
-        kind = _one_of(Kind, table["kind"], f"{place}.kind")
-        role = _one_of(Role, table.get("role", Role.OTHER), f"{place}.role")
-        return cls(
-            name,
-            kind,
-            role,
-            _bounds(table.get("bounds"), kind, f"{place}.bounds"),
-            _levels(table.get("levels", ()), kind, f"{place}.levels"),
-            _labels(table.get("labels", {}), f"{place}.labels"),
-            _missing(table.get("missing", ()), f"{place}.missing"),
-            str(table.get("title", "")),
-            _one_of(DesignPart, table["design"], f"{place}.design") if "design" in table else None,
-            _flag(table.get("may_be_missing", False), f"{place}.may_be_missing"),
-        )
+        return cls.read_section(table, place, name=name)
+
+    def check_fields(self, place: str) -> None:
+        """BadInput where levels or bounds do not suit the kind."""
+        self.check_repeats(place)
+        if self.bounds is not None:
+            _check_bounds(self.bounds, self.kind, f"{place}.bounds")
+        if self.levels and not self.kind.has_levels:
+            raise BadInput(
+                f"{place}.levels",
+                f"only categorical, ordinal and binary variables have levels, this one is {self.kind}",
+            )
+        if self.kind is Kind.BINARY and len(self.levels) > 2:
+            raise BadInput(
+                f"{place}.levels",
+                f'a binary variable has 2 levels, not {len(self.levels)}; use kind = "categorical"',
+            )
 
     def to_table(self) -> dict[str, Any]:
         """The recipe table that ``from_table`` reads back to an equal variable."""
-        table: dict[str, Any] = {"kind": self.kind.value, "role": self.role.value}
+        table = Section.to_table(self)
         if self.bounds is not None:
-            low, high = self.bounds
-            table["bounds"] = [_plain(low) if low is not None else "", _plain(high) if high is not None else ""]
-        if self.levels:
-            table["levels"] = list(self.levels)
-        if self.labels:
-            table["labels"] = dict(self.labels)
-        if self.missing:
-            table["missing"] = list(self.missing)
-        if self.title:
-            table["title"] = self.title
-        if self.design is not None:
-            table["design"] = self.design.value
-        if self.may_be_missing:
-            table["may_be_missing"] = True
+            table["bounds"] = ["" if end is None else _plain(end) for end in self.bounds]
         return table
 
 
@@ -158,74 +182,16 @@ def _plain(number: float) -> int | float:
     return int(number) if float(number).is_integer() else float(number)
 
 
-def _one_of(enum: type[Word], word: object, place: str) -> Word:
-    try:
-        return enum(str(word))
-    except ValueError:
-        raise BadInput(place, f'"{word}" is none of {", ".join(enum)}{suggestion(str(word), list(enum))}') from None
-
-
-def _list(value: object, place: str) -> list[Any]:
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    raise BadInput(place, "must be a list")
-
-
-def _levels(value: object, kind: Kind, place: str) -> tuple[str, ...]:
-    levels = tuple(_level(item) for item in _list(value, place))
-    if levels and not kind.has_levels:
-        raise BadInput(place, f"only categorical, ordinal and binary variables have levels, this one is {kind}")
-    for level in levels:
-        if levels.count(level) > 1:
-            raise BadInput(place, f'"{level}" is listed {levels.count(level)} times')
-    if kind is Kind.BINARY and len(levels) > 2:
-        raise BadInput(place, f'a binary variable has 2 levels, not {len(levels)}; use kind = "categorical"')
-    return levels
-
-
-def _level(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _missing(value: object, place: str) -> tuple[str | float, ...]:
-    codes = _list(value, place)
-    for code in codes:
-        if isinstance(code, bool) or not isinstance(code, (str, int, float)) or code != code:  # noqa: PLR0124
-            raise BadInput(
-                place, f"{code!r} is neither text nor a number; empty cells are missing without being listed"
-            )
-    return tuple(codes)
-
-
-def _flag(value: object, place: str) -> bool:
-    if not isinstance(value, bool):
-        raise BadInput(place, f"{value!r} must be true or false")
-    return value
-
-
-def _labels(value: object, place: str) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise BadInput(place, 'must be a table such as { "1" = "yes", "2" = "no" }')
-    return {str(code): str(label) for code, label in value.items()}
-
-
-def _bounds(value: object, kind: Kind, place: str) -> tuple[float | None, float | None] | None:
-    if value is None:
-        return None
+def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: str) -> None:
     if kind not in (Kind.COUNT, Kind.CONTINUOUS):
         raise BadInput(place, f"only count and continuous variables have bounds, this one is {kind}")
-    ends = _list(value, place)
-    if len(ends) != 2:
+    if len(bounds) != 2:  # a list of another length is read as it stands
         raise BadInput(place, "must be two numbers, [smallest, largest]; an empty string leaves an end open")
-    for end in ends:
-        if end != "" and (isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end)):
-            raise BadInput(place, f"{end!r} is not a number; an empty string leaves an end open")
-    low, high = (None if end == "" else float(end) for end in ends)
+    low, high = bounds
     if low is not None and high is not None and low > high:
         raise BadInput(place, f"the smallest value allowed, {low:g}, is above the largest, {high:g}")
     if kind is Kind.COUNT and low is not None and low < 0:
         raise BadInput(place, f"a count cannot be {low:g}; start at 0")
-    return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +238,17 @@ class Schema:
                 place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}'
             )
         return self[name]
+
+
+def check_names(section: Section, schema: Schema, place: str) -> None:
+    """BadInput when a field names a variable that the schema does not have, or one of a wrong kind."""
+    for info in declared(type(section)):
+        if info.param.names != "variables":
+            continue
+        for where, text in texts(getattr(section, info.name), at_key(place, info.name)):
+            kind = schema.require(text, where).kind
+            if info.param.kinds and kind not in info.param.kinds:
+                raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:

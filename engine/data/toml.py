@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from ..errors import BadInput, suggestion
+from ..errors import BadInput
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -36,43 +36,6 @@ def _deeper(table: Any, most: int) -> bool:
         if not level:
             return False
     return True
-
-
-def known_keys(table: Mapping[str, Any], known: Sequence[str], place: str) -> None:
-    """BadInput at the first key of a table that is none of the known."""
-    for key in table:
-        if key not in known:
-            where = f"{place}.{key}" if place else key
-            raise BadInput(where, f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}")
-
-
-def text_of(table: Mapping[str, Any], key: str, place: str) -> str:
-    """The text under a key; empty where there is none. Raises BadInput."""
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise BadInput(f"{place}.{key}" if place else key, f"{value!r} must be text")
-    return value
-
-
-def names_of(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """The names listed under a key, each once. Raises BadInput."""
-    names = table.get(key, [])
-    if not isinstance(names, list):
-        raise BadInput(key, 'must be a list of recipes, such as ["airbnb-cart"]')
-    for i, name in enumerate(names):
-        if not isinstance(name, str) or not name.strip():
-            raise BadInput(f"{key}[{i}]", f"{name!r} must be the name of a recipe")
-        if name in names[:i]:
-            raise BadInput(f"{key}[{i}]", f'"{name}" is listed twice')
-    return tuple(names)
-
-
-def whole_number(table: Mapping[str, Any], key: str, place: str, default: int, ge: int) -> int:
-    """The whole number under a key, at least ``ge``; ``default`` where there is none. Raises BadInput."""
-    value = table.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < ge:
-        raise BadInput(f"{place}.{key}", f"{value!r} must be a whole number, at least {ge}")
-    return value
 
 
 def section_of(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -356,11 +356,9 @@ class Model:
 
 
 def check_models(models: Sequence[Model], schema: Schema, place: str) -> None:
-    """BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind, or the model stands there twice."""
+    """BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind."""
     for i, model in enumerate(models):
         model.check(schema, f"{place}[{i}]")
-        if model in models[:i]:
-            raise BadInput(f"{place}[{i}]", f'the model "{model.written}" is listed twice')
 
 
 def records_left_out(data: Microdata, columns: Sequence[str]) -> str:

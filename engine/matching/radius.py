@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..data.blocks import row_blocks
+from ..data.schema import Kind
+from ..methods.spec import Param
 
 Predicate = Callable[[Floats, NDArray[np.bool_]], NDArray[np.bool_]]
 
@@ -197,3 +199,14 @@ class Radius:
             return sign * last_inside(inside, sign * centre, sign * values, near=64 if logs else 2)
 
         return end(guesses[0], -1), end(guesses[1], 1)
+
+
+Radii = Annotated[
+    Mapping[str, Radius],
+    Param(
+        'how near is a match, by variable: 5, "5%" or "log 5%"; without one, values must be equal',
+        names="variables",
+        kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+        told=True,
+    ),
+]

@@ -328,17 +328,23 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     return register
 
 
-@functools.cache
 def method_called(key: str) -> Method | None:
-    """The method with this key, imported without the others; None where there is none."""
+    """The method with this key, one of our own imported without the others; None where there is none."""
+    return _own_method(key) or registry().get(key) if _is_key(key) else None
+
+
+def _is_key(key: str) -> bool:
     family, _, name = key.partition(".")
-    if family not in FAMILIES or not name.isidentifier():
-        return None
+    return family in FAMILIES and name.isidentifier()
+
+
+@functools.cache
+def _own_method(key: str) -> Method | None:
     try:
-        found = methods_of_module(importlib.import_module(f"{ENGINE}.{family}.{name}"))
+        found = methods_of_module(importlib.import_module(f"{ENGINE}.{key}"))
     except ImportError:
-        found = []
-    return found[0] if found else registry().get(key)
+        return None
+    return found[0] if found else None
 
 
 def methods_of_module(module: ModuleType) -> list[Method]:
@@ -437,11 +443,12 @@ def _shown(text: str) -> str:
 
 def find(key: str, place: str, families: tuple[str, ...] = FAMILIES) -> Method:
     """The method with this key. Raises BadInput at ``place`` with the near miss or the list."""
+    named = method_called(key)
+    if named is not None and named.family in families:
+        return named
+    for one in refused():
+        if one.key == key:
+            raise BadInput(place, f'the method "{key}" of {one.distribution} cannot be used: {one.reason}')
     known = [name for name, found in registry().items() if found.family in families]
-    if key not in known:
-        for one in refused():
-            if one.key == key:
-                raise BadInput(place, f'the method "{key}" of {one.distribution} cannot be used: {one.reason}')
-        hint = suggestion(key, known) or f"; known: {', '.join(known)}"
-        raise BadInput(place, f'no method "{key}"{hint}')
-    return registry()[key]
+    hint = suggestion(key, known) or f"; known: {', '.join(known)}"
+    raise BadInput(place, f'no method "{key}"{hint}')

@@ -16,21 +16,20 @@ The last three are for tables that another tool made.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.schema import Kind, Role, Schema, Variable
-from ..data.toml import whole_number
+from ..data.declaration import Param, Section, keys_of
+from ..data.schema import Kind, Role, Schema, Variable, check_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits
 from ..partition.hierarchies import Hierarchy
 from .results import Diagnostic
-from .spec import Param, Spec
+from .spec import Spec
 
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
@@ -54,10 +53,6 @@ class Anonymised:
         return self.classes < 0
 
 
-QuasiIdentifiers = Annotated[
-    tuple[str, ...],
-    Param("variables that may tell who a record is; those of role known if empty", names="variables"),
-]
 Hierarchies = Annotated[
     Mapping[str, Hierarchy],
     Param(
@@ -106,16 +101,12 @@ class AnonymisationSpec(Spec):
         return ()
 
     def check_keys(self, schema: Schema, place: str) -> None:
-        """BadInput when there is no quasi-identifier, or one is named twice."""
-        keys = self.keys(schema)
-        where = f"{place}.quasi_identifiers"
-        if not keys:
+        """BadInput when there is no quasi-identifier."""
+        if not self.keys(schema):
             raise BadInput(
-                where, 'no variable is a quasi-identifier; name some, or give variables the role "quasi_identifier"'
+                f"{place}.quasi_identifiers",
+                'no variable is a quasi-identifier; name some, or give variables the role "quasi_identifier"',
             )
-        for i, name in enumerate(keys):
-            if name in keys[:i]:
-                raise BadInput(f"{where}[{i}]", f'"{name}" is listed twice')
 
 
 def as_generalised(variable: Variable) -> Variable:
@@ -140,26 +131,57 @@ MOST_RECORDS = 100_000_000
 REDRAWS, MOST_REDRAWS = 50, 10_000
 Order = Literal["original", "shuffled"]
 Unmet = Literal["fail", "keep"]
-KEYS = ("title", "order", "records", "epsilon", "link", "generalised", "micro_aggregated", "redraws", "unmet")
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseForm:
+class Datasets(Section):
+    """How many datasets a release has, from which seed; ``released`` are the variables of one that is only scored."""
+
+    m: Annotated[int | None, Param("datasets to release", ge=1)] = None
+    seed: Annotated[int, Param("of all randomness", ge=0, always=True)] = 1
+    released: Annotated[
+        tuple[str, ...] | None, Param("the released variables, where no step says them", names="variables")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseForm(Section):
     """``order`` of the rows; ``link``, the identifier that pairs records, empty without one; what the values are.
 
     ``records`` is how many a dataset has, None for as many as the confidential data; ``epsilon`` the most that a run may cost.
     ``title`` is what the public files call the data; the recipe's own title stays inside. ``redraws`` and ``unmet`` are of constraints (``sfumato.engine.constraints.rejection_sampling``).
     """
 
-    order: Order = "shuffled"
-    link: str = ""
-    generalised: tuple[str, ...] = ()
-    micro_aggregated: tuple[str, ...] = ()
-    records: int | None = None
-    epsilon: float | None = None
-    title: str = ""
-    redraws: int = REDRAWS
-    unmet: Unmet = "fail"
+    order: Annotated[
+        Order, Param("the order of the rows; left out, shuffled, or the original's where a release is only scored")
+    ] = "shuffled"
+    title: Annotated[str, Param("what the public files call the data")] = ""
+    records: Annotated[
+        int | None,
+        Param(
+            "of each dataset, where one step makes every variable; left out, as many as there are",
+            ge=1,
+            le=MOST_RECORDS,
+        ),
+    ] = None
+    epsilon: Annotated[
+        float | None,
+        Param("budget: the most that the run may cost, where a step keeps a privacy account; left out, none", gt=0),
+    ] = None
+    link: Annotated[str, Param("the identifier that says whose row a released one is")] = ""
+    generalised: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables whose values are labels: intervals, groups of categories, nodes of a tree, *", names="variables"
+        ),
+    ] = ()
+    micro_aggregated: Annotated[
+        tuple[str, ...], Param("variables whose values are class means", names="variables")
+    ] = ()
+    redraws: Annotated[
+        int, Param("how often a record that breaks a constraint is drawn anew", ge=0, le=MOST_REDRAWS)
+    ] = REDRAWS
+    unmet: Annotated[Unmet, Param("what becomes of the run where records break one all the same")] = "fail"
 
     @classmethod
     def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:
@@ -168,36 +190,26 @@ class ReleaseForm:
         A release that the recipe itself has ``made`` is shuffled unless it says otherwise, and its steps say what becomes
         of values; one that is only scored has the original's order.
         """
-        default: Order = "shuffled" if made else "original"
-        order = release.get("order", default)
-        if order not in get_args(Order):
-            raise BadInput("release.order", f'"{order}" is none of {", ".join(get_args(Order))}')
-        labels, means = (_variables(release, key, schema) for key in ("generalised", "micro_aggregated"))
-        for key, names in (("generalised", labels), ("micro_aggregated", means)):
-            if names and made:
+        form = cls.read_section({"order": _order(made=made), **release}, "release", others=keys_of(Datasets))
+        check_names(form, schema, "release")
+        for key in ("generalised", "micro_aggregated"):
+            if getattr(form, key) and made:
                 raise BadInput(f"release.{key}", "the recipe's steps say what becomes of values; leave it out")
-        for i, name in enumerate(means):
-            if name in labels:
+        for i, name in enumerate(form.micro_aggregated):
+            if name in form.generalised:
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
-        title = release.get("title", "")
-        if not isinstance(title, str):
-            raise BadInput("release.title", f"{title!r} must be text")
-        link, records, epsilon = _link(release, schema), _records(release, schema), _epsilon(release)
-        if (unmet := release.get("unmet", "fail")) not in get_args(Unmet):
-            raise BadInput("release.unmet", f'"{unmet}" is none of {", ".join(get_args(Unmet))}')
-        redraws = whole_number(release, "redraws", "release", REDRAWS, 0)
-        if redraws > MOST_REDRAWS:
-            raise BadInput("release.redraws", f"{redraws:,} must be at most {MOST_REDRAWS:,}")
-        return cls(order, link, labels, means, records, epsilon, title, redraws, unmet)
+        if form.link and schema.require(form.link, "release.link").role is not Role.IDENTIFIER:
+            raise BadInput("release.link", f'"{form.link}" links records, so it must have the role "identifier"')
+        for name in schema.of_role(Role.IDENTIFIER) if form.records is not None else ():
+            raise BadInput(
+                f"variables.{name}.role", "records that are made anew have no identifier; leave the column out"
+            )
+        return form
 
-    def to_table(self, *, made: bool) -> dict[str, Any]:
+    def to_table(self, *, made: bool | None = None) -> dict[str, Any]:
         """The keys of ``[release]`` that are not at their default."""
-        table: dict[str, Any] = {} if self.order == ("shuffled" if made else "original") else {"order": self.order}
-        lists = {"generalised": list(self.generalised), "micro_aggregated": list(self.micro_aggregated)}
-        given = {"title": self.title, "records": self.records, "epsilon": self.epsilon, "link": self.link, **lists}
-        table |= {key: value for key, value in given.items() if value}
-        own = {"redraws": (self.redraws, REDRAWS), "unmet": (self.unmet, "fail")}
-        return {**table, **{key: value for key, (value, default) in own.items() if value != default}}
+        table = {"order": self.order, **Section.to_table(self)}
+        return {key: value for key, value in table.items() if key != "order" or value != _order(made=made is not False)}
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -211,41 +223,6 @@ class ReleaseForm:
         return Schema(tuple(changes.get(variable.name, variable) for variable in schema))
 
 
-def _variables(release: Mapping[str, Any], key: str, schema: Schema) -> tuple[str, ...]:
-    names: Sequence[Any] = release.get(key, [])
-    if not isinstance(names, list):
-        raise BadInput(f"release.{key}", 'must be a list of columns, such as ["age"]')
-    for i, name in enumerate(names):
-        schema.require(str(name), f"release.{key}[{i}]")
-        if name in names[:i]:
-            raise BadInput(f"release.{key}[{i}]", f'"{name}" is listed twice')
-    return tuple(map(str, names))
-
-
-def _epsilon(release: Mapping[str, Any]) -> float | None:
-    epsilon = release.get("epsilon")
-    if epsilon is None:
-        return None
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
-        raise BadInput("release.epsilon", f"{epsilon!r} must be a number above 0")
-    return float(epsilon)
-
-
-def _records(release: Mapping[str, Any], schema: Schema) -> int | None:
-    records = release.get("records")
-    if records is None:
-        return None
-    if not isinstance(records, int) or isinstance(records, bool) or not 1 <= records <= MOST_RECORDS:
-        raise BadInput(
-            "release.records", f"{records!r} must be a whole number, at least 1 and at most {MOST_RECORDS:,}"
-        )
-    for name in schema.of_role(Role.IDENTIFIER):
-        raise BadInput(f"variables.{name}.role", "records that are made anew have no identifier; leave the column out")
-    return records
-
-
-def _link(release: Mapping[str, Any], schema: Schema) -> str:
-    name = str(release.get("link", ""))
-    if name and schema.require(name, "release.link").role is not Role.IDENTIFIER:
-        raise BadInput("release.link", f'"{name}" links records, so it must have the role "identifier"')
-    return name
+def _order(*, made: bool) -> Order:
+    """The order of rows where a recipe names none."""
+    return "shuffled" if made else "original"

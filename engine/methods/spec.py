@@ -9,85 +9,17 @@ From the declaration come the recipe's table and its validation, the command lin
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import math
-import types
-import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from ..data.schema import Kind, Schema
+from ..data.declaration import Param, ParamInfo, Section, Variant, convert, declared, texts, written
+from ..data.schema import Schema, check_names
 from ..data.terms import parse_term
-from ..errors import BadInput, suggestion
 
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
 
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """What a field is for and what it may be.
-
-    ``names`` says that its text (or the keys of its table) names ``"variables"`` of the schema or predictor
-    ``"terms"``; ``kinds`` limits the variables to some kinds. ``inherit`` names a method: left out, the field takes
-    the value that the recipe's first measure of that method has.
-
-    A result row says every field that differs from its default. ``told`` ones it says always, as completed for the release.
-    ``selects`` marks a field that says which rows there are and nothing of how any of them is made: comparisons of runs
-    look past it. ``beside`` marks a field of a synthesis step that changes no dataset, only what else the step leaves.
-
-    A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
-    could enter the release. ``any_order`` exempts a field that says how variables are used and needs no value of theirs. Drawing then
-    still sees no confidential value of its own record and none of a later target (``sfumato.engine.execution.tasks``).
-    """
-
-    help: str
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
-    names: Literal["variables", "terms"] | None = None
-    kinds: tuple[Kind, ...] = ()
-    inherit: str | None = None
-    told: bool = False
-    selects: bool = False
-    beside: bool = False
-    any_order: bool = False
-
-    @property
-    def limits(self) -> str:
-        """The limits in words, such as ``at least 1 and at most 10``."""
-        words = (("at least", self.ge), ("above", self.gt), ("at most", self.le), ("below", self.lt))
-        return " and ".join(f"{word} {limit:g}" for word, limit in words if limit is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class ParamInfo:
-    """One declared field: its name, type, Param and default (``dataclasses.MISSING`` when it must be given)."""
-
-    name: str
-    type: Any
-    param: Param
-    default: Any
-
-    @property
-    def required(self) -> bool:
-        """Whether the recipe has to give it."""
-        return self.default is dataclasses.MISSING
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The words allowed, when the type is a Literal."""
-        return tuple(typing.get_args(self.type)) if typing.get_origin(self.type) is Literal else ()
-
-
-@functools.cache
-def _declared(spec: type[Spec]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
-    """The fields of a class with their types and Params: read once, since reading annotations takes long."""
-    hints = typing.get_type_hints(spec, include_extras=True)
-    return tuple((field, *typing.get_args(hints[field.name])) for field in dataclasses.fields(spec))  # type: ignore[arg-type]
+__all__ = ["Made", "Named", "Param", "ParamInfo", "Spec", "StudySpec", "Variant", "convert", "told", "written"]
 
 
 class Named(NamedTuple):
@@ -98,7 +30,7 @@ class Named(NamedTuple):
     any_order: bool
 
 
-class Spec:
+class Spec(Section):
     """Base of every method's parameters.
 
     ``redrawable`` says of a synthesis method that a record can be drawn anew by the parameters of its dataset, ``implied`` of a measure that
@@ -120,35 +52,15 @@ class Spec:
 
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
-        for field, base, param in _declared(cls):  # type: ignore[arg-type] # a class is hashable whatever its instances are
-            default = field.default
-            if field.default_factory is not dataclasses.MISSING:
-                default = field.default_factory()
-            yield ParamInfo(field.name, base, param, default)
+        return declared(cls)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], place: str) -> Self:
         """The parameters that a recipe's table gives. Raises BadInput at ``place.key``."""
-        infos = {info.name: info for info in cls.params()}
-        for key in table:
-            if key not in infos:
-                known = f"; known: {', '.join(infos)}" if infos else "; this method has no parameters"
-                raise BadInput(f"{place}.{key}", f"unknown key{suggestion(key, infos) or known}")
-        for info in infos.values():
-            if info.required and info.name not in table:
-                raise BadInput(f"{place}.{info.name}", f"must be given: {info.param.help}")
-        values = {
-            key: convert(value, infos[key].type, infos[key].param, f"{place}.{key}") for key, value in table.items()
-        }
-        return cls(**values)
+        return cls.read_section(table, place)
 
-    def to_table(self) -> dict[str, Any]:
-        """The table of the fields that differ from their defaults, as a recipe writes it."""
-        return {
-            info.name: written(getattr(self, info.name))
-            for info in self.params()
-            if info.required or getattr(self, info.name) != info.default
-        }
+    def check_fields(self, place: str) -> None:
+        """Nothing: a recipe checks repeats itself, since stored ones may have some (``check_repeats``)."""
 
     def to_full_table(self) -> dict[str, Any]:
         """The table of every field, defaults included."""
@@ -187,13 +99,7 @@ class Spec:
         """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
         for where, text in self.predictor_terms(place):
             parse_term(text, schema, where)
-        for info in self.params():
-            if info.param.names != "variables":
-                continue
-            for where, text in _texts(getattr(self, info.name), f"{place}.{info.name}"):
-                kind = schema.require(text, where).kind
-                if info.param.kinds and kind not in info.param.kinds:
-                    raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
+        check_names(self, schema, place)
 
     def columns_named(self, schema: Schema, place: str) -> Iterator[Named]:
         """Every variable that a field names, alone or in a term, in a list, as a key or a value of a table, or in a condition."""
@@ -214,7 +120,7 @@ class Spec:
         """Every predictor term that the fields give, with its place in the recipe."""
         for info in self.params():
             if info.param.names == "terms":
-                yield from _texts(getattr(self, info.name), f"{place}.{info.name}")
+                yield from texts(getattr(self, info.name), f"{place}.{info.name}")
 
 
 Made = tuple[str, tuple[str, ...], Spec]
@@ -229,17 +135,6 @@ class StudySpec(Spec):
     def of_recipe(self, steps: Sequence[Made]) -> Self:
         """The parameters with what they mean by the recipe's own synthesis ``steps``. Called as a recipe is read."""
         return self
-
-
-def _texts(value: object, place: str) -> Iterator[tuple[str, str]]:
-    if value is None:
-        return
-    if isinstance(value, str):
-        yield place, value
-    elif isinstance(value, Mapping):
-        yield from ((f"{place}.{key}", key) for key in value)
-    elif isinstance(value, tuple):
-        yield from ((f"{place}[{i}]", item) for i, item in enumerate(value))
 
 
 def _columns(value: object, place: str, *, texts: bool) -> Iterator[tuple[str, str]]:
@@ -257,67 +152,6 @@ def _columns(value: object, place: str, *, texts: bool) -> Iterator[tuple[str, s
             yield from _columns(item, f"{place}[{i}]", texts=texts)
 
 
-def written(value: object) -> Any:
-    """A field's value as TOML and JSON write it; types of our own have a ``written`` property."""
-    if hasattr(value, "written"):
-        return value.written
-    if isinstance(value, Mapping):
-        return {str(key): written(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [written(item) for item in value]
-    return value
-
-
 def told(value: object) -> Any:
     """A field's value as the rows of results say it: as written, but for types that are long and say themselves shorter (``told``)."""
     return value.told if hasattr(value, "told") else written(value)
-
-
-def convert(value: object, kind: Any, param: Param, place: str) -> Any:
-    """``value`` as read from TOML, made the declared type. Raises BadInput."""
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        return convert(value, next(arg for arg in args if arg is not type(None)), param, place)
-    if origin is Literal:
-        if value not in args:
-            words = [str(arg) for arg in args]
-            raise BadInput(place, f'"{value}" is none of {", ".join(words)}{suggestion(str(value), words)}')
-        return value
-    if origin is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise BadInput(place, f"must be a list, such as [{_example(args[0])}]")
-        return tuple(convert(item, args[0], param, f"{place}[{i}]") for i, item in enumerate(value))
-    if origin is not None and issubclass(origin, Mapping):
-        if not isinstance(value, Mapping):
-            raise BadInput(place, f"must be a table, such as {{ price = {_example(args[1])} }}")
-        return {str(key): convert(item, args[1], param, f"{place}.{key}") for key, item in value.items()}
-    if hasattr(kind, "parse"):
-        try:
-            return kind.parse(value)
-        except ValueError as error:
-            raise BadInput(place, str(error)) from None
-    return _scalar(value, kind, param, place)
-
-
-def _example(kind: Any) -> str:
-    return {str: '"price"', int: "5", float: "0.05"}.get(kind, '"5%"')
-
-
-def _scalar(value: object, kind: Any, param: Param, place: str) -> Any:
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) is not kind:
-        raise BadInput(place, f"{value!r} must be {words[kind]}" + (f", {param.limits}" if param.limits else ""))
-    if kind in (int, float):
-        assert isinstance(value, (int, float))
-        outside = (
-            not math.isfinite(value)
-            or (param.ge is not None and value < param.ge)
-            or (param.gt is not None and value <= param.gt)
-            or (param.le is not None and value > param.le)
-            or (param.lt is not None and value >= param.lt)
-        )
-        if outside:
-            raise BadInput(place, f"{value} must be {param.limits or 'finite'}")
-    return value

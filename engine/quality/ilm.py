@@ -7,17 +7,18 @@ It grows with the number of quasi-identifiers, so that 1 - ILM may be negative.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Self
+from typing import Self
 
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.outputs import Output
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Spec
 from ..partition.pairs import NUMBERS, Pairs, numerical_loss, quasi_identifiers
 
 
@@ -25,12 +26,7 @@ from ..partition.pairs import NUMBERS, Pairs, numerical_loss, quasi_identifiers
 class IlmSpec(Spec):
     """What makes an equivalence class."""
 
-    quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables in which the records of an equivalence class are alike; left out, those known", names="variables"
-        ),
-    ] = ()
+    quasi_identifiers: QuasiIdentifiers = ()
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         return replace(self, quasi_identifiers=self.quasi_identifiers or quasi_identifiers(schema, released))

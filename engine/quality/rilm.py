@@ -16,6 +16,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.outputs import Limit, Output
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
@@ -36,12 +37,7 @@ class RilmSpec(Spec):
         tuple[str, ...],
         Param("columns to score; left out, the quasi-identifiers", names="variables", kinds=(*NUMBERS, *CATEGORIES)),
     ] = ()
-    quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables in which the records of an equivalence class are alike; left out, those known", names="variables"
-        ),
-    ] = ()
+    quasi_identifiers: QuasiIdentifiers = ()
     hierarchies: Annotated[
         Mapping[str, Hierarchy],
         Param("generalisation trees with geometric sizes, by variable; flat without one"),

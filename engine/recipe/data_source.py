@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from ..data.declaration import Param, Section
 from ..data.schema import MissingPolicy, Schema
-from ..data.toml import known_keys, text_of
 from ..errors import BadInput
 from .text_format import TextFormat
 
@@ -18,8 +18,19 @@ HOW_TO_HOLD_OUT = (
 """What a recipe without control records has to say to have some."""
 
 
+def _held_out(value: object) -> float | str:
+    if (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1) or (
+        isinstance(value, str) and value
+    ):
+        return value
+    raise ValueError(
+        f"{value!r} must be a share above 0 and below 1, such as 0.2, or the column that says which records are controls; leave it out "
+        "where no record is held out"
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class DataSource:
+class DataSource(Section):
     """Where the confidential records come from: file, how it is read, a filter, how many of them, the missing-value policy, and which are controls.
 
     ``holdout`` is the share of the records that no release is made of, or the column of the file that says which they are: its
@@ -27,49 +38,27 @@ class DataSource:
     ``sheet`` of an Excel file is the first where none is named.
     """
 
-    file: str = ""
-    where: str = ""
-    sample: int | None = None
-    missing: MissingPolicy = MissingPolicy.REFUSE
-    holdout: float | str | None = None
-    format: TextFormat | None = None
-    sheet: str = ""
+    file: Annotated[str, Param("the confidential file")] = ""
+    where: Annotated[str, Param("which records, a DuckDB expression such as price > 0")] = ""
+    sample: Annotated[
+        int | None,
+        Param("how many records, chosen by the seed; left out, all", ge=1, fix="leave it out for all records"),
+    ] = None
+    missing: Annotated[MissingPolicy, Param("what becomes of records with a missing value")] = MissingPolicy.REFUSE
+    holdout: Annotated[
+        float | str | None,
+        Param(
+            "control records, of which no release is made: a share such as 0.2, or the column that says which; left out, none",
+            parse=_held_out,
+        ),
+    ] = None
+    format: Annotated[TextFormat | None, Param("how a file of text is read; left out, as its first lines show")] = None
+    sheet: Annotated[str, Param("the sheet of an Excel file; left out, the first")] = ""
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
         """The source that a recipe's ``[data]`` describes. Raises BadInput."""
-        known_keys(table, ("file", "where", "sample", "missing", "holdout", "format", "sheet"), "data")
-        sample = table.get("sample")
-        if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
-            raise BadInput(
-                "data.sample", f"{sample!r} must be a whole number, at least 1; leave it out for all records"
-            )
-        missing = table.get("missing", "refuse")
-        if missing not in list(MissingPolicy):
-            raise BadInput("data.missing", f'"{missing}" is none of {", ".join(MissingPolicy)}')
-        return cls(
-            text_of(table, "file", "data"),
-            text_of(table, "where", "data"),
-            sample,
-            MissingPolicy(missing),
-            _held_out(table.get("holdout")),
-            TextFormat.from_table(table["format"]) if "format" in table else None,
-            text_of(table, "sheet", "data"),
-        )
-
-    def to_table(self) -> dict[str, Any]:
-        """The ``[data]`` table, without what is left at its default."""
-        missing = None if self.missing is MissingPolicy.REFUSE else self.missing.value
-        table = {
-            "file": self.file,
-            "where": self.where,
-            "sample": self.sample,
-            "missing": missing,
-            "holdout": self.holdout,
-            "format": None if self.format is None else self.format.to_table(),
-            "sheet": self.sheet,
-        }
-        return {key: value for key, value in table.items() if value not in ("", None)}
+        return cls.read_section(table, "data")
 
     @property
     def drawn(self) -> bool:
@@ -89,14 +78,3 @@ class DataSource:
                 f"variables.{self.holdout}",
                 "says which records are controls, so it is neither synthesised nor measured nor released; leave it out here",
             )
-
-
-def _held_out(value: object) -> float | str | None:
-    share = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
-    if value is None or share or (isinstance(value, str) and value):
-        return value  # type: ignore[return-value]
-    raise BadInput(
-        "data.holdout",
-        f"{value!r} must be a share above 0 and below 1, such as 0.2, or the column that says which records are controls; leave it out "
-        "where no record is held out",
-    )

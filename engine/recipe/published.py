@@ -13,14 +13,13 @@ Beside what runs found they make one table for every source that the recipes quo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
+from ..data.declaration import Param, Section, check_keys, keys_of
 from ..data.schema import Origin, Schema
-from ..data.toml import known_keys
 from ..errors import BadInput, suggestion
 from ..methods.registry import Method
 from ..methods.rows import Row
@@ -28,63 +27,46 @@ from ..methods.rows import Row
 if TYPE_CHECKING:
     from ..methods.rows import Row
 
-KEYS = ("source", "value", "dataset", "target", "level", "params", "figure")
+
+def _source(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} must be text")
+    if not value.strip():
+        raise ValueError('must say where the figure stands, such as "Guo & Hu, Table 4"')
+    return value
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published(Section):
     """A published number: of which measure, on which dataset, with which parameters, and where it stands printed.
 
     It belongs beside every average of its measure, dataset, target and level whose parameters include ``params``.
     """
 
-    value: str
-    dataset: Origin
-    figure: float
-    source: str
-    target: str = ""
-    level: float | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    source: Annotated[str, Param('where the figure stands, such as "Guo & Hu, Table 4"', parse=_source)]
+    value: Annotated[str, Param("the measure that it is a figure of")]
+    dataset: Annotated[Origin, Param("the table that it was measured on")]
+    target: Annotated[str, Param("the variable that it is of")] = ""
+    level: Annotated[float | None, Param("the level of a study that it was published for")] = None
+    params: Annotated[Mapping[str, Any], Param("settings of the measure that it was published for")] = field(
+        default_factory=dict
+    )
+    figure: Annotated[float, Param("the number as published")]
 
     @classmethod
     def from_table(
         cls, table: Mapping[str, Any], place: str, values: Mapping[str, Method], schema: Schema
     ) -> Published:
         """The figure that a recipe quotes; its value must be one of ``values``, by key. Raises BadInput."""
-        known_keys(table, KEYS, place)
-        for key in ("source", "value", "dataset", "figure"):
-            if key not in table:
-                raise BadInput(f"{place}.{key}", 'must be given, such as source = "Guo & Hu, Table 4"')
-        value, dataset, level = str(table["value"]), table["dataset"], table.get("level")
-        if value not in values:
-            hint = suggestion(str(value), list(values)) or f"; measured: {', '.join(values) or 'nothing'}"
-            raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{hint}')
-        if dataset not in get_args(Origin):
-            raise BadInput(f"{place}.dataset", f'"{dataset}" is none of {", ".join(get_args(Origin))}')
-        if level is None and _swept(values[value]):
+        found = cls.read_section(table, place)
+        if found.value not in values:
+            hint = suggestion(found.value, list(values)) or f"; measured: {', '.join(values) or 'nothing'}"
+            raise BadInput(f"{place}.value", f'"{found.value}" is not measured by this recipe{hint}')
+        if found.level is None and _swept(values[found.value]):
             raise BadInput(f"{place}.level", "a figure of a study needs the level that it was published for")
-        if target := _text(table.get("target", ""), f"{place}.target"):
-            schema.require(target, f"{place}.target")
-        return cls(
-            value,
-            dataset,
-            _number(table["figure"], f"{place}.figure"),
-            _source(table["source"], f"{place}.source"),
-            target,
-            None if level is None else _number(level, f"{place}.level"),
-            plain_table(table.get("params", {}), f"{place}.params"),
-        )
-
-    def to_table(self) -> dict[str, Any]:
-        """The recipe's table of this figure."""
-        table: dict[str, Any] = {"source": self.source, "value": self.value, "dataset": self.dataset}
-        if self.target:
-            table["target"] = self.target
-        if self.level is not None:
-            table["level"] = self.level
-        if self.params:
-            table["params"] = dict(self.params)
-        return {**table, "figure": self.figure}
+        if found.target:
+            schema.require(found.target, f"{place}.target")
+        return found
 
     def matches(self, row: Row) -> bool:
         """Whether it belongs beside this row."""
@@ -129,15 +111,13 @@ def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str,
     if not isinstance(figures, list) or not all(isinstance(one, Mapping) for one in figures):
         raise BadInput(f"{place}.figures", "must be a list of tables, such as [{ figure = 125.59 }]")
     shared = {key: value for key, value in table.items() if key != "figures"}
-    known_keys(shared, KEYS, place)
+    check_keys(shared, keys_of(Published), place)
     for j, one in enumerate(figures):
         own = f"{place}.figures[{j}]"
-        known_keys(one, KEYS, own)
-        params = {
-            **plain_table(shared.get("params", {}), f"{place}.params"),
-            **plain_table(one.get("params", {}), f"{own}.params"),
-        }
-        yield {**shared, **one, **({"params": params} if params else {})}, own
+        figure, params, added = {**shared, **one}, shared.get("params"), one.get("params")
+        if isinstance(params, Mapping) and isinstance(added, Mapping):
+            figure["params"] = {**params, **added}
+        yield figure, own
 
 
 def included(wanted: object, found: object) -> bool:
@@ -148,41 +128,6 @@ def included(wanted: object, found: object) -> bool:
         same = isinstance(found, (list, tuple)) and len(found) == len(wanted)
         return same and all(map(included, wanted, found))  # type: ignore[call-overload]
     return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
-
-
-def _number(value: object, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadInput(place, f"{value!r} must be a number")
-    return float(value)
-
-
-def _text(value: object, place: str) -> str:
-    if not isinstance(value, str):
-        raise BadInput(place, f"{value!r} must be text")
-    return value
-
-
-def _source(value: object, place: str) -> str:
-    if not _text(value, place).strip():
-        raise BadInput(place, 'must say where the figure stands, such as "Guo & Hu, Table 4"')
-    return str(value)
-
-
-def plain_table(value: object, place: str) -> dict[str, Any]:
-    """A table of plain values as recipes hold parameters of rows. Raises BadInput."""
-    if not isinstance(value, Mapping):
-        raise BadInput(place, "must be a table, such as { q = 0.9 }")
-    return {str(key): _plain(item, f"{place}.{key}") for key, item in value.items()}
-
-
-def _plain(value: object, place: str) -> Any:
-    if isinstance(value, Mapping):
-        return plain_table(value, place)
-    if isinstance(value, list):
-        return [_plain(item, f"{place}[{i}]") for i, item in enumerate(value)]
-    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise BadInput(place, f"{value!r} must be a number, text, true or false, a list or a table")
 
 
 CONFIDENTIAL = "confidential"

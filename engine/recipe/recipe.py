@@ -7,30 +7,67 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import tomli_w
 
-from ..constraints.constraints import read_constraints
+from ..constraints.constraints import ConstraintTable, read_constraints
 from ..constraints.rejection_sampling import Keeping, check_asking, check_makers, keeping_of
-from ..data.schema import Origin, Role, Schema, Variable
-from ..data.toml import known_keys, names_of, read_toml, section_of, tables_of, text_of, whole_number
+from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
+from ..data.schema import Origin, Role, Schema, Variable, check_names
+from ..data.toml import read_toml, section_of, tables_of
 from ..design.survey import check_declared, settings_of
 from ..errors import BadInput
-from ..methods.registry import Method, find, registry
-from ..methods.release_form import KEYS as FORM_KEYS
-from ..methods.release_form import AnonymisationSpec, ReleaseForm
+from ..methods.registry import Method, find, method_called, registry
+from ..methods.release_form import AnonymisationSpec, Datasets, ReleaseForm
 from ..methods.rows import may_be_of
 from ..methods.spec import Spec, StudySpec
 from .data_source import HOW_TO_HOLD_OUT, DataSource
 from .published import Published, read_published
-from .thresholds import Threshold
+from .text_format import TextFormat
+from .thresholds import Threshold, ThresholdTable
 from .weights import Weighting
 
-SECTIONS = (
-    "title", "label", "description", "companions", "data", "weights", "variables", "release", "synthesis", "anonymisation",
-    "measure", "study", "threshold", "published", "constraints",
-)  # fmt: skip
+
+def _recipe_name(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{value!r} must be the name of a recipe")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(Section):
+    """What stands above the sections of a recipe."""
+
+    title: Annotated[str, Param("what the run is called")] = ""
+    label: Annotated[str, Param("what it is called beside its companions")] = ""
+    description: Annotated[str, Param("what it is for")] = ""
+    companions: Annotated[
+        tuple[str, ...],
+        Param("recipes to carry out on the same data", parse=_recipe_name, unique=True),
+    ] = ()
+
+
+SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
+    "data": (DataSource,), "weights": (Weighting,), "variables": (Variable,), "release": (Datasets, ReleaseForm),
+    "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (Published,),
+    "constraints": (ConstraintTable,),
+}  # fmt: skip
+"""The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
+
+
+def recipe_params(section: str) -> tuple[ParamInfo, ...]:
+    """What declares the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises LookupError."""
+    declaring = {"recipe": (Heading,), "data.format": (TextFormat,), **SECTIONS}[section]
+    if not declaring:
+        raise LookupError(section)
+    return tuple(info for one in declaring for info in declared(one))
+
+
+def recipe_keys(section: str) -> tuple[str, ...]:
+    """The keys of a section. Raises LookupError for one that declares none."""
+    return (*(info.name for info in recipe_params(section)), *(SECTIONS if section == "recipe" else ()))
+
 
 MAKERS = ("synthesis", "anonymisation")
 AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
@@ -98,13 +135,14 @@ class Recipe:
     @classmethod
     def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
         """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
-        known_keys(table, SECTIONS, "")
+        heading = Heading.read_section(table, "", others=tuple(SECTIONS))
         schema = _schema(table)
         schema = replace(schema, constraints=read_constraints(section_of(table, "constraints"), schema))
         source = DataSource.from_table(section_of(table, "data"))
         source.check_variables(schema)
         release = section_of(table, "release")
-        known_keys(release, ("m", "seed", "released", *FORM_KEYS), "release")
+        datasets = Datasets.read_section(release, "release", others=keys_of(ReleaseForm))
+        check_names(datasets, schema, "release")
         synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
         anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
         if synthesis and anonymisation:
@@ -115,7 +153,7 @@ class Recipe:
                 "release.records",
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
-        released = _anonymised_variables(release, anonymisation, schema) or _released(release, synthesis, schema)
+        released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
         keeping = keeping_of([step.targets for step in synthesis], schema)
         check_makers(keeping, synthesis)
         released = (*released, *(name for name in form.changed if name not in released))
@@ -138,6 +176,8 @@ class Recipe:
                 _require_models(step, synthesis)
                 check_asking(keeping, step.place, step.method.key)
         if not stored:
+            for step in (*synthesis, *anonymisation, *measures, *studies):
+                step.spec.check_repeats(step.place)
             _refuse_twice((*measures, *studies), schema, released)
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
         judged = [(step.method, _settings_of(step, schema, released)) for step in counted]
@@ -146,19 +186,19 @@ class Recipe:
             for i, t in enumerate(tables_of(table, "threshold"))
         )
         return cls(
-            text_of(table, "title", ""),
+            heading.title,
             source,
             schema,
-            whole_number(release, "m", "release", 1 if not synthesis else 20, 1),
-            whole_number(release, "seed", "release", 1, 0),
+            datasets.m or (20 if synthesis else 1),
+            datasets.seed,
             released,
             synthesis,
             measures,
             studies,
             thresholds,
-            text_of(table, "description", ""),
-            text_of(table, "label", ""),
-            names_of(table, "companions"),
+            heading.description,
+            heading.label,
+            heading.companions,
             read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
             form,
@@ -167,15 +207,10 @@ class Recipe:
 
     def to_table(self) -> dict[str, Any]:
         """The table that ``from_table`` reads back to an equal recipe."""
-        release: dict[str, Any] = {"m": self.m, "seed": self.seed}
-        if not self.makes_release and self.released:
-            release["released"] = list(self.released)
-        release |= self.form.to_table(made=self.makes_release)
+        scored = self.released if self.released and not self.makes_release else None
+        release = Datasets(self.m, self.seed, scored).to_table() | self.form.to_table(made=self.makes_release)
         table: dict[str, Any] = {
-            "title": self.title,
-            "label": self.label,
-            "description": self.description,
-            "companions": list(self.companions),
+            **Heading(self.title, self.label, self.description, self.companions).to_table(),
             "data": self.data.to_table(),
             "weights": {} if self.weights is None else self.weights.to_table(),
             "variables": {variable.name: variable.to_table() for variable in self.schema},
@@ -369,7 +404,7 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
 
 def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
     name = str(table.get("method", ""))
-    return {**table, "method": f"{family}.{name}"} if f"{family}.{name}" in registry() else table
+    return table if method_called(f"{family}.{name}") is None else {**table, "method": f"{family}.{name}"}
 
 
 def _anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
@@ -394,11 +429,11 @@ def _schema_after(steps: Sequence[Step], schema: Schema) -> Schema:
     return schema
 
 
-def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], schema: Schema) -> tuple[str, ...]:
+def _anonymised_variables(datasets: Datasets, steps: Sequence[Step], schema: Schema) -> tuple[str, ...]:
     """The variables that the steps change, in the schema's order; empty without steps."""
-    if steps and "released" in release:
+    if steps and datasets.released is not None:
         raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
-    if steps and whole_number(release, "m", "release", 1, 1) != 1:
+    if steps and datasets.m not in (None, 1):
         raise BadInput("release.m", "an anonymised release is one table; leave m out")
     changed = {
         name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))
@@ -406,7 +441,7 @@ def _anonymised_variables(release: Mapping[str, Any], steps: Sequence[Step], sch
     return tuple(name for name in schema.names if name in changed)
 
 
-def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
+def _released(datasets: Datasets, synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
     targets: tuple[str, ...] = ()
     for step in synthesis:
         for name in step.targets:
@@ -415,18 +450,11 @@ def _released(release: Mapping[str, Any], synthesis: Sequence[Step], schema: Sch
             targets = (*targets, name)
     for position, step in enumerate(synthesis):
         _check_order(step, [name for later in synthesis[position + 1 :] for name in later.targets], schema)
-    if "released" not in release:
+    if datasets.released is None:
         return targets
     if targets:
         raise BadInput("release.released", "the synthesis steps already say what is released; leave it out")
-    names = release["released"]
-    if not isinstance(names, list):
-        raise BadInput("release.released", 'must be a list of columns, such as ["price"]')
-    for i, name in enumerate(names):
-        schema.require(str(name), f"release.released[{i}]")
-        if names.index(name) < i:
-            raise BadInput(f"release.released[{i}]", f'"{name}" is listed twice')
-    return tuple(map(str, names))
+    return datasets.released
 
 
 def _made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from ..data.declaration import Param, Section
 from ..data.schema import Schema
 from ..errors import BadInput, suggestion
-from ..methods.registry import Method, method_called, registry
+from ..methods.registry import Method, method_called
 from ..methods.spec import written
-from .published import included, plain_table
+from .published import included
 
 if TYPE_CHECKING:
     from ..methods.rows import Row
@@ -23,6 +23,23 @@ BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 Judged = Sequence[tuple[Method, Mapping[str, Any]]]
 """What a recipe measures: each step's method and settings (``Spec.settings``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdTable(Section):
+    """A ``[[threshold]]`` as a recipe writes it: the bound is the key that its limit stands under."""
+
+    value: Annotated[str, Param("the measure that must keep to the limit", always=True)] = ""
+    target: Annotated[str, Param("the variable or constraint that it is about; left out, all")] = ""
+    level: Annotated[float | None, Param("the level of a study that it is about; left out, all")] = None
+    params: Annotated[Mapping[str, Any], Param("settings of the measures that it is about; left out, all")] = field(
+        default_factory=dict
+    )
+    max: Annotated[float | None, Param("the largest value allowed")] = None
+    min: Annotated[float | None, Param("the smallest value allowed")] = None
+    max_ratio: Annotated[
+        float | None, Param("the largest ratio allowed to the value of the confidential data, or to the baseline")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +61,31 @@ class Threshold:
     @classmethod
     def from_table(cls, table: Mapping[str, Any], place: str, judged: Judged, schema: Schema) -> Threshold:
         """The threshold of a recipe's ``[[threshold]]``; its value must be one that the recipe measures. Raises BadInput."""
-        known = ("value", "target", "level", "params", *BOUNDS)
-        for key in table:
-            if key not in known:
-                raise BadInput(
-                    f"{place}.{key}", f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}"
-                )
+        read = ThresholdTable.read_section(table, place)
         values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.results]
-        value = str(table.get("value", ""))
-        if value not in values:
-            raise BadInput(f"{place}.value", f'"{value}" is not measured by this recipe{_hint(value, values)}')
-        given = [bound for bound in BOUNDS if bound in table]
-        if not given:
+        if read.value not in values:
+            raise BadInput(
+                f"{place}.value", f'"{read.value}" is not measured by this recipe{_hint(read.value, values)}'
+            )
+        limits = {bound: limit for bound in BOUNDS if (limit := getattr(read, bound)) is not None}
+        if not limits:
             raise BadInput(place, f"Enter a limit: one of {', '.join(BOUNDS)}")
-        if len(given) > 1:
-            raise BadInput(place, f"has {' and '.join(given)}; keep one, and give the other a [[threshold]] of its own")
-        if (target := str(table.get("target", ""))) and target not in [one.name for one in schema.constraints]:
-            schema.require(target, f"{place}.target")
-        level = table.get("level")
-        params = plain_table(table.get("params", {}), f"{place}.params")
-        _check_params(params, value, judged, f"{place}.params")
-        return cls(
-            value,
-            given[0],
-            _number(table[given[0]], f"{place}.{given[0]}"),
-            target,
-            None if level is None else _number(level, f"{place}.level"),
-            params,
-        )
+        if len(limits) > 1:
+            raise BadInput(
+                place, f"has {' and '.join(limits)}; keep one, and give the other a [[threshold]] of its own"
+            )
+        if read.target and read.target not in [one.name for one in schema.constraints]:
+            schema.require(read.target, f"{place}.target")
+        _check_params(read.params, read.value, judged, f"{place}.params")
+        ((bound, limit),) = limits.items()
+        return cls(read.value, bound, limit, read.target, read.level, read.params)
 
     def to_table(self) -> dict[str, Any]:
         """The recipe's table of this threshold."""
-        table: dict[str, Any] = {"value": self.value}
-        if self.target:
-            table["target"] = self.target
-        if self.level is not None:
-            table["level"] = self.level
-        if self.params:
-            table["params"] = dict(self.params)
-        return {**table, self.bound: self.limit}
+        return {
+            **ThresholdTable(value=self.value, target=self.target, level=self.level, params=self.params).to_table(),
+            self.bound: self.limit,
+        }
 
     def speaks_of(self, row: Row) -> bool:
         """Whether the row is one that it judges: an average over the release's datasets."""
@@ -98,7 +101,7 @@ class Threshold:
 
 def _defaults(key: str) -> dict[str, Any]:
     """The settings of a method that are left at their default, by name."""
-    method = registry().get(key)
+    method = method_called(key)
     infos = () if method is None else method.spec.params()
     return {info.name: written(info.default) for info in infos if not info.required}
 
@@ -121,12 +124,6 @@ def _hint(value: str, values: Sequence[str]) -> str:
     if own and not near:
         return f"; measured: {', '.join(dict.fromkeys(own))}"
     return suggestion(value, values) or f"; measured: {', '.join(dict.fromkeys(values)) or 'nothing'}"
-
-
-def _number(value: object, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadInput(place, f"{value!r} must be a number")
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..arrays import Floats
-from ..data.toml import known_keys, text_of, whole_number
+from ..data.declaration import Param, Section
 from ..errors import BadInput
 from ..methods.registry import Method
 
@@ -26,25 +26,26 @@ WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing 
 
 
 @dataclass(frozen=True, slots=True)
-class Weighting:
+class Weighting(Section):
     """Where the weights come from: the risk of every record by a measure of an earlier run of the same records.
 
     ``measure`` is the measure's key, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every
     record. ``strength`` is what weight a record of risk 1 loses.
     """
 
-    run: int
-    measure: str = ""
-    strength: float = 1.0
+    run: Annotated[int, Param("the run whose records at risk have less influence, such as 3", ge=1)]
+    measure: Annotated[
+        str,
+        Param("its measure of risk, or the place of one (measure[2]); left out, the first with a risk for each record"),
+    ] = ""
+    strength: Annotated[float, Param("the weight that a record of risk 1 loses", gt=0, le=1, always=True)] = 1.0
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]]) -> Weighting | None:
         """What a recipe's ``[weights]`` says, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot weigh records."""
         if not table:
             return None
-        known_keys(table, ("run", "measure", "strength"), "weights")
-        if "run" not in table:
-            raise BadInput("weights", "needs the run whose records at risk shall say less, such as run = 3")
+        found = cls.read_section(table, "weights")
         if not steps:
             raise BadInput(
                 "weights", "they are the influence of records on models; add [[synthesis]] steps or leave them out"
@@ -52,14 +53,7 @@ class Weighting:
         for place, method in steps:
             if not method.weighted:
                 raise BadInput(f"{place}.method", method.cannot_weigh)
-        strength = table.get("strength", 1.0)
-        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 < strength <= 1:
-            raise BadInput("weights.strength", f"{strength!r} must be above 0 and at most 1")
-        return cls(whole_number(table, "run", "weights", 1, 1), text_of(table, "measure", "weights"), float(strength))
-
-    def to_table(self) -> dict[str, Any]:
-        measure = {"measure": self.measure} if self.measure else {}
-        return {"run": self.run, **measure, "strength": self.strength}
+        return found
 
     def __str__(self) -> str:
         by = f" by {self.measure}" if self.measure else ""

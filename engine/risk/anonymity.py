@@ -21,11 +21,12 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
+from ..methods.intruder import KeyVariables, SensitiveVariables
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import Composition, Sensitive, class_sizes, equivalence_classes
 
 
@@ -34,16 +35,11 @@ class AnonymitySpec(Spec):
     """What makes a class, and what must vary in it."""
 
     quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables that make the classes; left out, those of role known, or else the released",
-            names="variables",
-            told=True,
-        ),
+        KeyVariables,
+        Variant("variables that make the classes; default: the quasi-identifiers, or else the released variables"),
     ] = ()
     sensitive: Annotated[
-        tuple[str, ...],
-        Param("variables that must vary in a class; left out, those of role sensitive", names="variables"),
+        SensitiveVariables, Variant("variables that must vary in a class; default: the sensitive ones")
     ] = ()
     l: Annotated[  # noqa: E741
         int, Param("the l of recursive (c, l)-diversity, for which c_recursive is found", ge=2)

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Schema
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import Matcher, Matches, attribute_probabilities
-from ..matching.radius import Radius
+from ..matching.radius import Radii
 from ..methods.drafting import Case, Offer, drafts, radii_for
+from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Spec, Variant
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeSpec(Spec):
     """What the intruder knows, what the intruder wants to learn, and how near counts as learnt."""
 
-    known: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables the intruder knows; left out, those of role known that are not synthesised",
-            names="variables",
-            told=True,
-        ),
-    ] = ()
+    known: KnownUnlessSynthesised = ()
     sensitive: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder wants to learn; left out, the synthesised ones", names="variables", told=True),
+        SensitiveVariables,
+        Variant("variables the intruder wants to learn; default: the synthesised ones", told=True),
     ] = ()
-    radius: Annotated[
-        Mapping[str, Radius],
-        Param(
-            'how near is similar, by variable: 5, "5%" or "log 5%"; without one, values must be equal',
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-            told=True,
-        ),
-    ] = field(default_factory=dict)
+    radius: Radii = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Known and sensitive variables filled in."""

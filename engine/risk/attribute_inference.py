@@ -28,7 +28,7 @@ at random, and its chance to be right counts: 0, 1, or a fraction. Records to le
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Protocol, Self
 
@@ -40,13 +40,14 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
-from ..matching.radius import Radius
+from ..matching.radius import Radii, Radius
 from ..methods.drafting import Case, Declined, Offer, drafts, radii_for
+from ..methods.intruder import Known, SensitiveVariables
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
@@ -223,27 +224,19 @@ class AttributeInferenceSpec(Spec):
     """What the intruder knows and guesses, how near a guess is right, and from how many records it is made."""
 
     known: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables the intruder knows; left out, those of role known that are not guessed",
-            names="variables",
-            told=True,
-        ),
+        Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not guessed")
     ] = ()
     sensitive: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables that are guessed, each by itself; left out, those of role sensitive",
-            names="variables",
+        SensitiveVariables,
+        Variant(
+            "variables that are guessed, each by itself; default: the sensitive ones",
             selects=True,
         ),
     ] = ()
     radius: Annotated[
-        Mapping[str, Radius],
-        Param(
-            'how near a guessed number or date is right, by variable: 5, "5%" or "log 5%"; without one it must be equal',
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
+        Radii,
+        Variant(
+            'how near a guess is right, by variable: 5, "5%" or "log 5%"; without one, it must be equal', told=False
         ),
     ] = field(default_factory=dict)
     neighbours: Annotated[int, Param("nearest released records that a guess is made from", ge=1)] = 1
@@ -263,7 +256,7 @@ class AttributeInferenceSpec(Spec):
         return replace(self, known=known, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or guessed, a variable is both or twice, or a radius is missing or out of place."""
+        """BadInput when nothing is known or guessed, a variable is both, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(
@@ -273,9 +266,6 @@ class AttributeInferenceSpec(Spec):
             raise BadInput(
                 f"{place}.sensitive", 'nothing is guessed; name variables, or give them the role "sensitive"'
             )
-        for key, names in (("known", full.known), ("sensitive", full.sensitive)):
-            if len(set(names)) < len(names):
-                raise BadInput(f"{place}.{key}", "a variable is listed twice")
         for name in full.sensitive:
             if name in full.known:
                 raise BadInput(f"{place}.sensitive", f'"{name}" is among the known variables')

@@ -43,11 +43,12 @@ from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput
 from ..methods.drafting import Case, Offer, drafts
+from ..methods.intruder import Known, SensitiveVariables
 from ..methods.outputs import Output, Question, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Goal, Measure
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Param, Spec, Variant
 from ..wording import agree, counted
 from ._compared import compared
 
@@ -56,17 +57,10 @@ from ._compared import compared
 class CorrectAttributionSpec(Spec):
     """What the intruder knows, what is attributed, and what would be known anyway."""
 
-    keys: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder knows; left out, those of role known", names="variables", told=True),
-    ] = ()
+    keys: Known = ()
     sensitive: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables whose value is attributed, each by itself; left out, those of role sensitive",
-            names="variables",
-            selects=True,
-        ),
+        SensitiveVariables,
+        Variant("variables whose value is attributed, each by itself; default: the sensitive ones", selects=True),
     ] = ()
     bins: BinsToAgree = field(default_factory=dict)
     obvious: Annotated[
@@ -89,7 +83,7 @@ class CorrectAttributionSpec(Spec):
         return replace(self, keys=keys, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or attributed, a variable is both or twice, or numbers need bins or may have none."""
+        """BadInput when nothing is known or attributed, a variable is both, or numbers need bins or may have none."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
@@ -99,9 +93,6 @@ class CorrectAttributionSpec(Spec):
             raise BadInput(
                 f"{place}.sensitive", 'nothing is attributed; name variables, or give them the role "sensitive"'
             )
-        for name, names in (("keys", full.keys), ("sensitive", full.sensitive)):
-            if len(set(names)) < len(names):
-                raise BadInput(f"{place}.{name}", "a variable is listed twice")
         for name in full.sensitive:
             if name in full.keys:
                 raise BadInput(f"{place}.sensitive", f'"{name}" is among the keys')

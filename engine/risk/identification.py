@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Role, Schema
+from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.intruder_file import IntruderFile, IntruderRecords, made_up
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
-from ..matching.radius import Radius
+from ..matching.radius import Radii
 from ..matching.targets import check_among, chosen
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
+from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
@@ -69,31 +70,9 @@ OUTPUTS = (
 class IdentificationSpec(Spec):
     """What the intruder knows, and how near a released value has to be."""
 
-    known: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables the intruder knows; left out, those of role known that are not synthesised",
-            names="variables",
-            told=True,
-        ),
-    ] = ()
-    synthesised: Annotated[
-        tuple[str, ...],
-        Param(
-            "synthesised variables whose confidential values the intruder knows; left out, all",
-            names="variables",
-            told=True,
-        ),
-    ] = ()
-    radius: Annotated[
-        Mapping[str, Radius],
-        Param(
-            'how near is a match, by variable: 5, "5%" or "log 5%"; without one, values must be equal',
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-            told=True,
-        ),
-    ] = field(default_factory=dict)
+    known: KnownUnlessSynthesised = ()
+    synthesised: KnownThoughSynthesised = ()
+    radius: Radii = field(default_factory=dict)
     kept_only: Annotated[
         bool, Param("the intruder knows values of kept variables alone, and none that is synthesised")
     ] = False

@@ -46,6 +46,7 @@ from ..design.binning import BINNED, Binning, as_categories, check_binning, lear
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
+from ..methods.intruder import Known
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
@@ -165,10 +166,7 @@ class InferenceAttackSpec(Spec):
     """What the intruder knows, wants to learn, and does where nobody agrees."""
 
     sensitive: Annotated[str, Param("the variable that the intruder infers", names="variables")]
-    known: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder knows; left out, the others of role known", names="variables", told=True),
-    ] = ()
+    known: Known = ()
     bins: Annotated[
         Mapping[str, Binning],
         Param(

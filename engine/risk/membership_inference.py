@@ -48,12 +48,13 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.intruder import Known
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.release_models import Models
 from ..methods.results import Estimate, Measure, WholeMeasure
 from ..methods.run import Progress, Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..statistics.score_interval import Z
 from ..wording import counted
@@ -134,10 +135,7 @@ def log_ratio(inside: Near, outside: Near, variables: int) -> Floats:
 class MembershipInferenceSpec(Spec):
     """What the intruder has of a person, how densities are found, and how the controls are used."""
 
-    known: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder has of a person; left out, all but identifiers", names="variables", told=True),
-    ] = ()
+    known: Annotated[Known, Variant("variables the intruder has of a person; default: all but identifiers")] = ()
     neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
     reference: Annotated[
         float, Param("share of the controls that the intruder has; the others are scored", gt=0, lt=1)
@@ -158,12 +156,10 @@ class MembershipInferenceSpec(Spec):
         return replace(self, known=self.known or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the intruder has nothing of a person, or a variable twice."""
+        """BadInput when the intruder has nothing of a person."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
-        if len(set(known)) < len(known):
-            raise BadInput(f"{place}.known", "a variable is listed twice")
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,6 +73,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
+from ..methods.intruder import KeyVariables
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
@@ -254,12 +255,7 @@ SPECIFICATION = {UNIQUES.name: "specification_uniques", MATCHES.name: "specifica
 class PopulationUniquenessSpec(Spec):
     """The key, how the sample was drawn, and the model."""
 
-    keys: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables of the key; left out, those of role known, or else the released", names="variables", told=True
-        ),
-    ] = ()
+    keys: KeyVariables = ()
     fraction: Annotated[
         float | None, Param("share of the population that the confidential records are", gt=0, le=1)
     ] = None

@@ -34,7 +34,7 @@ Past ``pairs`` pairs, those of records that are alike counted once, fewer record
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Role, Schema
+from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..matching.blocks import Blocks, evenly, in_order
 from ..matching.calibration import calibrated
@@ -51,12 +51,13 @@ from ..matching.comparisons import compared
 from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
 from ..matching.linkage import Links, best_links, pairs_compared
 from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
-from ..matching.radius import Radius
+from ..matching.radius import Radii
+from ..methods.intruder import Known
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import Param, Spec, Variant
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,12 +65,7 @@ class RecordLinkageSpec(Spec):
     """What the intruder's file has, what a pair has to agree on, and how the rest is compared."""
 
     keys: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables of the intruder's file; left out, those of role known and the synthesised ones",
-            names="variables",
-            told=True,
-        ),
+        Known, Variant("variables of the intruder's file; default: the quasi-identifiers and the synthesised variables")
     ] = ()
     blocks: Annotated[
         tuple[str, ...],
@@ -79,19 +75,13 @@ class RecordLinkageSpec(Spec):
             told=True,
         ),
     ] = ()
-    radius: Annotated[
-        Mapping[str, Radius],
-        Param(
-            'how near is within, by variable: 5, "5%" or "log 5%"; without one, values are equal or not',
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-            told=True,
-        ),
-    ] = field(default_factory=dict)
+    radius: Radii = field(default_factory=dict)
     near: Annotated[float, Param("how many radii away a value is near still", gt=1, le=100)] = 3.0
     probabilities: Annotated[
         tuple[float, ...],
-        Param("least probability of a link that counts, for precision and recall", gt=0, le=1, selects=True),
+        Param(
+            "least probability of a link that counts, for precision and recall", gt=0, le=1, selects=True, unique=True
+        ),
     ] = (0.5, 0.9)
     pairs: Annotated[
         int, Param("pairs that are compared at most; with more, fewer records are targets", ge=1_000, le=1_000_000_000)
@@ -105,16 +95,13 @@ class RecordLinkageSpec(Spec):
         return replace(self, keys=keys, blocks=self.blocks or kept)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is no key, one is listed twice, a block is none, or a radius is missing or out of place."""
+        """BadInput when there is no key, a block is none, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
                 f"{place}.keys",
                 'the intruder\'s file has no variable; name some, or give them the role "quasi_identifier"',
             )
-        for name, names in (("keys", full.keys), ("blocks", full.blocks)):
-            if len(set(names)) < len(names):
-                raise BadInput(f"{place}.{name}", "a variable is listed twice")
         for name in full.blocks:
             if name not in full.keys:
                 raise BadInput(f"{place}.blocks", f'"{name}" is not among the keys')
@@ -123,8 +110,6 @@ class RecordLinkageSpec(Spec):
                     f"{place}.blocks",
                     f'"{name}" has a radius: pairs agree on a block exactly, so leave one of them out',
                 )
-        if len(set(self.probabilities)) < len(self.probabilities):
-            raise BadInput(f"{place}.probabilities", "a probability is listed twice")
         check_radii(schema, released, full.keys, self.radius, place)
 
 

@@ -274,12 +274,9 @@ class SinglingOutSpec(Spec):
         return SinglingOutSpec(variables=names, most=self.most, clauses=self.clauses, by_variable=self.by_variable)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where a variable is named twice, or there is none."""
+        """BadInput where there is no variable."""
         super(SinglingOutSpec, self).check(schema, place)
         names = self.for_release(schema, ()).variables
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                raise BadInput(f"{place}.variables[{i}]", f'"{name}" is listed twice')
         if not names:
             raise BadInput(f"{place}.variables", "there is no variable but identifiers; name some")
 

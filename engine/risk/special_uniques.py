@@ -49,6 +49,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
+from ..methods.intruder import KeyVariables
 from ..methods.outputs import Output, RecordArray
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
@@ -155,12 +156,7 @@ MISSING = "missing value"
 class SpecialUniquesSpec(Spec):
     """The keys, how many of them together, and the share of the population that is in the data."""
 
-    keys: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables of the key; left out, those of role known, or else the released", names="variables", told=True
-        ),
-    ] = ()
+    keys: KeyVariables = ()
     largest: Annotated[int | None, Param("most keys of a set; left out, all of them", ge=1)] = None
     sampling_fraction: Annotated[
         float, Param("share of the population that is in the confidential data", gt=0, le=1)
@@ -172,12 +168,10 @@ class SpecialUniquesSpec(Spec):
         return replace(self, keys=self.keys or schema.of_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there are no keys, too many or one twice, or a bin is of no key."""
+        """BadInput when there are no keys or too many, or a bin is of no key."""
         keys = self.for_release(schema, released).keys
         if not keys:
             raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "quasi_identifier"')
-        if len(set(keys)) < len(keys):
-            raise BadInput(f"{place}.keys", "a variable is listed twice")
         if len(keys) > MOST_KEYS:
             raise BadInput(f"{place}.keys", f"{len(keys)} keys have too many sets to search: name at most {MOST_KEYS}")
         check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")

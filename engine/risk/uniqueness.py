@@ -25,6 +25,7 @@ from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, le
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
 from ..methods.drafting import Case, Offer, drafts
+from ..methods.intruder import KeyVariables
 from ..methods.outputs import Output
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure
@@ -38,18 +39,10 @@ from ..partition.grouping import Values
 class UniquenessSpec(Spec):
     """The key, and the group sizes to report."""
 
-    keys: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables of the key; left out, those of role known, or else the released", names="variables", told=True
-        ),
-    ] = ()
-    sizes: Annotated[tuple[int, ...], Param("group sizes up to which records are counted", ge=1, selects=True)] = (
-        1,
-        2,
-        4,
-        9,
-    )
+    keys: KeyVariables = ()
+    sizes: Annotated[
+        tuple[int, ...], Param("group sizes up to which records are counted", ge=1, selects=True, unique=True)
+    ] = (1, 2, 4, 9)
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -57,14 +50,12 @@ class UniquenessSpec(Spec):
         return replace(self, keys=self.keys or schema.of_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is no key, a size is listed twice, or a bin is of no variable of the key."""
+        """BadInput when there is no key, or a bin is of no variable of the key."""
         keys = self.for_release(schema, released).keys
         if not keys:
             raise BadInput(
                 f"{place}.keys", 'no variable is in the key; name some, or give them the role "quasi_identifier"'
             )
-        if len(set(self.sizes)) < len(self.sizes):
-            raise BadInput(f"{place}.sizes", "a size is listed twice")
         check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 

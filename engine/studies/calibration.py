@@ -31,12 +31,13 @@ from ..data.intervals import AT_LEAST_ONE, AT_MOST_ONE, SHARE
 from ..data.microdata import Microdata, as_column
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.outputs import Axis, Output, Plane, Split
 from ..methods.registry import Method, find, method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run, silent
-from ..methods.spec import Param, Spec, StudySpec
+from ..methods.spec import Param, Spec, StudySpec, Variant
 from ..partition.pairs import NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
@@ -374,8 +375,7 @@ class CalibrationSpec(StudySpec):
         ),
     ] = None
     quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param("variables to choose quasi-identifiers from; left out, those of role known", names="variables"),
+        QuasiIdentifiers, Variant("variables to choose quasi-identifiers from; default: all quasi-identifiers")
     ] = ()
     generator: Annotated[str, Param("synthesis method that makes the original tables")] = "synthesis.cart"
     generator_settings: Annotated[

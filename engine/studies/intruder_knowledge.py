@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
@@ -26,17 +26,18 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Schema
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import Exact, Matcher, Within, expected_match_risk, true_match_rate
-from ..matching.radius import Radius
+from ..matching.radius import Radii
+from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.outputs import Axis, Lattice, Output
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run
-from ..methods.spec import Param, StudySpec
+from ..methods.spec import StudySpec, Variant
 from ..statistics.combining import monte_carlo_mean
 from ..wording import agree, counted
 
@@ -103,29 +104,9 @@ LOWER = 1e-9
 class IntruderKnowledgeSpec(StudySpec):
     """The variables that the intruder may know, and how near a released value has to be."""
 
-    known: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder may know", names="variables", inherit="risk.identification", told=True),
-    ] = ()
-    synthesised: Annotated[
-        tuple[str, ...],
-        Param(
-            "synthesised variables whose values the intruder may know",
-            names="variables",
-            inherit="risk.identification",
-            told=True,
-        ),
-    ] = ()
-    radius: Annotated[
-        Mapping[str, Radius],
-        Param(
-            "how near is a match, by variable",
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-            inherit="risk.identification",
-            told=True,
-        ),
-    ] = field(default_factory=dict)
+    known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
+    synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
+    radius: Annotated[Radii, Variant(inherit="risk.identification")] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -31,13 +31,14 @@ from ..matching.intruder import (
     known_by_default,
 )
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Held, Matcher, Matches, Within, attribute_probabilities
-from ..matching.radius import Radius
+from ..matching.radius import Radii
+from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised, SensitiveVariables
 from ..methods.outputs import Axis, Output
 from ..methods.registry import method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row, by_series
 from ..methods.run import Progress, Run
-from ..methods.spec import Param, StudySpec
+from ..methods.spec import Param, StudySpec, Variant
 from ..risk import identification
 from ..statistics.combining import crossed_mean, monte_carlo_mean, without_holes
 from ..wording import agree, counted
@@ -86,7 +87,7 @@ class IntruderUncertaintySpec(StudySpec):
 
     variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]
     model: Annotated[NoiseModel, Param("how the intruder's belief comes about", told=True)] = "log_normal"
-    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True)] = (
+    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True, unique=True)] = (
         0.0,
         0.01,
         0.05,
@@ -96,33 +97,15 @@ class IntruderUncertaintySpec(StudySpec):
     replicates: Annotated[
         int, Param("beliefs drawn at each level above 0; four or more for a sharp interval", ge=1)
     ] = 5
-    known: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder knows", names="variables", inherit="risk.identification", told=True),
-    ] = ()
-    synthesised: Annotated[
-        tuple[str, ...],
-        Param(
-            "synthesised variables whose values the intruder knows",
-            names="variables",
-            inherit="risk.identification",
-            told=True,
-        ),
-    ] = ()
+    known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
+    synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
     sensitive: Annotated[
-        tuple[str, ...],
-        Param("variables the intruder wants to learn", names="variables", inherit="risk.attribute", told=True),
-    ] = ()
-    radius: Annotated[
-        Mapping[str, Radius],
-        Param(
-            "how near is a match, by variable, the uncertain one included",
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-            inherit="risk.identification",
-            told=True,
+        SensitiveVariables,
+        Variant(
+            "variables the intruder wants to learn; default: the synthesised ones", inherit="risk.attribute", told=True
         ),
-    ] = field(default_factory=dict)
+    ] = ()
+    radius: Annotated[Radii, Variant(inherit="risk.identification")] = field(default_factory=dict)
 
     def grid(self) -> tuple[float, ...]:
         return self.levels
@@ -139,8 +122,8 @@ class IntruderUncertaintySpec(StudySpec):
         check_radii(schema, released, (*full.known, *full.synthesised, *full.sensitive), self.radius, place)
         if self.variable not in full.known:
             raise BadInput(f"{place}.variable", f'"{self.variable}" is not among the known: {", ".join(full.known)}')
-        if not self.levels or len(set(self.levels)) < len(self.levels):
-            raise BadInput(f"{place}.levels", "name each level once, at least one")
+        if not self.levels:
+            raise BadInput(f"{place}.levels", "name at least one level")
         self._check_model(schema[self.variable].kind, place)
 
     def _check_model(self, kind: Kind, place: str) -> None:

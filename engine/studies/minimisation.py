@@ -16,6 +16,7 @@ from ..data.intervals import AT_LEAST_ONE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.outputs import Axis, Output
 from ..methods.registry import method
 from ..methods.results import Estimate, StudyPoint
@@ -48,10 +49,7 @@ class MinimisationSpec(StudySpec):
     step: Annotated[float, Param("how much larger each size is, as a share of n", gt=0, le=1)] = 0.05
     subsamples: Annotated[int, Param("sub-samples of each size", ge=1, told=True)] = 5
     k: Annotated[int, Param("fewest records in a class", ge=2, told=True)] = 5
-    quasi_identifiers: Annotated[
-        tuple[str, ...],
-        Param("variables that may tell who a record is; left out, those of role known", names="variables"),
-    ] = ()
+    quasi_identifiers: QuasiIdentifiers = ()
     anonymisation: Annotated[str, Param("anonymisation method")] = "anonymisation.mondrian"
     max_suppressed: Annotated[float, Param("share of the records that may be suppressed", ge=0, lt=1)] = 0.0
     rho: Annotated[float, Param("least correlation of a numerical column", ge=0, le=1)] = pearson.LIMIT.least

@@ -51,6 +51,7 @@ from ..design.binning import Binning
 from ..design.categories import BinsByVariable, categories_of
 from ..design.estimation import Model
 from ..errors import BadInput, NotComputable
+from ..methods.intruder import QuasiIdentifiers
 from ..methods.outputs import Axis, Output, Plane
 from ..methods.privacy import POSITIVE, NoAccount, PrivacyAccount
 from ..methods.registry import Method, find, method
@@ -317,9 +318,10 @@ class RiskUtilitySpec(StudySpec):
     """Synthesisers, epsilons, and what is measured."""
 
     synthesisers: Annotated[
-        tuple[Synthesiser, ...], Param('methods with their settings, such as "perturbed_gibbs reset=true block=10"')
+        tuple[Synthesiser, ...],
+        Param('methods with their settings, such as "perturbed_gibbs reset=true block=10"', unique=True),
     ] = DEFAULT
-    epsilons: Annotated[tuple[float, ...], Param("what one drawn record costs", gt=0, le=10_000)] = (
+    epsilons: Annotated[tuple[float, ...], Param("what one drawn record costs", gt=0, le=10_000, unique=True)] = (
         0.1,
         0.5,
         1,
@@ -341,9 +343,7 @@ class RiskUtilitySpec(StudySpec):
     sensitive: Annotated[
         str | None, Param("variable that an intruder infers; left out, the first of role sensitive", names="variables")
     ] = None
-    known: Annotated[
-        tuple[str, ...], Param("variables that the intruder knows; left out, those of role known", names="variables")
-    ] = ()
+    known: QuasiIdentifiers = ()
     limits: Annotated[
         Mapping[str, float],
         Param("limits by measure, such as { marginal = 0.01, exact_copies = 0.05 }: which epsilon keeps to them?"),
@@ -365,14 +365,12 @@ class RiskUtilitySpec(StudySpec):
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure."""
-        if not self.epsilons or len(set(self.epsilons)) < len(self.epsilons):
-            raise BadInput(f"{place}.epsilons", "name some epsilons, each once")
+        if not self.epsilons:
+            raise BadInput(f"{place}.epsilons", "name at least one epsilon")
         full = self.for_release(schema, released)
         own = Schema(tuple(schema[name] for name in full.variables))
         for i, one in enumerate(self.synthesisers):
             at = f"{place}.synthesisers[{i}]"
-            if one in self.synthesisers[:i]:
-                raise BadInput(at, "is listed twice")
             one.check(own, full.variables, bins_key(full.bins, full.variables), at)
         for name in self.limits:
             if name not in ASKED:

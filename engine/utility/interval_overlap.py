@@ -71,6 +71,7 @@ class IntervalOverlapSpec(Spec):
             'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age", '
             '"logit: price > 100 ~ age"',
             selects=True,
+            unique=True,
         ),
     ] = ()
 

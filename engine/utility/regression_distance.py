@@ -44,6 +44,7 @@ class RegressionDistanceSpec(Spec):
         Param(
             'regressions whose coefficients are compared: "log(price) ~ room_type + days", "logit: charge > 25000 ~ age"',
             selects=True,
+            unique=True,
         ),
     ]
     near_zero: Annotated[

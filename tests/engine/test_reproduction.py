@@ -16,7 +16,7 @@ def row(value: float | None, dataset: str = "synthetic", radius: int = 5, draw: 
 
 def figure(value: float, dataset: str = "synthetic", radius: int | None = 5, source: str = "Table 3") -> Published:
     params = {} if radius is None else {"radius": {"days": radius}}
-    return Published(RISK, dataset, value, source, params=params)  # type: ignore[arg-type]
+    return Published(value=RISK, dataset=dataset, figure=value, source=source, params=params)  # type: ignore[arg-type]
 
 
 BAYES = Findings(

@@ -10,15 +10,15 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING
-from typing import Any, Literal, get_args
+from enum import StrEnum
+from typing import Any, Literal
 
-from sfumato.engine.data.schema import Kind, MissingPolicy
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, registry
-from sfumato.engine.methods.release_form import REDRAWS, Unmet
 from sfumato.engine.methods.spec import ParamInfo, written
-from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.recipe import Recipe, recipe_params
 from sfumato.engine.recipe.threshold_warnings import beyond_range, natural_bound, never_fails, output_of, wrong_side
 from sfumato.engine.recipe.thresholds import BOUNDS
 from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
@@ -200,7 +200,7 @@ def _terms(columns: Sequence[Offer]) -> tuple[Offer, ...]:
 
 
 def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
-    kind, choices = _shape(info.type)
+    kind, choices = field_kind(info.type)
     columns = _columns(tables, info.param.kinds) if info.param.names else ()
     offers = _terms(columns) if info.param.names == "terms" else columns
     words = () if offers else getattr(info.type, "words", ())
@@ -222,12 +222,15 @@ def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
     )
 
 
-def _shape(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
+def field_kind(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
+    """How a value of a declared type is typed, and the words that it may be."""
     origin, args = typing.get_origin(declared), typing.get_args(declared)
     if origin in (typing.Union, types.UnionType):
-        return _shape(next(arg for arg in args if arg is not type(None)))
+        return field_kind(next(arg for arg in args if arg is not type(None)))
     if origin is Literal:
         return "text", tuple(map(str, args))
+    if isinstance(declared, type) and issubclass(declared, StrEnum):
+        return "text", tuple(declared)
     if declared is bool:
         return "value", ("false", "true")
     if origin is tuple:
@@ -262,30 +265,23 @@ def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
         method_of(place, step).spec.from_table(given, "")
 
 
+DATA_KEYS = ("file", "where", "sample", "holdout", "missing")
+
+
+def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys of ``[release]`` that the form has; redraws only where a plan has constraints."""
+    return ("m", "seed", "records", "epsilon", *(("redraws", "unmet") if table.get("constraints") else ()))
+
+
 def settings_fields(table: Mapping[str, Any]) -> list[Field]:
-    """The form of what is no step: title, data and release; what becomes of records that break a constraint, where the plan has any."""
-    data, release = table.get("data", {}), table.get("release", {})
-    return [
-        Field("title", "what the run is called", value=table.get("title")),
-        Field("file", "the confidential file", value=data.get("file")),
-        Field("where", "which records, a DuckDB expression such as price > 0", value=data.get("where")),
-        Field("sample", "how many records, chosen by the seed; left out, all", "value", data.get("sample")),
-        Field("holdout", "control records, of which no release is made: a share such as 0.2, or the column that says which; left out, none",
-              "value", data.get("holdout")),
-        Field("missing", "what becomes of records with a missing value", value=data.get("missing"), default="refuse",
-              choices=tuple(MissingPolicy)),
-        Field("m", "datasets to release; at least 1", "value", release.get("m")),
-        Field("seed", "of all randomness; at least 0", "value", release.get("seed"), 1),
-        Field("records", "of each dataset, where one step makes every variable; left out, as many as there are", "value",
-              release.get("records")),
-        Field("epsilon", "budget: the most that the run may cost, where a step keeps a privacy account; left out, none", "value",
-              release.get("epsilon")),
-        *([] if not table.get("constraints") else [
-            Field("redraws", "how often a record that breaks a constraint is drawn anew; at least 0", "value", release.get("redraws"), REDRAWS),
-            Field("unmet", "what becomes of the run where records break one all the same", value=release.get("unmet"), default="fail",
-                  choices=get_args(Unmet)),
-        ]),
-    ]  # fmt: skip
+    """The form of title, data and release; with how records that break a constraint are treated, where the plan has any."""
+    asked = (("", ("title",)), ("data", DATA_KEYS), ("release", _release_keys(table)))
+    fields = []
+    for section, keys in asked:
+        declared = {info.name: info for info in recipe_params(section or "recipe")}
+        given = table.get(section, {}) if section else table
+        fields += [_field(declared[key], given.get(key), {}) for key in keys]
+    return fields
 
 
 def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,13 +291,11 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
         kept = {key: value for key, value in table.get(name, {}).items() if key not in keys}
         return {**kept, **{key: answers[key] for key in keys if key in answers}} or None
 
-    data, release = (
-        section("data", ("file", "where", "sample", "holdout", "missing")),
-        section(
-            "release", ("m", "seed", "records", "epsilon", *(("redraws", "unmet") if table.get("constraints") else ()))
-        ),
-    )
-    return {"title": answers.get("title"), "data": data, "release": release}
+    return {
+        "title": answers.get("title"),
+        "data": section("data", DATA_KEYS),
+        "release": section("release", _release_keys(table)),
+    }
 
 
 def check_settings(toml: str, sections: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -13,12 +14,14 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
+from sfumato.engine.recipe.recipe import recipe_params
 from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
 
 from .form import Form
 from .page import Dialog
+from .plan_forms import field_kind
 
 if TYPE_CHECKING:
     from sfumato.workspace.ingest.profiles import Profile
@@ -89,25 +92,28 @@ def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]
     table = variable.to_table()
     found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
     levels = tuple(Offer(level, f"{counted(count, 'record')}" if count else "few records") for level, count in found)
+    bounds = [".." if end == "" else end for end in table.get("bounds", [])]
     return [
-        Field("kind", "the scale that it is measured on", value=table["kind"], choices=tuple(Kind)),
-        Field("role", "known to an intruder, sensitive, an identifier, the survey weight, or none of these", value=table["role"], choices=tuple(Role)),
-        Field("bounds", "smallest and largest value allowed, such as 0, 365; .. leaves an end open", "list",
-              [".." if end == "" else end for end in table.get("bounds", [])]),
-        Field("levels", "the levels in their order: low, middle, high; left out, those that are found", "list", table.get("levels"),
-              offers=levels),
-        Field("labels", "what codes mean, such as 1 = yes, 2 = no", "table", table.get("labels")),
-        _codes(table.get("missing")),
-        Field("may_be_missing", "whether a value may be missing, in these data or not; a privacy account asks for it", "value",
-              table.get("may_be_missing"), words=("true",)),
-        Field("title", "what the variable is, in a few words", value=table.get("title")),
-        Field("design", "of a survey with weights: strata, clusters, or population, the clusters of its stratum in the population",
-              value=table.get("design"), words=tuple(DesignPart)),
-    ]  # fmt: skip
+        _field("kind", table, choices=tuple(Kind)),
+        _field("role", table, choices=tuple(Role)),
+        _field(
+            "bounds",
+            {"bounds": bounds},
+            help="smallest and largest value allowed, such as 0, 365; .. leaves an end open",
+        ),
+        _field("levels", table, offers=levels),
+        _field("labels", table),
+        _field("missing", table),
+        _field("may_be_missing", table, words=("true",)),
+        _field("title", table),
+        _field("design", table, words=tuple(DesignPart)),
+    ]
 
 
-def _codes(value: Sequence[object] | None) -> Field:
-    return Field("missing", "codes that stand for a missing value, such as -9, unknown", "list", value)
+def _field(key: str, table: Mapping[str, Any], **changes: Any) -> Field:
+    """The field of a key of a variable, as the recipe declares it."""
+    info = next(one for one in recipe_params("variables") if one.name == key)
+    return replace(Field(key, info.param.help, field_kind(info.type)[0], table.get(key)), **changes)
 
 
 def with_open_ends(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +132,7 @@ def codes_form(variables: Sequence[Variable]) -> Form:
     own = [variable.missing for variable in variables]
     shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
     what = variables[0].name if len(variables) == 1 else f"{counted(len(variables), 'variable')}"
-    return Form(f"Missing codes of {what}", [_codes(shared)], check, topic="recipe variables")
+    return Form(f"Missing codes of {what}", [_field("missing", {"missing": shared})], check, topic="recipe variables")
 
 
 def with_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import pytest
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.methods.spec import Param, Spec
+from sfumato.engine.methods.spec import Param, Spec, Variant
+from sfumato.engine.recipe.recipe import Recipe
 
 SCHEMA = Schema(
     (Variable("room", Kind.CATEGORICAL), Variable("reviews", Kind.COUNT), Variable("price", Kind.CONTINUOUS))
@@ -155,3 +156,54 @@ def test_a_method_without_parameters_says_so() -> None:
     assert Nothing.from_table({}, "m").to_table() == {}
     assert Nothing().grid() == ()
     assert Nothing().for_release(SCHEMA, ()) == Nothing()
+
+
+Names = Annotated[tuple[str, ...], Param("names of variables", names="variables", told=True)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lists(Spec):
+    names: Names = ()
+    others: Annotated[Names, Variant("other names", told=False)] = ()
+    terms: Annotated[tuple[str, ...], Param("terms", names="terms")] = ()
+    sizes: Annotated[tuple[int, ...], Param("sizes", unique=True)] = ()
+    weights: Annotated[tuple[int, ...], Param("weights")] = ()
+    orders: Annotated[tuple[str, ...], Param("orders", names="variables", unique=False)] = ()
+
+
+@pytest.mark.parametrize(
+    ("table", "refusal"),
+    [
+        ({"names": ["room", "price", "room"]}, 'm.names[2]: "room" is listed twice'),
+        ({"others": ["room", "room"]}, 'm.others[1]: "room" is listed twice'),
+        ({"sizes": [2, 2]}, "m.sizes[1]: 2 is listed twice"),
+        ({"names": ["room", "price"], "others": ["room"]}, ""),
+        ({"terms": ["room", "room"], "weights": [2, 2], "orders": ["room", "room"]}, ""),
+    ],
+)
+def test_a_list_that_holds_each_item_once_refuses_one_twice(table: dict[str, Any], refusal: str) -> None:
+    spec = Lists.from_table(table, "m")
+    if not refusal:
+        spec.check_repeats("m")
+        return
+    with pytest.raises(BadInput) as caught:
+        spec.check_repeats("m")
+    assert str(caught.value) == refusal
+
+
+def test_a_variant_changes_what_it_names_of_an_annotated_type() -> None:
+    names, others, *_ = (info.param for info in Lists.params())
+    assert names == Param("names of variables", names="variables", told=True)
+    assert others == Param("other names", names="variables", told=False)
+
+
+def test_a_variable_named_twice_is_refused_in_a_new_recipe_and_read_in_a_stored_one() -> None:
+    table = {
+        "variables": {"price": {"kind": "continuous"}, "room": {"kind": "count"}},
+        "release": {"released": ["price"]},
+        "measure": [{"method": "utility.ecdf", "variables": ["price", "price"]}],
+    }
+    with pytest.raises(BadInput) as caught:
+        Recipe.from_table(table)
+    assert caught.value.place == "measure[0].variables[1]"
+    assert Recipe.from_table(table, stored=True).to_table()["measure"] == table["measure"]

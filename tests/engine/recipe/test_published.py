@@ -48,9 +48,15 @@ def test_figures_of_one_table_share_what_it_says() -> None:
         {"dataset": "synthetic", "figure": 126.07, "params": {"radius": {"days": 5}}},
     ]
     assert read_published([{**shared, "figures": figures}, PLAIN], METHODS, SCHEMA) == (
-        Published(RISK, "confidential", 636.4, "Table 3", params={"known": ["room"]}),
-        Published(RISK, "synthetic", 126.07, "Table 3", params={"known": ["room"], "radius": {"days": 5}}),
-        Published(GAP, "synthetic", 0.031, "Table 1"),
+        Published(value=RISK, dataset="confidential", figure=636.4, source="Table 3", params={"known": ["room"]}),
+        Published(
+            value=RISK,
+            dataset="synthetic",
+            figure=126.07,
+            source="Table 3",
+            params={"known": ["room"], "radius": {"days": 5}},
+        ),
+        Published(value=GAP, dataset="synthetic", figure=0.031, source="Table 1"),
     )
 
 
@@ -59,7 +65,7 @@ def test_figures_of_one_table_share_what_it_says() -> None:
     [
         ({"value": "utility.ecdf.max_abs_diference"}, ".value", f'did you mean "{GAP}"?'),
         ({"value": "zzz"}, ".value", f"measured: {GAP}"),
-        ({"value": 3}, ".value", '"3" is not measured'),
+        ({"value": 3}, ".value", "3 must be text"),
         ({"dataset": "syntetic"}, ".dataset", "none of confidential, synthetic, anonymised"),
         ({"figure": "0.1"}, ".figure", "must be a number"),
         ({"figure": True}, ".figure", "must be a number"),
@@ -96,7 +102,7 @@ def test_a_figure_needs_its_source_value_dataset_and_number(key: str) -> None:
 
 PARAMS = {"known": ["room"], "radius": {"days": 5, "price": "5%"}, "q": 0.9}
 ROW = Row("risk", "attribute", "risk", "days", "synthetic", None, 0.05, 120.0, params=PARAMS)
-FIGURE = Published(RISK, "synthetic", 126.0, "Table 3", "days", 0.05)
+FIGURE = Published(value=RISK, dataset="synthetic", figure=126.0, source="Table 3", target="days", level=0.05)
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"variables": {"price": {"kind": "contnuous"}}}, "variables.price.kind", 'did you mean "continuous"?'),
     ({"data": {"fil": "x"}}, "data.fil", 'did you mean "file"?'),
     ({"data": {"file": 5}}, "data.file", "5 must be text"),
-    ({"data": {"sample": 0}}, "data.sample", "0 must be a whole number, at least 1"),
+    ({"data": {"sample": 0}}, "data.sample", "0 must be at least 1; leave it out for all records"),
     ({"data": {"sample": True}}, "data.sample", "True must be a whole number"),
     ({"data": {"missing": "ignore"}}, "data.missing", '"ignore" is none of refuse, drop'),
     ({"data": []}, "data", "must be a table, [data]"),
-    ({"release": {"m": 0}}, "release.m", "0 must be a whole number, at least 1"),
+    ({"release": {"m": 0}}, "release.m", "0 must be at least 1"),
     ({"release": {"m": 2.0}}, "release.m", "2.0 must be a whole number"),
     ({"release": {"seed": -1}}, "release.seed", "at least 0"),
     ({"release": {"n": 1}}, "release.n", "unknown key"),
@@ -167,7 +167,7 @@ def test_a_recipe_that_cannot_be_carried_out_is_refused_at_its_place(
 @pytest.mark.parametrize(
     ("released", "place", "message"),
     [
-        ("price", "release.released", "must be a list of columns"),
+        ("price", "release.released", "must be a list, such as"),
         (["price", "days"], "release.released[1]", 'no column "days"'),
         (["price", "room_type", "price"], "release.released[2]", '"price" is listed twice'),
     ],

@@ -145,7 +145,7 @@ def test_where_weights_come_from_is_part_of_the_recipe(small_recipe: Small) -> N
 @pytest.mark.parametrize(
     ("sections", "place"),
     [
-        ({"weights": {"strength": 0.5}}, "weights: needs the run"),
+        ({"weights": {"strength": 0.5}}, "weights.run: must be given: the run whose records"),
         ({"weights": {"run": 0}}, "weights.run"),
         ({"weights": {"run": 3, "strength": 0}}, "weights.strength"),
         ({"weights": {"run": 3, "strength": 1.5}}, "weights.strength"),

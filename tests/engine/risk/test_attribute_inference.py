@@ -203,7 +203,6 @@ def test_a_release_without_any_value_is_not_computed() -> None:
         ({"known": ("ill",), "radius": RADIUS}, None),
         ({}, '"pay" is continuous; say how near is right: pay = "5%"'),
         ({"sensitive": ("age",), "known": ("age",)}, '"age" is among the known variables'),
-        ({"sensitive": ("ill", "ill")}, "a variable is listed twice"),
         ({"sensitive": ("ill",), "radius": RADIUS}, '"pay" is not guessed here; guessed: ill'),
     ],
 )
@@ -213,6 +212,11 @@ def test_what_does_not_suit_is_refused(spec: dict[str, Any], message: str | None
         return
     with pytest.raises(BadInput, match=message.replace("?", r"\?")):
         AttributeInferenceSpec(**spec).check_release(SCHEMA, (), "measure[0]")
+
+
+def test_a_variable_that_is_guessed_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match=r'sensitive\[1\]: "ill" is listed twice'):
+        AttributeInferenceSpec(sensitive=("ill", "ill")).check_repeats("measure[0]")
 
 
 def test_negative_numbers_have_no_logarithm() -> None:

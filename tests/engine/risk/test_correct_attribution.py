@@ -285,7 +285,7 @@ def test_two_uses_of_one_recipe_stay_apart() -> None:
     [
         ({"keys": ["zip", "ill"], "sensitive": ["ill"]}, "measure[0].sensitive", '"ill" is among the keys'),
         ({"sensitive": ["pay"]}, "measure[0].bins", "continuous and synthesised"),
-        ({"sensitive": ["ill", "ill"]}, "measure[0].sensitive", "listed twice"),
+        ({"sensitive": ["ill", "ill"]}, "measure[0].sensitive[1]", '"ill" is listed twice'),
         ({"sensitive": ["ill"], "obvious": 0.0}, "measure[0].obvious", "above 0"),
         ({"sensitive": ["ill"], "bins": {"pay": "width 5"}}, "measure[0].bins.pay", "not used here"),
     ],

@@ -232,8 +232,8 @@ def test_missing_values_are_values() -> None:
 
 
 def test_what_does_not_suit_is_refused() -> None:
-    with pytest.raises(BadInput, match="listed twice"):
-        MembershipInferenceSpec(known=("zip", "zip")).check_release(SCHEMA, (), "measure[0]")
+    with pytest.raises(BadInput, match=r'known\[1\]: "zip" is listed twice'):
+        MembershipInferenceSpec(known=("zip", "zip")).check_repeats("measure[0]")
     hidden = Schema((Variable("name", Kind.CATEGORICAL, Role.IDENTIFIER),))
     with pytest.raises(BadInput, match="identifiers"):
         MembershipInferenceSpec().check_release(hidden, (), "measure[0]")

@@ -362,18 +362,24 @@ def test_where_nothing_is_kept_or_nobody_knows_whose_a_record_is_it_says_so() ->
 @pytest.mark.parametrize(
     ("given", "place"),
     [
-        ({"keys": ("job", "job")}, "keys"),
+        ({"keys": ("job", "job")}, "keys[1]"),
         ({"blocks": ("zip",), "keys": ("job",)}, "blocks"),
         ({"blocks": ("age",), "radius": {"age": Radius(1)}}, "blocks"),
         ({"radius": {}}, "radius"),
         ({"keys": ("zip", "pay"), "radius": {"pay": Radius(1), "age": Radius(1)}}, "radius.age"),
-        ({"radius": {"pay": Radius(1)}, "probabilities": (0.5, 0.5)}, "probabilities"),
+        ({"radius": {"pay": Radius(1)}, "probabilities": (0.5, 0.5)}, "probabilities[1]"),
     ],
 )
 def test_what_cannot_be_linked_is_refused_with_its_place(given: dict[str, Any], place: str) -> None:
     schema = schema_of(people(np.random.default_rng(0), 20, 2))
+    spec = RecordLinkageSpec(**given)
+
+    def check() -> None:
+        spec.check_repeats("measure[0]")
+        spec.check_release(schema, ("job", "pet", "age", "pay"), "measure[0]")
+
     with pytest.raises(BadInput) as refused:
-        RecordLinkageSpec(**given).check_release(schema, ("job", "pet", "age", "pay"), "measure[0]")
+        check()
     assert refused.value.place == f"measure[0].{place}"
 
 

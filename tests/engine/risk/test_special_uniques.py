@@ -207,7 +207,7 @@ def test_a_release_is_scored_by_its_own_records_beside_the_confidential_ones_and
 @pytest.mark.parametrize(
     ("changed", "place", "said"),
     [
-        ({"keys": ["sex", "sex"]}, "measure[0].keys", "listed twice"),
+        ({"keys": ["sex", "sex"]}, "measure[0].keys[1]", '"sex" is listed twice'),
         ({"keys": ["sexx"]}, "measure[0].keys[0]", 'did you mean "sex"'),
         ({"sampling_fraction": 0.0}, "measure[0].sampling_fraction", "above 0"),
         ({"largest": 0}, "measure[0].largest", "at least 1"),

@@ -68,6 +68,7 @@ def spec(**table) -> IntruderUncertaintySpec:
     full = {"variable": "number_of_reviews", "radius": RADIUS, **table}
     chosen = IntruderUncertaintySpec.from_table(full, "study[0]")
     chosen.check(SCHEMA, "study[0]")
+    chosen.check_repeats("study[0]")
     chosen.check_release(SCHEMA, RELEASED, "study[0]")
     return chosen.for_release(SCHEMA, RELEASED)
 
@@ -192,7 +193,7 @@ def test_progress_counts_the_datasets(confidential, release) -> None:
         ({"model": "log_relative"}, "study[0].radius", "never hits exactly"),
         ({"model": "unknown", "levels": [0, 2]}, "study[0].levels", "at most 1"),
         ({"levels": []}, "study[0].levels", "at least one"),
-        ({"levels": [0.1, 0.1]}, "study[0].levels", "once"),
+        ({"levels": [0.1, 0.1]}, "study[0].levels[1]", "0.1 is listed twice"),
         ({"levels": [-0.1]}, "study[0].levels[0]", "at least 0"),
         ({"radius": {}}, "study[0].radius", "continuous and synthesised"),
     ],

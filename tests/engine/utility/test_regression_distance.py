@@ -181,9 +181,12 @@ def test_shares_in_place_of_two_levels_are_no_response() -> None:
 
 
 def test_the_same_model_twice_and_no_model_are_refused() -> None:
-    for models, message in (([LINEAR, LINEAR], "is listed twice"), ([], "name a regression")):
-        with pytest.raises(BadInput, match=message):
-            RegressionDistanceSpec.from_table({"models": models}, "m").check(SCHEMA, "m")
+    repeated = RegressionDistanceSpec.from_table({"models": [LINEAR, LINEAR]}, "m")
+    with pytest.raises(BadInput, match="is listed twice"):
+        repeated.check_repeats("m")
+    empty = RegressionDistanceSpec.from_table({"models": []}, "m")
+    with pytest.raises(BadInput, match="name a regression"):
+        empty.check(SCHEMA, "m")
 
 
 def test_a_run_draws_the_deviation_of_every_coefficient() -> None:

@@ -24,7 +24,8 @@ ROWS = calibrated([simulated(0, 0.99, 0), simulated(1, 0.95, 1), simulated(2, 0.
 
 
 def published(measure: str, figure: float, **params: Any) -> Published:
-    return Published(f"studies.calibration.{measure}", "confidential", figure, "the paper", params=params)
+    value = f"studies.calibration.{measure}"
+    return Published(value=value, dataset="confidential", figure=figure, source="the paper", params=params)
 
 
 def calibration_text(rows: Sequence[Row], figures: Sequence[Published] = ()) -> str:

@@ -1,0 +1,320 @@
+"""Tables of a recipe, declared once: annotated fields of a frozen dataclass.
+
+    @dataclass(frozen=True, slots=True)
+    class Weighting(Section):
+        run: Annotated[int, Param("run whose records at risk have less influence", ge=1)]
+
+From the declaration come reading and writing the table, the messages about wrong keys and values, the keys in the manual and the
+fields of forms. Parameters of methods (``sfumato.engine.methods.spec``) are declared in the same way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Any, ClassVar, Literal, Self
+
+from ..errors import BadInput, suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """What a field is for and what it may be.
+
+    ``names`` says that its text (or the keys of its table) names ``"variables"`` of the schema or predictor
+    ``"terms"``; ``kinds`` limits the variables to some kinds. ``inherit`` names a method: left out, the field takes
+    the value that the recipe's first measure of that method has.
+
+    A result row says every field that differs from its default. ``told`` ones it says always, as completed for the release.
+    ``selects`` marks a field that says which rows there are and nothing of how any of them is made: comparisons of runs
+    look past it. ``beside`` marks a field of a synthesis step that changes no dataset, only what else the step leaves.
+
+    A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
+    could enter the release. ``any_order`` exempts a field that says how variables are used and needs no value of theirs. Drawing then
+    still sees no confidential value of its own record and none of a later target (``sfumato.engine.execution.tasks``).
+
+    ``unique`` refuses a list that holds an item twice; by default a list that names variables does. ``always`` writes a field at
+    its default too. ``parse`` makes the value of a field, or each item of a list or table, in place of the check of its type; it
+    raises ValueError. ``fix`` ends a message about a wrong value.
+    """
+
+    help: str
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    names: Literal["variables", "terms"] | None = None
+    kinds: tuple[str, ...] = ()
+    inherit: str | None = None
+    told: bool = False
+    selects: bool = False
+    beside: bool = False
+    any_order: bool = False
+    unique: bool | None = None
+    always: bool = False
+    parse: Callable[[object], Any] | None = None
+    fix: str = ""
+
+    @property
+    def refuses_repeats(self) -> bool:
+        return self.names == "variables" if self.unique is None else self.unique
+
+    @property
+    def limits(self) -> str:
+        """The limits in words, such as ``at least 1 and at most 10``."""
+        words = (("at least", self.ge), ("above", self.gt), ("at most", self.le), ("below", self.lt))
+        return " and ".join(f"{word} {_short(limit)}" for word, limit in words if limit is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a field changes of the Param of its annotated type: ``Annotated[Known, Variant("variables of the key")]``."""
+
+    help: str | None = None
+    inherit: str | None = None
+    kinds: tuple[str, ...] | None = None
+    told: bool | None = None
+    selects: bool | None = None
+
+    def of(self, param: Param) -> Param:
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return dataclasses.replace(param, **{name: value for name, value in own.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class ParamInfo:
+    """One declared field: its name, type, Param and default (``dataclasses.MISSING`` when it must be given)."""
+
+    name: str
+    type: Any
+    param: Param
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether the recipe has to give it."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words allowed, when the type is a Literal or an enumeration."""
+        kind = _without_none(self.type)
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            return tuple(kind)
+        return tuple(typing.get_args(kind)) if typing.get_origin(kind) is Literal else ()
+
+
+def declared(section: type[Section]) -> Iterator[ParamInfo]:
+    """The declared fields of a class, those apart that its table does not have."""
+    for field, base, param in _declared(section):  # type: ignore[arg-type] # a class is hashable whatever its instances are
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        yield ParamInfo(field.name, base, param, default)
+
+
+def keys_of(section: type[Section]) -> tuple[str, ...]:
+    return tuple(info.name for info in declared(section))
+
+
+@functools.cache
+def _declared(section: type[Section]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
+    """The fields of a class with their types and Params: read once, since reading annotations takes long."""
+    hints = typing.get_type_hints(section, include_extras=True)
+    fields = (field for field in dataclasses.fields(section) if field.name not in section.unwritten)  # type: ignore[arg-type]
+    return tuple((field, *_annotation(hints[field.name])) for field in fields)
+
+
+def _annotation(hint: Any) -> tuple[Any, Param]:
+    """The type of an annotated field and its Param, with the variants of the field. Raises TypeError or ValueError without a Param."""
+    base, param, *variants = typing.get_args(hint)
+    if not isinstance(param, Param):
+        raise TypeError(f"{hint} has no Param")
+    for variant in variants:
+        param = variant.of(param)
+    return base, param
+
+
+class Section:
+    """Base of the tables of a recipe, and of the parameters of methods.
+
+    ``unwritten`` names the fields that the table does not have; ``example`` shows how the table is written.
+    """
+
+    __slots__ = ()
+
+    unwritten: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[str] = ""
+
+    @classmethod
+    def read_section(cls, table: object, place: str, *, others: tuple[str, ...] = (), **unwritten: Any) -> Self:
+        """The section that a recipe's table gives, which may have keys of ``others``. Raises BadInput at ``place.key``."""
+        if not isinstance(table, Mapping):
+            raise BadInput(place, "must be a table" + (f", such as {cls.example}" if cls.example else ""))
+        infos = {info.name: info for info in declared(cls)}
+        own = {key: value for key, value in table.items() if key not in others or key in infos}
+        check_keys(own, (*infos, *others), place)
+        for info in infos.values():
+            if info.required and info.name not in own:
+                words = f"; one of {', '.join(info.choices)}" if info.choices else ""
+                raise BadInput(at_key(place, info.name), f"must be given: {info.param.help}{words}")
+        values = {
+            key: convert(value, infos[key].type, infos[key].param, at_key(place, key)) for key, value in own.items()
+        }
+        found = cls(**unwritten, **values)
+        found.check_fields(place)
+        return found
+
+    def check_fields(self, place: str) -> None:
+        """BadInput where fields do not fit each other. Called as a table is read."""
+        self.check_repeats(place)
+
+    def to_table(self) -> dict[str, Any]:
+        """The table of the fields that differ from their defaults, as a recipe writes it."""
+        return {
+            info.name: written(getattr(self, info.name))
+            for info in declared(type(self))
+            if info.required or info.param.always or getattr(self, info.name) != info.default
+        }
+
+    def check_repeats(self, place: str) -> None:
+        """BadInput where a list that holds each item once holds one twice."""
+        for info in declared(type(self)):
+            items = getattr(self, info.name)
+            if not info.param.refuses_repeats or not isinstance(items, tuple):
+                continue
+            for i, item in enumerate(items):
+                if item in items[:i]:
+                    text = written(item)
+                    shown = f'"{text}"' if isinstance(text, str) else str(text)
+                    raise BadInput(f"{at_key(place, info.name)}[{i}]", f"{shown} is listed twice")
+
+
+def check_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
+    """BadInput at the first key of a table that is none of these."""
+    for key in table:
+        if key not in keys:
+            known = f"; known: {', '.join(keys)}" if keys else "; this method has no parameters"
+            raise BadInput(at_key(place, key), f"unknown key{suggestion(key, keys) or known}")
+
+
+def at_key(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key
+
+
+def _short(number: float) -> str:
+    """100 as ``100``, 100000000 as ``100,000,000``."""
+    return f"{number:,}" if "e+" in f"{number:g}" else f"{number:g}"
+
+
+def texts(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """The texts of a field, with their places: alone, the keys of a table, the items of a list."""
+    if value is None:
+        return
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        yield from ((f"{place}.{key}", key) for key in value)
+    elif isinstance(value, tuple):
+        yield from ((f"{place}[{i}]", item) for i, item in enumerate(value))
+
+
+def written(value: object) -> Any:
+    """A field's value as TOML and JSON write it; types of our own have a ``written`` property."""
+    if hasattr(value, "written"):
+        return value.written
+    if isinstance(value, Section):
+        return value.to_table()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): written(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [written(item) for item in value]
+    return value
+
+
+def convert(value: object, kind: Any, param: Param, place: str) -> Any:
+    """``value`` as read from TOML, made the declared type. Raises BadInput."""
+    kind = _without_none(kind)
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise BadInput(place, f"must be a list, such as [{_example(args[0])}]")
+        return tuple(convert(item, args[0], param, f"{place}[{i}]") for i, item in enumerate(value))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise BadInput(place, f"must be a table, such as {{ price = {_example(args[1])} }}")
+        return {str(key): convert(item, args[1], param, f"{place}.{key}") for key, item in value.items()}
+    if parse := param.parse or getattr(kind, "parse", None):
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise BadInput(place, str(error)) from None
+    if origin is Literal:
+        if value not in args:
+            raise _none_of(value, list(map(str, args)), place)
+        return value
+    if kind is Any:
+        return plain(value, place)
+    if issubclass(kind, Section):
+        return kind.read_section(value, place)
+    if issubclass(kind, StrEnum):
+        try:
+            return kind(str(value))
+        except ValueError:
+            raise _none_of(value, list(kind), place) from None
+    return _scalar(value, kind, param, place)
+
+
+def _without_none(kind: Any) -> Any:
+    """The type of a field that may be None besides."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return next(arg for arg in typing.get_args(kind) if arg is not type(None))
+    return kind
+
+
+def _none_of(value: object, words: list[str], place: str) -> BadInput:
+    return BadInput(place, f'"{value}" is none of {", ".join(words)}{suggestion(str(value), words)}')
+
+
+def plain(value: object, place: str) -> Any:
+    """A plain value of TOML, or a list or table of them. Raises BadInput."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{place}.{key}") for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item, f"{place}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise BadInput(place, f"{value!r} must be a number, text, true or false, a list or a table")
+
+
+def _example(kind: Any) -> str:
+    return {str: '"price"', int: "5", float: "0.05"}.get(kind, '"5%"')
+
+
+def _scalar(value: object, kind: Any, param: Param, place: str) -> Any:
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    fix = f"; {param.fix}" if param.fix else ""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise BadInput(place, f"{value!r} must be {', '.join(filter(None, [words[kind], param.limits]))}{fix}")
+    if kind in (int, float):
+        assert isinstance(value, (int, float))
+        outside = (
+            not math.isfinite(value)
+            or (param.ge is not None and value < param.ge)
+            or (param.gt is not None and value <= param.gt)
+            or (param.le is not None and value > param.le)
+            or (param.lt is not None and value >= param.lt)
+        )
+        if outside:
+            raise BadInput(place, f"{value} must be {param.limits or 'a number'}{fix}")
+    return value

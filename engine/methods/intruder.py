@@ -1,0 +1,28 @@
+"""What an intruder knows and wants to learn, as the parameters of methods declare it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from .spec import Param, Variant
+
+Known = Annotated[
+    tuple[str, ...],
+    Param("variables the intruder knows; default: the quasi-identifiers", names="variables", told=True),
+]
+KnownUnlessSynthesised = Annotated[
+    Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not synthesised")
+]
+KnownThoughSynthesised = Annotated[
+    Known, Variant("synthesised variables whose confidential values the intruder knows; default: all")
+]
+KeyVariables = Annotated[
+    Known, Variant("variables of the key; default: the quasi-identifiers, or else the released variables")
+]
+QuasiIdentifiers = Annotated[
+    Known, Variant("variables that the intruder may know; default: the quasi-identifiers", told=False)
+]
+SensitiveVariables = Annotated[
+    tuple[str, ...],
+    Param("variables the intruder wants to learn; default: the sensitive ones", names="variables"),
+]
