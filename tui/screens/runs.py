@@ -1,9 +1,4 @@
-"""The runs of a project, with what can be done to them.
-
-The form that gives a run a name, which stands for its number, and a note.
-
-The form that makes, of a finished run, the plan of one in which its records at risk have less influence.
-"""
+"""The runs of a project, with what can be done to them: named, noted, and run again with less influence for records at risk."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,7 +17,6 @@ from textual.widgets import Static
 from sfumato.engine.wording import counted
 from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration, settings_apart
-from sfumato.workspace.service.reweighting import Weighable
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, check_note
 from sfumato.workspace.store.runs import Run, RunLine, RunState, recipe_toml
 from sfumato.workspace.store.workspace import Workspace
@@ -45,6 +39,9 @@ from .form import Form
 from .page import Pane, grid_exportable
 from .sifted import Sifted
 from .split import DetailQuery, Split
+
+if TYPE_CHECKING:
+    from sfumato.workspace.service.reweighting import Weighable
 
 
 def weighing_form(found: Weighable) -> Form:
