@@ -109,7 +109,7 @@ def open_demo(directory: Path) -> JobDone:
     return JobDone(done.text, done.run_id, done.worker, "runs", project_id, ("demo", "--no-tui"))
 
 
-def look_at_file(directory: Path, file: str, project: str) -> FileLookedAt | JobDone:
+def detect_format(directory: Path, file: str, project: str) -> FileLookedAt | JobDone:
     """Find how a file of text is written; bring it in at once where nothing about that is unusual or unsettled.
 
     Raises BadInput, OSError and StrangeFile; then nothing was stored.
@@ -242,7 +242,7 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
         else f"{counted(len(run_ids), 'run')} {agree(len(run_ids), 'is', 'are')} deleted"
     )
     words = tuple(word for run_id in run_ids for word in (*THEN, "delete", str(run_id), "--yes"))[len(THEN) :]
-    return JobDone(f"{what}{still_there(left)}", command=words)
+    return JobDone(f"{what}{pending_removal_text(left)}", command=words)
 
 
 def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
@@ -256,10 +256,10 @@ def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
         if len(project_ids) == 1
         else f"{counted(len(project_ids), 'project')} {agree(len(project_ids), 'is', 'are')} deleted"
     )
-    return JobDone(f"{what}{still_there(left)}")
+    return JobDone(f"{what}{pending_removal_text(left)}")
 
 
-def still_there(tables: int) -> str:
+def pending_removal_text(tables: int) -> str:
     """What to say of tables that could not be removed at once."""
     if not tables:
         return ""

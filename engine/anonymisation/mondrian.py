@@ -40,7 +40,7 @@ class MondrianSpec(PartitionSpec):
     diversity: Annotated[
         Diversity,
         Param(
-            "what l is held against: the number of different values, the exponential of their entropy, or with c the "
+            "what l limits: the number of different values, the exponential of their entropy, or with c the "
             "recursive definition"
         ),
     ] = "distinct"

@@ -223,7 +223,7 @@ class Kept:
     records: int
 
 
-def kept_by(data: Microdata, schema: Schema) -> tuple[Kept, ...]:
+def compliance(data: Microdata, schema: Schema) -> tuple[Kept, ...]:
     """How a table keeps each of the schema's constraints."""
     values = Values(data, schema)
     found = []

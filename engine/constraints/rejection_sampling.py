@@ -50,7 +50,7 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class ConstraintPlan:
     """Of each step: the constraints that it is held to, and the variables that are computed once it is done, in order."""
 
     held: tuple[tuple[Constraint, ...], ...] = ()
@@ -62,7 +62,7 @@ class Keeping:
         return {one.name: step for step, own in enumerate(self.derived) for one in own}
 
 
-def keeping_of(targets: Sequence[tuple[str, ...]], schema: Schema) -> Keeping:
+def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> ConstraintPlan:
     """Which step keeps which constraint, of steps that make these variables.
 
     Raises BadInput where a variable would follow from confidential values, or from what is made only after it.
@@ -94,7 +94,7 @@ def keeping_of(targets: Sequence[tuple[str, ...]], schema: Schema) -> Keeping:
                 f"constraints.{one.constraint.name}",
                 f'"{one.name}" and another variable would follow from each other; leave one of the rules out',
             )
-    return Keeping(tuple(held), tuple(derived))
+    return ConstraintPlan(tuple(held), tuple(derived))
 
 
 def _held(constraint: Constraint, known: set[str], changed: set[str], schema: Schema) -> bool:
@@ -151,7 +151,7 @@ def may_redraw(step: Maker) -> bool:
     return step.method.account is None and step.spec.redrawable
 
 
-def check_makers(keeping: Keeping, steps: Sequence[Maker], place: str = "constraints") -> None:
+def check_makers(keeping: ConstraintPlan, steps: Sequence[Maker], place: str = "constraints") -> None:
     """BadInput where a step is held to a constraint, and drawing records anew would not be what its method says it is."""
     for step, held, derived in zip(steps, keeping.held, keeping.derived, strict=True):
         asked = [one.name for one in held if one.name not in {own.constraint.name for own in derived}]
@@ -171,7 +171,7 @@ def check_makers(keeping: Keeping, steps: Sequence[Maker], place: str = "constra
         )
 
 
-def check_asking(keeping: Keeping, place: str, key: str) -> None:
+def check_synthesis_order(keeping: ConstraintPlan, place: str, key: str) -> None:
     """BadInput where a measure, ``key``, asks models how probable a release is whose records were drawn until they kept to constraints."""
     for constraint in (one for held in keeping.held for one in held):
         raise BadInput(
@@ -219,7 +219,7 @@ class Dataset:
 
     confidential: Microdata
     schema: Schema
-    keeping: Keeping
+    keeping: ConstraintPlan
     most: int
     unmet: Unmet
     what: str

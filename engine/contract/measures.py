@@ -251,7 +251,7 @@ def test_measure_of_a_whole_release_is_sound_where_values_are_missing(
 @every_whole_measure
 def test_measure_of_a_whole_release_asks_for_its_models(method: Method, confidential: Microdata) -> None:
     table = recipe_of(method, confidential.schema).to_table()
-    if not method.asks_models:
+    if not method.uses_release_models:
         return
     release = {**{k: v for k, v in table.items() if k != "synthesis"}, "release": {"m": 2, "released": ["days"]}}
     with pytest.raises(BadInput, match=r"measure\[0\].method: .* asks the models"):
@@ -325,7 +325,7 @@ def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> 
             "title": method.title,
             "variables": {variable.name: variable.to_table() for variable in schema},
             **({"data": {"holdout": 0.5}} if method.controls else {}),
-            **(made if method.asks_models else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
+            **(made if method.uses_release_models else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
             section: [{"method": method.key, **step} for step in steps],
         }
     )

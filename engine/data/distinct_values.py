@@ -12,14 +12,14 @@ ABSENT = -1
 """The code of a record without a value."""
 
 
-def holds_texts(values: pd.Series) -> bool:
+def is_text_categorical(values: pd.Series) -> bool:
     """Whether a column (n,) is a categorical of texts, as columns of text are held that would take too much memory otherwise."""
     return isinstance(values.dtype, pd.CategoricalDtype) and isinstance(values.cat.categories.dtype, pd.StringDtype)
 
 
 def written_out(values: pd.Series) -> pd.Series:
     """A column (n,) as text where it is a categorical of texts; as it is otherwise."""
-    return values.astype(values.cat.categories.dtype) if holds_texts(values) else values
+    return values.astype(values.cat.categories.dtype) if is_text_categorical(values) else values
 
 
 def different(values: pd.Series) -> tuple[NDArray[np.intp], pd.Series]:
@@ -28,7 +28,7 @@ def different(values: pd.Series) -> tuple[NDArray[np.intp], pd.Series]:
     Objects may be equal and yet be written otherwise (``1`` and ``True``): each is taken for a value of its own.
     Minus zero is zero.
     """
-    if holds_texts(values):
+    if is_text_categorical(values):
         codes, texts = values.cat.codes.to_numpy(), values.cat.categories
         used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
         return np.append(np.cumsum(used) - 1, ABSENT)[codes], pd.Series(texts[used])

@@ -20,7 +20,7 @@ from ..wording import agree, counted
 from .distinct_values import different, times, written_out
 from .missing_codes import kinds_of_missing, without_codes
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
-from .spelling import are_names, level_spellings, may_be_thousands, read_numbers, whole_spelling
+from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, whole_spelling
 
 LARGEST_COUNT = 2**53
 HASHED_AT_ONCE = 1 << 18
@@ -323,7 +323,11 @@ def check_columns(names: Iterable[str], schema: Schema, place: str = "variables"
     found = Counter(names)
     for variable in schema:
         if variable.name not in found:
-            if found.keys().isdisjoint(schema.names) and not are_names(found) and not suggestion(variable.name, found):
+            if (
+                found.keys().isdisjoint(schema.names)
+                and not looks_like_header(found)
+                and not suggestion(variable.name, found)
+            ):
                 raise BadInput(
                     f"{place}.{variable.name}",
                     f'no column "{variable.name}", nor any other that is asked for; the first line of the file must hold the names',

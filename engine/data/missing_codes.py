@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from .distinct_values import different, holds_texts
+from .distinct_values import different, is_text_categorical
 from .schema import Kind, Schema, Variable
 from .spelling import read_numbers, whole_spelling
 
@@ -100,6 +100,6 @@ def _text(code: str | float, variable: Variable) -> str:
 
 
 def _plain(values: pd.Series) -> pd.Series:
-    if isinstance(values.dtype, pd.CategoricalDtype) and not holds_texts(values):
+    if isinstance(values.dtype, pd.CategoricalDtype) and not is_text_categorical(values):
         return values.astype(values.cat.categories.dtype if not values.hasnans else "object")
     return values

@@ -158,7 +158,7 @@ def _near(original: Floats, written: Floats, largest_error: float) -> Flags:
     return same
 
 
-def originals_of(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def unround(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """The original value that each number of a column (k,) writes, and how many there are that it may write, (k,) each.
 
     ``original`` (n,) are the values of all records, as nobody knows whose is whose. Where several may be meant the nearest is
@@ -193,6 +193,6 @@ def _far_apart(values: Floats) -> bool:
     return bool((np.diff(values) > 2 * widest).all())
 
 
-def are_names(header: Iterable[str]) -> bool:
+def looks_like_header(header: Iterable[str]) -> bool:
     """Whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date is none."""
     return all(name[:1].isalpha() or name[:1] == "_" for name in header)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..data.microdata import Microdata
-from ..data.spelling import SURE_DIGITS, digits_and_decimals, originals_of
+from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround
 
 Keys = NDArray[np.uint64]
 Cells = Mapping[str, Keys]
@@ -45,7 +45,7 @@ def _as_originals(original: Floats, written: Floats) -> Floats:
     """What a column (k,) writes of the originals (n,); itself where it writes all its digits."""
     if _digits(written) > SURE_DIGITS or _digits(original) <= _digits(written):
         return written
-    found = originals_of(original, written)[0]
+    found = unround(original, written)[0]
     return np.where(np.isnan(found), written, found)
 
 
@@ -94,7 +94,7 @@ def rows_of(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
     return np.zeros(records, dtype=np.uint64) if total is None else total
 
 
-def how_often(rows: Keys, among: Keys) -> NDArray[np.int64]:
+def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """How often each of the rows (k,) occurs among others (n,)."""
     held, counts = np.unique(among, return_counts=True)
     if not len(held):
@@ -103,7 +103,7 @@ def how_often(rows: Keys, among: Keys) -> NDArray[np.int64]:
     return np.where(held[place] == rows, counts[place], 0).astype(np.int64)
 
 
-def places_in(values: Keys, rows: Keys) -> NDArray[np.int64]:
+def positions_in(values: Keys, rows: Keys) -> NDArray[np.int64]:
     """Where each of the rows (k,) stands among values, ascending (n,); -1 where it is none of them."""
     if not len(values):
         return np.full(len(rows), -1, dtype=np.int64)

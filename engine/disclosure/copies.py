@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from .cells import MISSING, Cells, Keys, comparable, how_often, places_in, rows_of
+from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of
 from .likeness import Likeness, standard_error
 from .neighbours import MOST_RECORDS, Pairs, nearest_pairs
 
@@ -61,14 +61,14 @@ def equal_records(
             yield one
 
     shares, taken = _taken(np.unique(ordered), in_order())
-    value, repeated = float(np.mean(shares)), np.flatnonzero(places_in(taken, rows) >= 0)
+    value, repeated = float(np.mean(shares)), np.flatnonzero(positions_in(taken, rows) >= 0)
     if copied:
         return Likeness(1.0, 0.0, records=repeated)
     if not kept:
-        baseline, cases = float((how_often(rows, rows) > 1).mean()), n
+        baseline, cases = float((occurrences(rows, rows) > 1).mean()), n
     else:
         pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
-        found = how_often(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
+        found = occurrences(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
         found -= kept_rows[pairs.own] == kept_rows[pairs.other]
         baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
     noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, lengths[0])))
@@ -159,7 +159,7 @@ def lone_values(own: Keys, releases: Iterable[Keys]) -> Likeness:
         return Likeness(0.0, 0.0, 0.0)
     shares, taken = _taken(lone, (one[one != MISSING] for one in releases))
     twice = int((counts == 2).sum())
-    repeated = np.flatnonzero(places_in(taken, own) >= 0)
+    repeated = np.flatnonzero(positions_in(taken, own) >= 0)
     return Likeness(float(np.mean(shares)), 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, repeated)
 
 
@@ -167,7 +167,7 @@ def _taken(values: Keys, releases: Iterable[Keys]) -> tuple[list[float], Keys]:
     """Of each release the share of its keys (k,) that are one of the values, ascending (n,), and which values some are."""
     shares, taken = [], np.zeros(len(values), dtype=np.bool_)
     for one in releases:
-        places = places_in(values, np.sort(one))
+        places = positions_in(values, np.sort(one))
         found = places[places >= 0]
         taken[found] = True
         shares.append(len(found) / len(one) if len(one) else 0.0)

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
-from .cells import Cells, Keys, how_often, places_in, rows_of
+from .cells import Cells, Keys, occurrences, positions_in, rows_of
 from .likeness import Likeness, score_margin, standard_error
 from .neighbours import Pairs
 
@@ -34,7 +34,7 @@ def recurring_records(
     names = (*kept, *drawn)
     rows = rows_of(own, names, n)
     least = max(2, (m + 1) // 2)
-    counts = how_often(rows, rows)
+    counts = occurrences(rows, rows)
     lone = np.flatnonzero(counts == 1)
     if m < 2 or not len(lone):
         return Likeness(0.0, 0.0, 0.0)
@@ -52,7 +52,7 @@ def _in_datasets(rows: Keys, released: Iterable[Keys]) -> tuple[Integers, int]:
     order, total, sizes = np.argsort(rows), np.zeros(len(rows), dtype=np.int64), list[int]()
     values = rows[order]
     for one in released:
-        places, sizes = places_in(values, np.sort(one)), [*sizes, len(one)]
+        places, sizes = positions_in(values, np.sort(one)), [*sizes, len(one)]
         total[order[np.unique(places[places >= 0])]] += 1
     return total, sizes[0]
 

@@ -52,7 +52,7 @@ NOT_OF_VARIABLES = ("title", "labels", "missing")
 """What a recipe says of a variable that changes no dataset; codes of missing values have been read."""
 
 
-def making_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
+def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
     """The streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that makes datasets.
 
     What a recipe measures and how it judges does not enter: with another measure a run makes the same datasets. Weights that are all 1
@@ -62,7 +62,7 @@ def making_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Rando
     return Randomness(recipe.seed, key, bound_to)
 
 
-def measuring_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
+def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
     """The streams of measures and studies: bound to the data alone.
 
     No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
@@ -169,7 +169,7 @@ Note = Callable[[tuple[Redrawn, ...]], None]
 def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
     step, confidential = recipe.synthesis[item], confidential.alone
-    run = Run(making_streams(recipe, confidential, key).generator("fit", item), report=report)
+    run = Run(synthesis_streams(recipe, confidential, key).generator("fit", item), report=report)
     return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
 
 
@@ -190,7 +190,7 @@ def draw_dataset(
     whole, confidential = recipe.form.records is not None, confidential.alone
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
-    streams = making_streams(recipe, confidential, key)
+    streams = synthesis_streams(recipe, confidential, key)
     made = Dataset(
         confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
     )
@@ -250,7 +250,7 @@ def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, 
     """
     confidential = confidential.alone
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
-    streams = making_streams(recipe, confidential, key)
+    streams = synthesis_streams(recipe, confidential, key)
     for item, step in enumerate(recipe.anonymisation):
         run = Run(streams.generator("anonymise", item), report=report)
         made = step.method.anonymise(found.data, step.spec, run)
@@ -300,7 +300,7 @@ def measure_dataset(
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
-    streams = measuring_streams(recipe, confidential, key)
+    streams = measurement_streams(recipe, confidential, key)
     common = streams.generator("measure", item, "all datasets")
     run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
     measure = _computed(
@@ -325,7 +325,7 @@ def measure_block(
 ) -> Mapping[str, NDArray[Any]]:
     """One block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
     step = recipe.measures[item]
-    run = Run(measuring_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
+    run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata) -> tuple[ReleaseModel, ...]:
         data = data.alone
@@ -416,7 +416,7 @@ def study_point(
     All points of a study see the same random numbers, so that what differs between them is the point alone.
     """
     step = recipe.studies[item]
-    run = Run(measuring_streams(recipe, confidential, key).generator("study", item), report=report)
+    run = Run(measurement_streams(recipe, confidential, key).generator("study", item), report=report)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         found = step.method.point(confidential.alone, releases, point, spec, run)

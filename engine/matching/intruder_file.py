@@ -120,7 +120,7 @@ class IntruderRecords:
         return Matcher.of(exact, (len(self.file), len(released))).match(within, self.own)
 
 
-def made_up(
+def simulated_file(
     data: Microdata,
     targets: NDArray[np.intp],
     coverage: float,

@@ -1,4 +1,4 @@
-"""Keeping all draws of a sampler's chains, where a step asks for it (``keep_chains``): what for, and what it takes.
+"""ConstraintPlan all draws of a sampler's chains, where a step asks for it (``keep_chains``): what for, and what it takes.
 
 The draws are ``sfumato.engine.methods.results.Chains``. A trace is a thinned picture of them; these are for other tools that judge a sampler by themselves.
 """

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 from ..data.schema import Kind, Role
 from .outputs import Question
 from .registry import Method
-from .table_profile import TableSeen, VariableSeen
+from .table_profile import TableProfile, VariableProfile
 
 Want = Literal["synthesis", "anonymisation", "evaluation"]
 """What a plan is wanted for: datasets drawn from models, a table whose records stand in classes, or the scores of a table made elsewhere."""
@@ -40,7 +40,7 @@ class Case:
     """
 
     want: Want
-    table: TableSeen
+    table: TableProfile
     known: tuple[str, ...]
     sensitive: tuple[str, ...]
     released: tuple[str, ...]
@@ -50,7 +50,7 @@ class Case:
     l: float | None = None  # noqa: E741
     p: int | None = None
     t: float | None = None
-    target: VariableSeen | None = None
+    target: VariableProfile | None = None
     predictors: tuple[str, ...] = ()
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
 
@@ -132,7 +132,7 @@ def offer_of(method: Method, case: Case) -> Offer | Declined | None:
     return None if offer is None else offer(case)
 
 
-def radius_for(seen: VariableSeen) -> tuple[int | float | str, str] | None:
+def radius_for(seen: VariableProfile) -> tuple[int | float | str, str] | None:
     """How near is alike for a number or date, and why; None where values have to be equal.
 
     A share where values are above 0 and spread over orders of magnitude, else a round number that is about a fiftieth of the spread.

@@ -172,7 +172,7 @@ class Method:
         return self.gather is not None
 
     @property
-    def asks_models(self) -> bool:
+    def uses_release_models(self) -> bool:
         """Whether it asks the models that made the release, as a measure of all datasets does that has no controls."""
         return self.whole and not self.controls
 

@@ -5,7 +5,7 @@
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
-    redraws = 50                          # how often a record that breaks a constraint is drawn anew
+    redraws = 50                          # how often a record that breaks a constraint is redrawn
     unmet = "fail"                        # what becomes of the run where some still do; "keep" leaves them in
     link = "person"                       # an identifier that says whose row a released one is
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
@@ -178,10 +178,10 @@ class ReleaseForm(Section):
     micro_aggregated: Annotated[
         tuple[str, ...], Param("variables whose values are class means", names="variables")
     ] = ()
-    redraws: Annotated[
-        int, Param("how often a record that breaks a constraint is drawn anew", ge=0, le=MOST_REDRAWS)
-    ] = REDRAWS
-    unmet: Annotated[Unmet, Param("what becomes of the run where records break one all the same")] = "fail"
+    redraws: Annotated[int, Param("how often a record that breaks a constraint is redrawn", ge=0, le=MOST_REDRAWS)] = (
+        REDRAWS
+    )
+    unmet: Annotated[Unmet, Param("whether the run fails where records still break a constraint")] = "fail"
 
     @classmethod
     def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:

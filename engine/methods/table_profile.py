@@ -21,7 +21,7 @@ MOST_SKEWED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class VariableSeen:
+class VariableProfile:
     """A variable and its values: how many records have none, how many differ, and of numbers and dates (in days) where they lie.
 
     ``commonest`` is the share of the most frequent value, ``zeros`` that of 0, ``negative`` whether there are any. ``spread`` is the distance of the 5 %
@@ -58,34 +58,34 @@ class VariableSeen:
 
 
 @dataclass(frozen=True, eq=False)
-class TableSeen:
+class TableProfile:
     """Some records of some variables. ``groups`` (up to SAMPLE, variables) are the groups of values that some of the records are in."""
 
     records: int
-    variables: tuple[VariableSeen, ...]
+    variables: tuple[VariableProfile, ...]
     groups: NDArray[np.int64] = field(repr=False)
 
-    def __iter__(self) -> Iterator[VariableSeen]:
+    def __iter__(self) -> Iterator[VariableProfile]:
         return iter(self.variables)
 
-    def __getitem__(self, name: str) -> VariableSeen:
+    def __getitem__(self, name: str) -> VariableProfile:
         return self._named[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._named
 
     @cached_property
-    def _named(self) -> Mapping[str, VariableSeen]:
+    def _named(self) -> Mapping[str, VariableProfile]:
         return {seen.name: seen for seen in self.variables}
 
-    def described(self, schema: Schema) -> TableSeen:
+    def described(self, schema: Schema) -> TableProfile:
         """The same records by the variables of a schema that are seen here, as it describes them."""
         places = {seen.name: place for place, seen in enumerate(self.variables)}
         found = [variable for variable in schema if variable.name in places]
         own = tuple(replace(self[variable.name], variable=variable) for variable in found)
-        return TableSeen(self.records, own, self.groups[:, [places[variable.name] for variable in found]])
+        return TableProfile(self.records, own, self.groups[:, [places[variable.name] for variable in found]])
 
-    def most_telling(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
+    def by_mutual_information(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
         """The variables ordered by how much they tell of the target, most first; equal ones stay in their order.
 
         By mutual information of the groups of values, less what there would be by chance, (r - 1)(c - 1) / 2n (Miller 1955).
@@ -96,33 +96,33 @@ class TableSeen:
         return tuple(sorted(among, key=lambda name: -told[name]))
 
 
-def table_seen(data: Microdata, rng: np.random.Generator | None = None) -> TableSeen:
+def table_seen(data: Microdata, rng: np.random.Generator | None = None) -> TableProfile:
     """What the records look like. ``rng`` chooses those by which variables are held against each other; left out, they are evenly spaced."""
     rows = np.arange(len(data))
     if len(data) > SAMPLE:
         spaced = np.linspace(0, len(data) - 1, SAMPLE).astype(np.int64)
         rows = spaced if rng is None else rng.choice(len(data), SAMPLE, replace=False)
     groups = [_groups(data, name, rows) for name in data.schema.names]
-    return TableSeen(len(data), tuple(_seen(data, v) for v in data.schema), np.column_stack(groups))
+    return TableProfile(len(data), tuple(_seen(data, v) for v in data.schema), np.column_stack(groups))
 
 
-def table_unseen(schema: Schema, records: int) -> TableSeen:
+def placeholder_profile(schema: Schema, records: int) -> TableProfile:
     """What a table may look like whose values nobody has read: numbers that all differ, a few levels, and variables that tell nothing of each other."""
-    seen = tuple(VariableSeen(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
-    return TableSeen(records, seen, np.zeros((1, len(seen)), dtype=np.int64))
+    seen = tuple(VariableProfile(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
+    return TableProfile(records, seen, np.zeros((1, len(seen)), dtype=np.int64))
 
 
-def _seen(data: Microdata, variable: Variable) -> VariableSeen:
+def _seen(data: Microdata, variable: Variable) -> VariableProfile:
     values = data.present(variable.name)
     missing = len(data) - len(values)
     if not len(values):
-        return VariableSeen(variable, missing, 0)
+        return VariableProfile(variable, missing, 0)
     distinct, counts = np.unique(values, return_counts=True)
     commonest = float(counts.max() / len(values))
     if variable.kind.has_levels:
-        return VariableSeen(variable, missing, len(distinct), commonest)
+        return VariableProfile(variable, missing, len(distinct), commonest)
     low, high = (float(end) for end in np.quantile(values, (0.05, 0.95)))
-    return VariableSeen(
+    return VariableProfile(
         variable,
         missing,
         len(distinct),

@@ -44,7 +44,7 @@ class DataSource(Section):
         int | None,
         Param("how many records, chosen by the seed; left out, all", ge=1, fix="leave it out for all records"),
     ] = None
-    missing: Annotated[MissingPolicy, Param("what becomes of records with a missing value")] = MissingPolicy.REFUSE
+    missing: Annotated[MissingPolicy, Param("how records with a missing value are handled")] = MissingPolicy.REFUSE
     holdout: Annotated[
         float | str | None,
         Param(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tomli_w
 
 from ..constraints.constraints import ConstraintTable, read_constraints
-from ..constraints.rejection_sampling import Keeping, check_asking, check_makers, keeping_of
+from ..constraints.rejection_sampling import ConstraintPlan, check_makers, check_synthesis_order, plan_constraints
 from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
 from ..data.schema import Origin, Role, Schema, Variable, check_names
 from ..data.toml import read_toml, section_of, tables_of
@@ -154,7 +154,7 @@ class Recipe:
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
         released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
-        keeping = keeping_of([step.targets for step in synthesis], schema)
+        keeping = plan_constraints([step.targets for step in synthesis], schema)
         check_makers(keeping, synthesis)
         released = (*released, *(name for name in form.changed if name not in released))
         measures = tuple(
@@ -172,9 +172,9 @@ class Recipe:
                     f"{step.place}.method",
                     f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
                 )
-            if step.method.asks_models:
+            if step.method.uses_release_models:
                 _require_models(step, synthesis)
-                check_asking(keeping, step.place, step.method.key)
+                check_synthesis_order(keeping, step.place, step.method.key)
         if not stored:
             for step in (*synthesis, *anonymisation, *measures, *studies):
                 step.spec.check_repeats(step.place)
@@ -247,9 +247,9 @@ class Recipe:
         return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies, *kept))
 
     @cached_property
-    def keeping(self) -> Keeping:
+    def keeping(self) -> ConstraintPlan:
         """Which synthesis step keeps which constraint."""
-        return keeping_of([step.targets for step in self.synthesis], self.schema)
+        return plan_constraints([step.targets for step in self.synthesis], self.schema)
 
     @property
     def packages(self) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def _what(output: Output) -> str:
     return "a share" if output.unit == "share" else "this value"
 
 
-def misgivings(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
+def threshold_warnings(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
     """What is to be said of a recipe's thresholds, each with its place: ``threshold[1].max: higher is better ...``."""
     said = []
     for index, one in enumerate(thresholds):

@@ -66,7 +66,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
         ),
         Output(
             "excess_risk",
-            "residual risk: what the attack gets right beyond the control, of what is left: (attack - control) / (1 - control)",
+            "residual risk: success beyond the control, as a share of the remaining risk: (attack - control) / (1 - control)",
             "low",
             range=AT_MOST_ONE,
             short="excess",

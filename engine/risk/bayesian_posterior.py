@@ -125,7 +125,7 @@ OUTPUTS = (
     ),
     Output(
         "posterior_risk_of_first",
-        "R by the first so many datasets of the release",
+        "R by the first datasets of the release, for this many of them",
         "low",
         "share",
         range=SHARE,
@@ -142,7 +142,7 @@ OUTPUTS = (
     ),
     Output(
         "step_error",
-        "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted anew",
+        "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted again",
         "none",
         range=NON_NEGATIVE,
     ),
@@ -378,11 +378,11 @@ class BayesianPosteriorSpec(Spec):
     largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
     records: Annotated[int | None, Param("records asked about, at random; left out, all", ge=1)] = None
     lacks: Annotated[int, Param("records that the intruder does not know, the one asked about among them", ge=1)] = 1
-    draws: Annotated[int, Param("draws of what other lacking records may be", ge=2, le=10_000)] = 50
+    draws: Annotated[int, Param("draws of the possible values of other missing records", ge=2, le=10_000)] = 50
     stop_after: Annotated[
         int | None,
         Param(
-            "a record is done once so many guesses are more likely than the truth, before and after: its posterior is then an upper bound",
+            "a record is finished once this many guesses are more likely than the truth, before and after: its posterior is then an upper bound",
             ge=1,
         ),
     ] = None
@@ -391,12 +391,12 @@ class BayesianPosteriorSpec(Spec):
     ] = 3
     own_record: Annotated[
         bool,
-        Param("also tell R of an intruder who looks at what was released of the record itself, and of nobody else"),
+        Param("also report R of an intruder who uses the record's own released values only"),
     ] = False
     refits: Annotated[
         int,
         Param(
-            "records at which models that take a step are fitted anew, to tell the error of the step",
+            "records at which models that take a step are fitted again, to report the error of the step",
             ge=0,
             selects=True,
         ),

@@ -14,7 +14,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.intruder_file import IntruderFile, IntruderRecords, made_up
+from ..matching.intruder_file import IntruderFile, IntruderRecords, simulated_file
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
 from ..matching.radius import Radii
 from ..matching.targets import check_among, chosen
@@ -145,8 +145,13 @@ class IdentificationSpec(Spec):
                 f"{place}.key",
                 f'"{self.key}" pairs records, so it must have the role "identifier" and not be matched by',
             )
-        made_up = {"coverage": self.coverage < 1, "errors": self.errors, "targets": self.targets, "among": self.among}
-        for name, given in made_up.items():
+        simulated_file = {
+            "coverage": self.coverage < 1,
+            "errors": self.errors,
+            "targets": self.targets,
+            "among": self.among,
+        }
+        for name, given in simulated_file.items():
             if given:
                 raise BadInput(f"{place}.{name}", "the external file has its own; leave this out")
         for name in matched:
@@ -242,7 +247,7 @@ def _held(
 ) -> IntruderRecords:
     if spec.external is not None and spec.key is not None:
         return spec.external.held_against(confidential, spec.matched, spec.key, "measure")
-    return made_up(confidential, targets, spec.coverage, spec.errors, rng)
+    return simulated_file(confidential, targets, spec.coverage, spec.errors, rng)
 
 
 def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> dict[str, NDArray[Any]]:

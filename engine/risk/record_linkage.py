@@ -70,7 +70,7 @@ class RecordLinkageSpec(Spec):
     blocks: Annotated[
         tuple[str, ...],
         Param(
-            "keys that a pair has to agree on to be compared; left out, those that are kept as they are and have no radius",
+            "keys that a pair has to agree on to be compared; left out, those released unchanged that have no radius",
             names="variables",
             told=True,
         ),

@@ -184,7 +184,7 @@ class SpecialUniquesSpec(Spec):
     outputs=(
         Output(
             "special_uniques",
-            "records of the table that are unique by a set of at most so many keys",
+            "records of the table that are unique by a set of at most this many keys",
             "low",
             "records",
             range=NON_NEGATIVE,

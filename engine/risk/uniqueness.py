@@ -103,7 +103,7 @@ def _offer(case: Case) -> Offer | None:
         ),
         Output(
             "share_in_small_groups",
-            "share of the records whose key at most so many records have",
+            "share of the records whose key at most this many records have",
             "low",
             "share",
             range=SHARE,

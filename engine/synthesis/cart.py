@@ -40,7 +40,7 @@ from ..methods.registry import method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ..methods.table_profile import VariableSeen
+from ..methods.table_profile import VariableProfile
 from ..statistics.smoothing import smoothed, steps, within
 from ..trees.trees import Trees, grow, grow_classes, joined, level_order
 from ..wording import counted
@@ -143,7 +143,7 @@ def _offer(case: Case) -> Offer | None:
     return Offer("; ".join(why), settings, GENERAL)
 
 
-def _shape(seen: VariableSeen) -> str:
+def _shape(seen: VariableProfile) -> str:
     """What kind of variable it is, in a few words."""
     kind = seen.variable.kind
     if kind.has_levels:

@@ -30,7 +30,7 @@ from ..methods.release_models import Guesses, Plausibility
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run, silent
 from ..methods.spec import Param, Spec
-from ..methods.table_profile import VariableSeen
+from ..methods.table_profile import VariableProfile
 from ..posterior.gamma_prior import GammaPrior, TauScale
 from ..posterior.laplace import Mode, Posterior, WeightedDraws, find_mode, weighted_draws
 from ..posterior.paired_counts import PairedCounts, log_pairs
@@ -310,7 +310,7 @@ def _offer(case: Case) -> Offer | None:
     return Offer(why, {"predictors": names}, SUITED)
 
 
-def _is_term(seen: VariableSeen) -> bool:
+def _is_term(seen: VariableProfile) -> bool:
     """Whether a predictor is complete and has few levels."""
     kind = seen.variable.kind
     return not seen.missing and kind is not Kind.DATE and not (kind.has_levels and seen.distinct > MOST_LEVELS)

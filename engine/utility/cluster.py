@@ -211,7 +211,7 @@ class ClusterSpec(Spec):
     ] = "standard"
     limit: Annotated[
         int,
-        Param("rows of both tables above which a sample of so many is clustered; memory grows with its square", ge=2),
+        Param("rows of both tables above which a sample of this size is clustered; memory grows with its square", ge=2),
     ] = 20_000
 
 

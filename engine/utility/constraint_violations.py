@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Self
 
 from ..constraints.constraints import read_constraints
-from ..constraints.evaluation import kept_by, schema_of
+from ..constraints.evaluation import compliance, schema_of
 from ..data.conditions import Constraint
 from ..data.microdata import Microdata
 from ..data.schema import Schema
@@ -59,7 +59,7 @@ class ConstraintViolationsSpec(Spec):
     outputs=(
         Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken"),
         Output(
-            "unknown_records", "records of which nobody can say whether they keep to the rule: a value is missing, or generalised",
+            "unknown_records", "records for which the rule cannot be evaluated: a value is missing, or generalised",
             "none", unit="records", range=COUNT, short="unknown",
         ),
     ),
@@ -73,7 +73,7 @@ def constraint_violations(
     rules = spec.read(confidential.schema, "constraints")
     if not rules:
         raise NotComputable("there is no rule to keep to")
-    found = kept_by(released, replace(schema, constraints=rules))
+    found = compliance(released, replace(schema, constraints=rules))
     return Measure(
         tuple(
             Estimate(name, float(count), one.constraint.name)

@@ -49,7 +49,7 @@ class RegressionDistanceSpec(Spec):
     ]
     near_zero: Annotated[
         float,
-        Param("a confidential coefficient below so many of its standard errors is too near 0 to be divided by", ge=0),
+        Param("confidential coefficients nearer to 0 than this many standard errors are not divided by", ge=0),
     ] = 0.1
 
     def check(self, schema: Schema, place: str) -> None:

@@ -13,7 +13,7 @@ from attackers import Outside, register_of
 from numpy.typing import NDArray
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import making_streams
+from sfumato.engine.execution.tasks import synthesis_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -69,7 +69,7 @@ class Released:
     @property
     def streams(self) -> Randomness:
         """The streams that made it: what a thief of key and data has."""
-        return making_streams(self.outside.recipe, self.data, self.key)
+        return synthesis_streams(self.outside.recipe, self.data, self.key)
 
     @property
     def guessed(self) -> Randomness:

@@ -47,7 +47,7 @@ def test_a_corrected_value_is_not_found_from_two_editions(
     for said, (key, later) in keys.items():
         with monkeypatch.context() as patch:
             if said == UNBOUND:
-                patch.setattr("sfumato.engine.execution.tasks.making_streams", bound_to_nothing)
+                patch.setattr("sfumato.engine.execution.tasks.synthesis_streams", bound_to_nothing)
             one = edition(recipe, before, key)
             for person in range(0, len(frame), len(frame) // PERSONS + 1):
                 factor = np.where(frame.index == person, FACTOR, 1.0)

@@ -131,7 +131,7 @@ def recipe_for(method: Method) -> Recipe:
         table["measure"] = [step]
         if method.controls:
             table["data"] = {"holdout": 0.2}
-        if method.asks_models:
+        if method.uses_release_models:
             table["synthesis"] = [MODEL]
         if given_classes(method):
             table |= {"release": {}, "anonymisation": [{"method": "mondrian", "k": 5}]}

@@ -15,7 +15,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import fit_model, making_streams
+from sfumato.engine.execution.tasks import fit_model, synthesis_streams
 from sfumato.engine.methods.chains import bytes_of_chains
 from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, ChainTrace, Fit
 from sfumato.engine.methods.run import PUBLIC
@@ -146,7 +146,7 @@ def test_nothing_is_kept_unasked_and_keeping_changes_no_draw(step: dict[str, Any
 def test_a_keyed_stream_is_not_bound_to_what_is_kept_beside_the_datasets() -> None:
     asked, unasked, other = (recipe({**COUNTS, **change}) for change in ({}, {"keep_chains": False}, {"walkers": 20}))
     numbers = [
-        making_streams(plan, people(plan), b"k" * 32).generator("fit", 0).integers(2**60)
+        synthesis_streams(plan, people(plan), b"k" * 32).generator("fit", 0).integers(2**60)
         for plan in (asked, unasked, other)
     ]
     assert numbers[0] == numbers[1] != numbers[2]

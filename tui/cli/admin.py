@@ -83,7 +83,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     from sfumato.workspace.service.deletion import delete_project, delete_run
     from sfumato.workspace.store.runs import find_run, projects
 
-    from ..jobs import still_there
+    from ..jobs import pending_removal_text
 
     if (run_id is None) == (project is None):
         raise click.UsageError("name a run, or a project with --project")
@@ -99,7 +99,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
         what, remove = f"project {project}", partial(delete_project, workspace, ids[0])
     if not yes:
         confirm(f"Delete {what} and everything in it for good?")
-    echo(f"{what} is deleted{still_there(remove())}")
+    echo(f"{what} is deleted{pending_removal_text(remove())}")
 
 
 @click.command()
@@ -113,7 +113,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     default=3.0,
     show_default=True,
     metavar="S",
-    help="End when idle so many seconds.",
+    help="End after this many idle seconds.",
 )
 @COMPUTING
 def worker(directory: Path | None, jobs: int, idle: float) -> None:
@@ -211,7 +211,7 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
 def adopt(directory: Path, target: Path) -> None:
     """Copy the workspace in DIRECTORY, another user's, into NEW-DIRECTORY, where it is yours.
 
-    Checked before: the database, the audit log, the bytes of every table. Nothing goes on: runs that had not ended are interrupted.
+    Checked before: the database, the audit log, the bytes of every table. Unfinished runs are marked interrupted.
     """
     from sfumato.workspace.upkeep.adopting import adopt as take_over
 

@@ -42,7 +42,7 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
 @click.option(
     "--leave-out", multiple=True, metavar="NAMES", help="Columns that take no part. Commas between names; repeatable."
 )
-@click.option("--full", is_flag=True, help="Synthesis: make every variable anew, not the sensitive ones alone.")
+@click.option("--full", is_flag=True, help="Synthesise every variable, not only the sensitive ones.")
 @click.option("-m", type=click.IntRange(1, 1000), default=5, show_default=True, help="Synthesis: datasets.")
 @click.option(
     "-k", type=click.IntRange(2), default=5, show_default=True, help="Anonymisation: fewest records in a class."
@@ -76,7 +76,7 @@ def draft(
 ) -> None:
     """Draft a whole recipe for FILE, or for a PROJECT of the workspace: steps, measures and thresholds, each with its reason.
 
-    It says what it covers and what not. Nothing is stored; the recipe runs as it is, and is there to be read and changed.
+    It says what it covers and what not. Nothing is stored; the recipe runs unchanged, and you can read and edit it.
     """
     from sfumato.workspace.plan.drafting import Wanted
     from sfumato.workspace.service.draft_data import Roles

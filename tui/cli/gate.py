@@ -58,7 +58,7 @@ def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
 def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: bool) -> None:
     """Approve the release that another account of this machine has asked for (sfumato release RUN --request).
 
-    Prints what is asked for and what the gate found, and writes the answer beside it. It needs no workspace.
+    Prints the request and what the gate found, and writes the answer into the same folder. It needs no workspace.
     """
     from sfumato.workspace.release.approval import decide, request_text
 

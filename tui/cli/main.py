@@ -94,14 +94,14 @@ def _carry_out(
     given: bool = False,
     quiet: bool,
 ) -> int:
-    from sfumato.engine.recipe.threshold_warnings import misgivings
+    from sfumato.engine.recipe.threshold_warnings import threshold_warnings
     from sfumato.workspace.service.prepare import enter_together
     from sfumato.workspace.store.chains import chains_words
     from sfumato.workspace.store.keys import NoKey
 
     from .run import carry_out
 
-    for said in () if quiet else misgivings(prepared.recipe.thresholds):
+    for said in () if quiet else threshold_warnings(prepared.recipe.thresholds):
         echo(f"warning: {said}", err=True)
     if (kept := chains_words(prepared.recipe, prepared.data)) and not quiet:
         echo(kept, err=True)
@@ -219,9 +219,9 @@ def run(
     measure: str | None,
     strength: float | None,
 ) -> None:
-    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and hold against the thresholds.
+    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and compare with the thresholds.
 
-    The recipes it names as companions are carried out beside it on the same data; they do not decide the exit status.
+    The recipes it names as companions run with it on the same data; they do not decide the exit status.
     """
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_companions, prepare_run
@@ -317,7 +317,7 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 @JSON
 @QUIET
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
-    """Go on with a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
+    """Resume a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
     from sfumato.workspace.jobs import queue
     from sfumato.workspace.store.releases_in_progress import settle
     from sfumato.workspace.store.runs import find_run
@@ -340,7 +340,7 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
 @JSON
 @click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
 def compare(first: str, second: str, directory: Path | None, json_file: str | None, *, any_data: bool) -> None:
-    """Show what two RUNs found side by side (numbers, names, or last), and which is better where they can be told apart."""
+    """Show what two RUNs found side by side (numbers, names, or last), and which is better where they differ."""
     from sfumato.workspace.views.comparison import compare_runs
 
     from .summary import comparison_text

@@ -63,7 +63,7 @@ def COMPUTING(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
         envvar="SFUMATO_MEMORY",
         expose_value=False,
         callback=_settle,
-        help="What tasks may have together, such as 8GB (default: most of what the machine has left).",
+        help="Memory for all tasks together, such as 8GB (default: most of the machine's free memory).",
     )
     return dask(memory(command))
 
@@ -136,7 +136,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--sheet", default="", metavar="NAME", help="Of an Excel file (default: the first)."),
         click.option("--where", default="", metavar="EXPRESSION", help="Only records for which it holds: price > 0."),
-        click.option("--sample", type=click.IntRange(1), metavar="N", help="So many of them, without replacement."),
+        click.option("--sample", type=click.IntRange(1), metavar="N", help="Sample N records, without replacement."),
         click.option("--only", multiple=True, metavar="COLUMN", help="Bring in this column and no other. Repeatable."),
         click.option("--leave-out", multiple=True, metavar="COLUMN", help="Leave this column out. Repeatable."),
         click.option("--keep", multiple=True, metavar="COLUMN", help="Bring it in though it may be an identifier."),

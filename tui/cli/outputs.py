@@ -116,7 +116,7 @@ def said_internal(*, public: bool) -> str:
     "waivers",
     multiple=True,
     metavar="CHECK=REASON",
-    help="Why one check that blocks is let pass; kept in the audit log. Repeatable.",
+    help="Reason for waiving one check that blocks (kept in the audit log). Repeatable.",
 )
 @click.option("--format", "form", type=click.Choice(FORMS), help="Of the datasets (default: the confidential file's).")
 @WORKSPACE

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.recipe_difference import SinceRun
 
 
-class EditsInTurn(EditsPlan):
+class EditQueue(EditsPlan):
     """Edits one after the other, and what else is asked for in between."""
 
     @dataclass
@@ -103,7 +103,7 @@ class EditsInTurn(EditsPlan):
             self.post_message(ErrorMessage(event.error))
         elif event.plan is not None:
             self.edited(event.plan)
-        self.act_next()
+        self.run_next()
 
     def waits(self, act: Callable[[], object]) -> bool:
         """Whether an act has to wait for an edit, or for others that wait; it is then done in its turn."""
@@ -112,7 +112,7 @@ class EditsInTurn(EditsPlan):
         self._acts.append(act)
         return True
 
-    def act_next(self) -> None:
+    def run_next(self) -> None:
         """Do what has waited longest, once nothing is under way."""
         if self._acts and not self._changing and self.is_read:
             self.call_later(self._act, self._acts.popleft())
@@ -129,7 +129,7 @@ class EditsInTurn(EditsPlan):
                 await done
         finally:
             self._in_turn = False
-        self.act_next()
+        self.run_next()
 
 
 MOST_CHANGES = 8
@@ -151,7 +151,7 @@ def run_text(view: PlanView, cost: str = "") -> str:
         parts.insert(0, f"{counted(m, 'dataset')}")
     weights = _section(view.table.get("weights"))
     less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
-    doubts = " ".join(f"{mark('warn')} {said}." for said in view.misgivings)
+    doubts = " ".join(f"{mark('warn')} {said}." for said in view.threshold_warnings)
     return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It goes on when you leave the app.")))
 
 
@@ -276,7 +276,7 @@ class StepGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="plan.edit")]
 
 
-class Plan(EditsInTurn):
+class Plan(EditQueue):
     """Edits go to the stored plan at once; u takes them back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -373,9 +373,9 @@ class Plan(EditsInTurn):
             self._show()
             if self._due:
                 self._keep_typed()
-        self.act_next()
+        self.run_next()
         good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
-        doubts = [f"{mark('warn')} {said}" for said in view.misgivings]
+        doubts = [f"{mark('warn')} {said}" for said in view.threshold_warnings]
         good = " · ".join(filter(None, (good, *doubts, printable(self.changed))))
         self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}" if view.problem else good)
 
@@ -395,7 +395,7 @@ class Plan(EditsInTurn):
     def _take_list(self) -> None:
         """The cursor is on its step again."""
         self._listed = True
-        self.act_next()
+        self.run_next()
 
     @property
     def here(self) -> StepPlace | None:
@@ -640,9 +640,9 @@ class Plan(EditsInTurn):
             await self.sfumato.open(RunPlan(run_text(view, price), draft), answered)
 
         def cost(workspace: Workspace) -> str:
-            from sfumato.workspace.service.prepare import told_before
+            from sfumato.workspace.service.prepare import cost_notice
 
-            return told_before(workspace, draft)
+            return cost_notice(workspace, draft)
 
         makers = [line for line in view.lines or () if line.place.section == "synthesis"]
         if any(costs_more(method_of(line.place, line.table), line.table) for line in makers):

@@ -133,7 +133,7 @@ class Projects(Sifted, Page):
             if table is not None:
                 self.sfumato.reading_notice.begin(table["file"])
                 self.sfumato.job(
-                    partial(jobs.look_at_file, self.sfumato.directory, table["file"], table.get("project", ""))
+                    partial(jobs.detect_format, self.sfumato.directory, table["file"], table.get("project", ""))
                 )
 
         fields = [

@@ -58,7 +58,7 @@ class TerminalImage:
         parts: list[str] = []
         current: str | None = None
         for y, x, given in pieces:
-            strip = seen_strip(given)
+            strip = printable_strip(given)
             cells, looks = _cells(strip, system)
             if looks is None:
                 self._stand(y, x, [None] * strip.cell_length)
@@ -98,7 +98,7 @@ class TerminalImage:
         return before
 
 
-def seen_strip(strip: Strip) -> Strip:
+def printable_strip(strip: Strip) -> Strip:
     """The strip without what could command the terminal; each cell stays where it is."""
     if all(segment.text.isprintable() for segment in strip):
         return strip
@@ -120,8 +120,8 @@ JOINER = "\u200d"
 """Makes one sign of several, such as a family; it neither hides nor turns anything."""
 
 
-class OnlySeen(LineFilter):
-    """Does to Textual's own output what ``seen_strip`` does to ours."""
+class PrintableFilter(LineFilter):
+    """Does to Textual's own output what ``printable_strip`` does to ours."""
 
     def apply(self, segments: list[Segment], background: object) -> list[Segment]:
         """The segments without what could command the terminal."""
@@ -132,7 +132,7 @@ class DiffOutput(App[None]):
     """An app that sends what has changed; inline pictures are left to Textual."""
 
     _image: TerminalImage | None = None
-    _only_seen = OnlySeen()
+    _only_seen = PrintableFilter()
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)

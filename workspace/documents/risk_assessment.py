@@ -20,7 +20,7 @@ from ..release.dossier import Dossier
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.questions import ASKS, answering, averages_of_risk, questions_of
-from ..reporting.release_summary import APPROVED, moment, summary_lines, what_goes_out
+from ..reporting.release_summary import APPROVED, moment, release_overview, summary_lines
 from ..reporting.results import method_title, output_of
 from ..reporting.tables import Cell, Line, table
 from ..reporting.words import (
@@ -65,7 +65,7 @@ def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
 
 def _summary(dossier: Dossier) -> Chapter:
     plan, decision = dossier.plan, decision_of(dossier)
-    going = what_goes_out(plan.run.recipe, plan.datasets, plan.records)
+    going = release_overview(plan.run.recipe, plan.datasets, plan.records)
     return Chapter(
         "Summary",
         (

@@ -102,9 +102,9 @@ def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
     import numpy as np
     import pandas as pd
 
-    from sfumato.engine.data.distinct_values import different, holds_texts, times
+    from sfumato.engine.data.distinct_values import different, is_text_categorical, times
 
-    if holds_texts(values):
+    if is_text_categorical(values):
         codes, texts = different(values)
         return texts, times(codes, len(texts))
     if len(values) > FEW_RECORDS and values.dtype in (np.int64, np.float64):

@@ -27,7 +27,7 @@ from ..visible_text import printable
 from .arrow_files import check_types, titles
 from .dialects import PARQUET, says_itself
 from .filters import select_where
-from .foreign_files import NOT_READ, PROGRAMS, READ, program_of, read_apart
+from .foreign_files import NOT_READ, PROGRAMS, READ, program_of, read_in_subprocess
 from .holdout import check_column, held_out, with_column
 from .limits import bounded_memory, large_bytes
 from .out_of_core import LargeFile, LargeTable, large_table, records_of, where_of
@@ -215,7 +215,7 @@ def _read_table(source: Source, schema: Schema | None, place: str, form: TextFor
         kind = PROGRAMS.get(program_of(content), "a Parquet")
         raise BadInput("data.format", f'"{source.name}" is {kind} file, which says itself how it is read; leave it out')
     if program_of(content):
-        return read_apart(content, source.name, sheet, place)
+        return read_in_subprocess(content, source.name, sheet, place)
     if sheet:
         raise BadInput("data.sheet", f'"{source.name}" is no Excel file, so it has no sheets; leave it out')
     if content.startswith(PARQUET):

@@ -1,6 +1,6 @@
 """Files of other programs: Stata, SPSS, SAS, Excel and Arrow, with what they say of their columns. Untrusted: the bytes.
 
-They are read in a process of its own (``read_apart``) with limits of memory and time: what parses them is written in C, and a file
+They are read in a process of its own (``read_in_subprocess``) with limits of memory and time: what parses them is written in C, and a file
 that makes it fall ends that process and no other. Of Excel only the values are read, nothing is computed, and no link is followed.
 """
 
@@ -64,7 +64,7 @@ def program_of(content: bytes) -> str:
     return "arrow" if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) else ""
 
 
-def read_apart(content: bytes, name: str, sheet: str, place: str) -> RawTable:
+def read_in_subprocess(content: bytes, name: str, sheet: str, place: str) -> RawTable:
     """The table of a file of another program, read in a process of its own. Raises BadInput, whose message never holds a value."""
     program = program_of(content)
     command = [sys.executable, "-P", "-m", "sfumato.workspace.ingest.read_foreign", program, sheet]
@@ -94,7 +94,7 @@ def read_apart(content: bytes, name: str, sheet: str, place: str) -> RawTable:
 
 
 def packed(table: RawTable) -> bytes:
-    """The table in bytes that ``read_apart`` understands."""
+    """The table in bytes that ``read_in_subprocess`` understands."""
     about = {name: asdict(found) for name, found in table.descriptions.items()}
     columns = {f"v{i}": pa.array(table.frame.iloc[:, i], from_pandas=True) for i in range(table.frame.shape[1])}
     if table.tags is not None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as csv_reader
 
 from sfumato.engine.data.schema import Schema
-from sfumato.engine.data.spelling import are_names, has_decimal_commas, read_numbers
+from sfumato.engine.data.spelling import has_decimal_commas, looks_like_header, read_numbers
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.engine.wording import counted
@@ -218,7 +218,7 @@ def check_header(header: Sequence[str], name: str, place: str) -> None:
         if not column.isprintable():
             raise BadInput(place, f'the name of column {i} of "{name}" has characters that cannot be printed; {NAMES}')
         if (earlier := first.setdefault(column, i)) != i:
-            if are_names(header):
+            if looks_like_header(header):
                 raise BadInput(place, f'"{name}" has two columns called "{column}"')
             raise BadInput(place, f'columns {earlier} and {i} of "{name}" have the same name; {NAMES}')
 

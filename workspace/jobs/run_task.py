@@ -291,7 +291,7 @@ def _to_measure(tables: Tables, given: TaskInput) -> Microdata:
         if CONTROLS not in given.tables:
             raise EngineError("the control records of the run are not there; enter the run anew")
         return _controlled(tables.directory, given.schema, given.confidential, given.tables[CONTROLS])
-    return _to_fit(tables, given) if method.asks_models else _confidential(tables, given)
+    return _to_fit(tables, given) if method.uses_release_models else _confidential(tables, given)
 
 
 def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:

@@ -16,7 +16,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, registry
-from sfumato.engine.methods.table_profile import TableSeen, VariableSeen
+from sfumato.engine.methods.table_profile import TableProfile, VariableProfile
 from sfumato.engine.recipe.recipe import Recipe
 
 MOST_PREDICTORS = 10
@@ -91,7 +91,7 @@ class DraftedPlan:
 
 def drafted(
     table: Mapping[str, Any],
-    seen: TableSeen,
+    seen: TableProfile,
     wanted: Wanted,
     gate_limit: GateLimit = lambda _: None,
     problem: Problem | None = None,
@@ -123,7 +123,7 @@ def intended(schema: Schema, wanted: Wanted) -> Want:
 @dataclass
 class _Draft:
     given: Mapping[str, Any]
-    seen: TableSeen
+    seen: TableProfile
     wanted: Wanted
     gate_limit: GateLimit
     problem: Problem
@@ -213,7 +213,7 @@ class _Draft:
         steps: list[DraftedStep] = []
         for at, name in enumerate(order):
             possible = [*kept, *(made for made in order[:at] if _tells(case.table[made]))]
-            told = case.table.most_telling(name, possible)[:MOST_PREDICTORS]
+            told = case.table.by_mutual_information(name, possible)[:MOST_PREDICTORS]
             steps.append(self._made(replace(case, target=case.table[name], predictors=told), len(possible)))
         return steps
 
@@ -369,11 +369,11 @@ def _aside(variable: Variable) -> bool:
     return variable.role in (Role.IDENTIFIER, Role.WEIGHT) or variable.design is not None
 
 
-def _tells(seen: VariableSeen) -> bool:
+def _tells(seen: VariableProfile) -> bool:
     return not seen.variable.kind.has_levels or seen.distinct <= MOST_LEVELS
 
 
-def _place_in_order(seen: VariableSeen) -> tuple[bool, bool, int]:
+def _place_in_order(seen: VariableProfile) -> tuple[bool, bool, int]:
     """Complete variables before others, levels before numbers, few values before many: a variable is predicted from those before it,
     and few complete levels predict best while being told from little themselves.
     """

@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.threshold_warnings import misgivings
+from sfumato.engine.recipe.threshold_warnings import threshold_warnings
 from sfumato.engine.recipe.thresholds import Threshold
 
 from ..errors import NotFound
@@ -32,7 +32,7 @@ class StepLine:
 class PlanView:
     """What a text says. ``lines`` is None where it cannot be read as a plan; ``problem`` is why it cannot be run, if so.
 
-    ``at`` is the place of the problem; ``table`` is the whole plan. ``misgivings`` are said of limits that can hardly be meant. ``sha256`` is the
+    ``at`` is the place of the problem; ``table`` is the whole plan. ``threshold_warnings`` are said of limits that can hardly be meant. ``sha256`` is the
     fingerprint of the recipe, empty where it is none: a run has it too.
     """
 
@@ -41,7 +41,7 @@ class PlanView:
     table: Mapping[str, Any]
     problem: str = ""
     at: str = ""
-    misgivings: tuple[str, ...] = ()
+    threshold_warnings: tuple[str, ...] = ()
     sha256: str = ""
 
 
@@ -56,7 +56,7 @@ def plan_view(toml: str) -> PlanView:
         recipe = Recipe.from_table(table)
     except BadInput as error:
         return PlanView(toml, lines, table, str(error), error.place)
-    return PlanView(toml, lines, table, misgivings=misgivings(recipe.thresholds), sha256=recipe.sha256)
+    return PlanView(toml, lines, table, threshold_warnings=threshold_warnings(recipe.thresholds), sha256=recipe.sha256)
 
 
 def _line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sfumato.engine.constraints.constraints import columns_of
-from sfumato.engine.constraints.evaluation import kept_by, schema_of
+from sfumato.engine.constraints.evaluation import compliance, schema_of
 
 from .checks import Case, Check, Sighting, Status
 
@@ -20,7 +20,7 @@ def _constraints(case: Case) -> Sighting:
     worst: dict[str, tuple[int, int, int]] = {}
     unknown: set[str] = set()
     for draw, released in enumerate(case.releases, start=1):
-        for one in kept_by(released, schema):
+        for one in compliance(released, schema):
             name = one.constraint.name
             unknown |= {name} if one.unknown else set()
             if one.broken > worst.get(name, (0, 0, 0))[0]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.engine.arrays import Floats, Integers
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.cells import comparable, how_often, places_in, rows_of
+from sfumato.engine.disclosure.cells import comparable, occurrences, positions_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs
@@ -227,7 +227,7 @@ def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
         if not release.shuffled:
             return np.arange(n)
         rows = rows_of(case.own, case.plan.kept, n)
-        return np.where(how_often(rows, rows) == 1, np.arange(n), -1)
+        return np.where(occurrences(rows, rows) == 1, np.arange(n), -1)
     found = next(one for one in case.related if one.earlier.release is release)
     if not release.shuffled and not case.plan.shuffled and found.earlier.table_sha256 == case.original.table_sha256:
         return np.arange(n)
@@ -237,8 +237,8 @@ def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
     theirs = rows_of(case.pool(release).cells[0], names)
     own = rows_of(case.own, names, n)
     order = np.argsort(theirs, kind="stable")
-    place = places_in(theirs[order], own)
-    alone = (place >= 0) & (how_often(own, own) == 1) & (how_often(own, theirs) == 1)
+    place = positions_in(theirs[order], own)
+    alone = (place >= 0) & (occurrences(own, own) == 1) & (occurrences(own, theirs) == 1)
     if found.overlap is not None:
         alone[found.overlap.here] = False
     return np.where(alone, order[np.maximum(place, 0)], -1)
@@ -318,7 +318,7 @@ def _kept_keys(case: Case) -> Sighting:
             "no quasi-identifier leaves as it is" if case.synthetic else "small_classes looks at an anonymised table"
         )
     rows = rows_of(case.own, keys, len(case.confidential))
-    sizes = how_often(rows, rows)
+    sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
         f"{_percent(len(few) / len(rows))} of the records have quasi-identifiers, as they leave, that fewer than {case.policy.smallest_cell} "
@@ -332,7 +332,7 @@ def _kept_weight(case: Case) -> Sighting:
     if not weights:
         return Sighting("no survey weight leaves as it is")
     rows = rows_of(case.own, weights, len(case.confidential))
-    sizes = how_often(rows, rows)
+    sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
         f"{_percent(len(few) / len(rows))} of the records have a survey weight ({weights[0]}) that fewer than {counted(case.policy.smallest_cell, 'record')} "
@@ -344,7 +344,7 @@ def _kept_weight(case: Case) -> Sighting:
 def _identifying(case: Case) -> Sighting:
     def of(name: str) -> Sighting:
         rows = case.own[name]
-        alone = how_often(rows, rows) == 1
+        alone = occurrences(rows, rows) == 1
         said = f"{name} leaves as it is, and {_percent(float(alone.mean()))} of the records are alone with its value"
         role = case.confidential.schema[name].role
         meant = role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not case.synthetic)
@@ -407,7 +407,7 @@ DATA_CHECKS = (
     ),
     Check(
         "near_records", "released rows that are nearly a confidential record", "share beyond an independent sample", 0.05, 0.2,
-        "a copy with a little noise equals nobody and is still everybody's own; " + OURS, MORE_ROOM, _near_records,
+        "a copy with a little noise equals no record and still shows each person's own values; " + OURS, MORE_ROOM, _near_records,
         "distance to the closest record against a holdout: Platzer & Reutterer (2021)",
     ),
     Check(
@@ -416,7 +416,7 @@ DATA_CHECKS = (
         "Platzer & Reutterer (2021)",
     ),
     Check(
-        "lone_values", "values that one record has and that leave as they are", "share of the way from an independent sample to a copy", 0.05, 0.2,
+        "lone_values", "values of a single record that are released unchanged", "share of the way from an independent sample to a copy", 0.05, 0.2,
         "whoever knows such a value knows that the person is in the data; " + OURS, "smoothing = true for trees, a model instead of donors, or a rounded variable",
         _lone_values, "an independent sample: Good (1953)",
     ),

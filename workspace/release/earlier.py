@@ -18,7 +18,7 @@ import pandas as pd
 from sfumato.engine.arrays import Floats, Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Role, Schema
-from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, how_often, rows_of
+from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, total
 from sfumato.engine.methods.registry import registry
@@ -251,8 +251,8 @@ class _MarkedPeople:
 
 def _overlap(ours: Keys, theirs: Keys) -> Overlap:
     """By how often each record of the two tables occurs in the other less how often in its own."""
-    mine = how_often(ours, theirs) - how_often(ours, ours)
-    there = int((how_often(theirs, ours) - how_often(theirs, theirs) < 0).sum())
+    mine = occurrences(ours, theirs) - occurrences(ours, ours)
+    there = int((occurrences(theirs, ours) - occurrences(theirs, theirs) < 0).sum())
     return Overlap(np.flatnonzero(mine < 0), there, float((mine >= 0).mean()))
 
 

@@ -161,7 +161,7 @@ EARLIER_CHECKS = (
     ),
     Check(
         "released_before", "other releases of the same people", "releases", 0, None,
-        "more draws of the same model say more of what it was fitted to", "release one run of these data", _more_draws,
+        "more draws of the same model show more of the data it was fitted to", "release one run of these data", _more_draws,
     ),
     Check(
         "earlier_records", "records of earlier releases that are missing or changed", "records", None, 0,

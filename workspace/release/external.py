@@ -33,9 +33,9 @@ from sfumato.engine.data.spelling import (
     LARGEST_ERROR,
     digits_and_decimals,
     nearest,
-    originals_of,
     rounded_alike,
     same_numbers,
+    unround,
 )
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
@@ -320,7 +320,7 @@ def _check_own(ours: Floats, theirs: Floats, kind: Kind) -> None:
 def _of_somebody(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
     """The original value (k,) that each released one (k,) writes, of all the originals (n,). Raises _Different."""
     numeric = kind in (Kind.COUNT, Kind.CONTINUOUS)
-    found, candidates = originals_of(ours, theirs) if numeric else (theirs, np.isin(theirs, ours).astype(np.int64))
+    found, candidates = unround(ours, theirs) if numeric else (theirs, np.isin(theirs, ours).astype(np.int64))
     there = ~np.isnan(theirs)
     candidates = np.where(there, candidates, int(np.isnan(ours).any()))
     if unknown := int((candidates == 0).sum()):
@@ -337,7 +337,7 @@ def _of_somebody(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
 
 def _known_again(ours: Floats, theirs: Floats, places: Places | None) -> Floats:
     """Released numbers (k,): the record's own original value where that is written, else the nearest that is."""
-    found, candidates = originals_of(ours, theirs)
+    found, candidates = unround(ours, theirs)
     values = np.where(candidates > 0, found, theirs)
     return values if places is None else np.where(same_numbers(ours[places], theirs), ours[places], values)
 

@@ -116,7 +116,7 @@ _CHOICE = "a choice of ours; no rule of the field has a number"
 _WHY: dict[Question, tuple[str, str, str]] = {
     "singling out": (
         "people singled out beyond chance",
-        "somebody who can be told apart can be found",
+        "a person who can be singled out can be found",
         "singling out, Article 29 Working Party (WP216); residual risk: Giomi et al. (2023), eq. 3",
     ),
     "linkability": (
@@ -126,12 +126,12 @@ _WHY: dict[Question, tuple[str, str, str]] = {
     ),
     "inference": (
         "values inferred beyond what is generally so",
-        "what is inferred of people who were not in the data too is no disclosure, what is inferred beyond it is; of an attribution "
-        "without controls that cannot be told, so that it only warns",
+        "what is inferred of people who were not in the data too is no disclosure, what is inferred beyond it is; "
+        "without controls an attribution does not show which, so it only warns",
         "inference, Article 29 Working Party (WP216); Giomi et al. (2023), eq. 3; Raab, Nowok & Dibben (2024)",
     ),
     "membership": (
-        "members of the data told from others",
+        "membership can be inferred",
         "that somebody is in the data may be what must not be known",
         "consensus on measuring disclosure of synthetic data: Pilgram et al. (2025)",
     ),
@@ -140,7 +140,7 @@ _WHY: dict[Question, tuple[str, str, str]] = {
 QUESTION_CHECKS = (
     *(
         Check(
-            _key(question), title, "share of what is left", WARNS, BLOCKS,
+            _key(question), title, "share of the remaining risk", WARNS, BLOCKS,
             f"{reason}; {_CHOICE}; it blocks where the interval is above the baseline too",
             "take models that smooth more, coarser values or fewer datasets; the Risk tab shows what the measure found",
             partial(_beyond, question=question), source,
@@ -149,7 +149,7 @@ QUESTION_CHECKS = (
     ),
     Check(
         "questions_open", "questions of the risk assessment that nothing answers", "questions", 0, None,
-        "what nobody asked is not known to be safe; it may be large",
+        "a risk that was not measured is not known to be low; it may be large",
         "measure what the finding names; attacks that need people who were not in the data want [data] holdout in the recipe", _asked,
         "singling out, linkability, inference: Article 29 Working Party (WP216); membership: Pilgram et al. (2025)",
     ),

@@ -310,7 +310,7 @@ RUN_CHECKS = (
         'measure one: a [[measure]] of the families utility or quality, as sfumato methods lists them', _utility_measured, least=True,
     ),
     Check(
-        "exposed_variables", "sensitive variables as they are", "variables", None, 0, "a release that keeps them gives them away",
+        "exposed_variables", "sensitive variables released unchanged", "variables", None, 0, "a release that keeps them gives them away",
         "synthesise them, or give them another role", _exposed,
     ),
     Check(
@@ -318,7 +318,7 @@ RUN_CHECKS = (
         "run the recipe again in a workspace with a key of its own: sfumato init DIR", _public_key,
     ),
     Check(
-        "run_sealed", "runs that are not sealed", "runs", None, 0, "nobody can tell whether it was changed since it was made",
+        "run_sealed", "runs that are not sealed", "runs", None, 0, "no seal shows whether it was changed since it was made",
         "run the recipe again", _sealed,
     ),
     Check(
@@ -341,14 +341,14 @@ RUN_CHECKS = (
     ),
     Check(
         "guessed_beyond_prior", "records guessed right beyond what was believed before", "share", 0.05, 0.2,
-        "a release shall teach of people, not of this person: of the records that were guessed wrong before, so many more are guessed right; a "
+        "a release shall teach of people, not of this person: this is the share of the records guessed wrong before that are guessed right now; a "
         "choice of ours; no rule of the field has a number",
         "take models that smooth more, or fewer datasets; the screen of the strongest intruder shows what each dataset adds", _guessed_beyond_prior,
         "R and PR: Reiter, Wang & Zhang, eq. 2 and 13; excess risk: Giomi et al. (2023)",
     ),
     Check(
         "risk_above_confidential", "a risk above the confidential data's own", "ratio", 1.0, 1.0,
-        "a release that is a worse risk than the data protects nobody; it blocks where the whole interval is above",
+        "a release with more risk than the data protects no person; it blocks where the whole interval is above",
         "larger leaves, or another model", _above_confidential,
     ),
     Check(

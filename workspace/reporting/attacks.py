@@ -12,7 +12,7 @@ from sfumato.engine.methods.outputs import ATTACK_PARTS
 from sfumato.engine.methods.rows import Row
 
 from .tables import Cell, Column, Line, Table
-from .words import NOTHING, Apart, interval, number, params_text, settings_text, told_apart, use_text
+from .words import NOTHING, Apart, interval, number, params_text, row_settings, settings_text, use_text
 
 TITLE = "Attacks beside control records"
 FULL = (
@@ -79,7 +79,7 @@ def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
 
 def _of(row: Row, uses: Mapping[str, Any]) -> str:
     return ", ".join(
-        filter(None, (row.target, params_text(told_apart(row.method_key, row.params)), use_text(row.params, uses)))
+        filter(None, (row.target, params_text(row_settings(row.method_key, row.params)), use_text(row.params, uses)))
     )
 
 

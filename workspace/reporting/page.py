@@ -26,7 +26,7 @@ from .constraints import REDRAWS_READ, Redraws, redraws_table, redraws_text
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
 from .document import definitions, html_page, signature_lines
 from .measured import result_tables
-from .release_summary import Decision, fates, moment, summary_lines, what_goes_out
+from .release_summary import Decision, fates, moment, release_overview, summary_lines
 from .results import source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
 from .survey import survey_text
 from .tables import html, table
@@ -143,7 +143,7 @@ def report(
 def _summary_section(run: ReportedRun, decision: Decision | None) -> Section:
     """The whole in plain sentences: what goes out, how it was judged, what was not measured."""
     records = None if run.recipe.anonymisation else run.recipe.form.records or run.records
-    lines = summary_lines(what_goes_out(run.recipe, run.recipe.m, records), run.verdicts, run.rows, decision)
+    lines = summary_lines(release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, decision)
     return section(
         "Summary", element("ul", [element("li", line) for line in lines]), element("p", f"{NO_MEASURE} {READING}")
     )

@@ -10,7 +10,7 @@ from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 
 from .results import method_title, output_of
-from .words import number, settings_text, told_apart
+from .words import number, row_settings, settings_text
 
 ASKS: Mapping[Question, str] = MappingProxyType(
     {
@@ -71,7 +71,7 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
             method is None
             or method.beliefs is None
             or row.measure != method.beliefs.after
-            or told_apart(row.method_key, row.params)
+            or row_settings(row.method_key, row.params)
         ):
             continue
         use = settings_text(row.params)

@@ -65,7 +65,7 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
     return {words: names for words, names in parts.items() if names}
 
 
-def what_goes_out(recipe: Recipe, datasets: int, records: int | None = None) -> str:
+def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
     """How many datasets of how many records, and which variables are made, kept and left out."""
     tables = counted(datasets, f"{recipe.origin} dataset") + (
         f" of {counted(records, 'record')}" if records is not None else ""

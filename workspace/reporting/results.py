@@ -32,8 +32,8 @@ from .words import (
     number,
     params_text,
     percentages,
+    row_settings,
     settings_text,
-    told_apart,
     use_text,
 )
 
@@ -177,7 +177,7 @@ def _result(own: Row | None, released: Row | None, published: Sequence[Published
     assert row is not None
     uses = apart.get(row.method_key, {})
     method = method_called(row.method_key)
-    naming = told_apart(row.method_key, row.params) if method and method.beliefs else ("q",)
+    naming = row_settings(row.method_key, row.params) if method and method.beliefs else ("q",)
     named = params_text({name: row.params[name] for name in naming if name in row.params})
     short = params_text({name: value for name, value in row.params.items() if name not in (*naming, *uses)})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
@@ -474,7 +474,7 @@ def verdict_table(verdicts: Iterable[Verdict], apart: Apart = NOTHING) -> Table:
 
 
 def _threshold(verdict: Verdict, uses: Mapping[str, Any]) -> Cell:
-    own = params_text(told_apart(method_of(verdict.value), verdict.params))
+    own = params_text(row_settings(method_of(verdict.value), verdict.params))
     short = ", ".join(part for part in (verdict.target, own, use_text(verdict.params, uses)) if part)
     whole = ", ".join(part for part in (verdict.target, settings_text(verdict.params or {}, uses)) if part)
     name = verdict.value.partition(".")[2]

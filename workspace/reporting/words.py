@@ -244,7 +244,7 @@ def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, 
     return ", ".join(part for part in (target, params_text(params, apart)) if part)
 
 
-def told_apart(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     """The parameters that tell a row of method ``key`` from others of its step: all but the step's own settings."""
     from sfumato.engine.methods.registry import method_called
 

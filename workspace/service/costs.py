@@ -13,7 +13,7 @@ from sfumato.engine.data.schema import Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import TaskKind
-from sfumato.engine.methods.table_profile import table_unseen
+from sfumato.engine.methods.table_profile import placeholder_profile
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..jobs.memory import ALWAYS, MemoryLimit, memory_limit, size_text
@@ -82,7 +82,7 @@ def draft_cost(workspace: Workspace, toml: str, records: int, wanted: Wanted, jo
     try:
         table = read_toml(toml)
         schema = Schema(tuple(Variable.from_table(name, one, name) for name, one in table.get("variables", {}).items()))
-        planned = drafted(table, table_unseen(schema, records), wanted).table
+        planned = drafted(table, placeholder_profile(schema, records), wanted).table
         return _said(workspace, Recipe.from_table(planned), records, jobs)
     except BadInput:
         return ""

@@ -198,7 +198,7 @@ def _table_of(workspace: Workspace, run_id: int) -> dict[str, Any]:
     return read_toml(find_run(workspace, run_id).recipe_toml)
 
 
-def told_before(workspace: Workspace, draft: Draft) -> str:
+def cost_notice(workspace: Workspace, draft: Draft) -> str:
     """What a run of a plan would cost in differential privacy, and what chains it would keep, in words; empty where neither is asked.
 
     Of costs it says nothing where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the

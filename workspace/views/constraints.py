@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
     """How a table keeps to the schema's rules, and with ``search`` which others all its records keep to. Raises BadInput."""
-    from sfumato.engine.constraints.evaluation import check_on_data, kept_by
+    from sfumato.engine.constraints.evaluation import check_on_data, compliance
     from sfumato.engine.constraints.mining import suggestions
 
     check_on_data(data, schema)
     said = tuple(
         RuleLine(one.constraint.name, one.constraint.text, one.constraint.source, one.broken, one.unknown, one.records)
-        for one in kept_by(data, schema)
+        for one in compliance(data, schema)
     )
     if not search:
         return RulesView(len(data), said)
-    known = {one.constraint.rule for one in kept_by(data, schema)}
+    known = {one.constraint.rule for one in compliance(data, schema)}
     taken = {line.name for line in said}
     found = []
     for suggested in suggestions(data):

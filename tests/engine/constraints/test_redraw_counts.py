@@ -15,7 +15,7 @@ from scipy import stats
 
 from sfumato.engine.constraints.constraints import read_constraints
 from sfumato.engine.constraints.redraw_counts import Redrawn, Tally
-from sfumato.engine.constraints.rejection_sampling import Dataset, keeping_of
+from sfumato.engine.constraints.rejection_sampling import Dataset, plan_constraints
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import ConstraintsUnmet
@@ -41,7 +41,7 @@ def scripted(x: Sequence[int], draws: Sequence[Sequence[int]], most: int, unmet:
     def draw(_: np.random.Generator) -> Mapping[str, NDArray[np.generic]]:
         return {"y": np.asarray(next(given_draws), dtype=np.float64)}
 
-    made = Dataset(data, schema, keeping_of([("y",)], schema), most, unmet, "dataset 1")  # type: ignore[arg-type]
+    made = Dataset(data, schema, plan_constraints([("y",)], schema), most, unmet, "dataset 1")  # type: ignore[arg-type]
     made.after(0, Recipe.from_table(PLAN).synthesis[0], data, draw, lambda _: np.random.default_rng(0))
     return made.tally.all
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.engine.constraints.constraints import read_constraints
-from sfumato.engine.constraints.evaluation import kept_by
-from sfumato.engine.constraints.rejection_sampling import Dataset, keeping_of, rounded
+from sfumato.engine.constraints.evaluation import compliance
+from sfumato.engine.constraints.rejection_sampling import Dataset, plan_constraints, rounded
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput, ConstraintsUnmet
@@ -143,7 +143,7 @@ def conditioned(n: int, seed: int) -> tuple[NDArray[np.object_], NDArray[np.obje
         return {"y": (rng.random(n)[:, None] > upto).sum(axis=1).astype(np.float64)}
 
     step = recipe({}).synthesis[0]
-    made = Dataset(data, schema, keeping_of([("y",)], schema), 200, "fail", "dataset 1")
+    made = Dataset(data, schema, plan_constraints([("y",)], schema), 200, "fail", "dataset 1")
     one = type(step)("synthesis[0]", step.method, step.spec, ("y",))
     columns = made.after(0, one, data, draw, lambda attempt: np.random.default_rng([seed, attempt]))
     return x, columns["y"].to_numpy(dtype=object)
@@ -222,7 +222,7 @@ def test_where_a_part_is_missing_the_variables_own_model_draws_it() -> None:
     frame.loc[:99, "rent"] = None
     plan = recipe(SUM, data={"missing": "keep"})
     released = drawn(plan, table(plan, frame, MissingPolicy.KEEP))
-    kept = kept_by(released, plan.schema)[0]
+    kept = compliance(released, plan.schema)[0]
     assert kept.broken == 0
     assert kept.unknown == int(released.missing("rent").sum()) > 0
     assert released.frame["income"].notna().all()
@@ -235,7 +235,7 @@ def test_a_variable_computed_early_waits_for_its_own_step_where_a_part_is_missin
     rules = {**SUM, "low": "rent <= 5000"}
     plan = recipe(rules, steps, data={"missing": "keep"}, release={"m": 1, "seed": 1, "redraws": 500})
     released = drawn(plan, table(plan, frame, MissingPolicy.KEEP))
-    assert [one.broken for one in kept_by(released, plan.schema)] == [0, 0]
+    assert [one.broken for one in compliance(released, plan.schema)] == [0, 0]
     waited = released.missing("wage")
     assert waited.any()
     same = released.frame.loc[waited, "rent"].to_numpy() == frame.loc[waited, "rent"].to_numpy()
@@ -274,7 +274,7 @@ def test_such_records_are_kept_only_where_the_recipe_says_so_and_then_they_are_c
     rules = {"never": "region = 'n' -> age > 200", **SUM}
     plan = recipe(rules, release={"m": 1, "seed": 1, "redraws": 2, "unmet": "keep"})
     data = table(plan)
-    found = {one.constraint.name: one.broken for one in kept_by(drawn(plan, data), plan.schema)}
+    found = {one.constraint.name: one.broken for one in compliance(drawn(plan, data), plan.schema)}
     assert found == {"never": int((data.frame["region"] == "n").sum()), "total": 0}
 
 
@@ -393,7 +393,7 @@ def test_a_joint_step_that_makes_records_anew_is_held_to_constraints_too() -> No
     )  # fmt: skip
     released = execute(plan, conform(frame, plan.schema), key=KEY).releases[0]
     assert len(released) == 777
-    assert kept_by(released, plan.schema)[0].broken == 0
+    assert compliance(released, plan.schema)[0].broken == 0
 
 
 @pytest.mark.slow
@@ -403,8 +403,8 @@ def test_no_record_of_ten_thousand_breaks_a_rule() -> None:
     plan, free = recipe(release={"m": 1, "seed": 1, "redraws": 200}), recipe({})
     released, without = drawn(plan, table(plan, frame)), drawn(free, table(free, frame))
     assert len(released) == 10_000
-    assert [(one.broken, one.unknown) for one in kept_by(released, plan.schema)] == [(0, 0)] * 4
-    assert all(one.broken > 500 for one in kept_by(without, plan.schema))
+    assert [(one.broken, one.unknown) for one in compliance(released, plan.schema)] == [(0, 0)] * 4
+    assert all(one.broken > 500 for one in compliance(without, plan.schema))
 
 
 @pytest.mark.slow
@@ -436,7 +436,7 @@ def test_adult_keeps_to_its_rules_where_redraws_suffice_and_says_which_where_not
     frame = pd.read_csv(public_data("adult.csv"), na_values=["?"])[names]
     frame = frame.sample(10_000, random_state=1).reset_index(drop=True)
     data = table(plans[1], frame, MissingPolicy.KEEP)
-    assert [one.broken for one in kept_by(drawn(plans[1000], data), plans[1000].schema)] == [0] * 4
+    assert [one.broken for one in compliance(drawn(plans[1000], data), plans[1000].schema)] == [0] * 4
     with pytest.raises(
         ConstraintsUnmet, match=r"constraint husbands: \d[\d,]* of 10,000 records; constraint men: .* after 1 redraw;"
     ):

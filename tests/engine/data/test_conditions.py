@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.constraints.constraints import read_constraints
-from sfumato.engine.constraints.evaluation import Values, check_on_data, kept_by, truth
+from sfumato.engine.constraints.evaluation import Values, check_on_data, compliance, truth
 from sfumato.engine.data.conditions import MOST_LETTERS, parse_condition
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -249,8 +249,8 @@ def test_order_of_rows_and_spelling_of_numbers_change_nothing() -> None:
     data = table(schema)
     turned = Microdata(schema, data.frame.iloc[::-1].reset_index(drop=True))
     spelt = conform(pd.DataFrame(ROWS, columns=schema.names).astype({"wage": str, "age": str}).replace({"wage": {"nan": None}, "age": {"nan": None}}), schema, MissingPolicy.KEEP)  # fmt: skip
-    assert kept_by(data, schema) == kept_by(turned, schema) == kept_by(spelt, schema)
-    assert [(one.broken, one.unknown, one.records) for one in kept_by(data, schema)] == [(1, 1, 4), (2, 1, 4)]
+    assert compliance(data, schema) == compliance(turned, schema) == compliance(spelt, schema)
+    assert [(one.broken, one.unknown, one.records) for one in compliance(data, schema)] == [(1, 1, 4), (2, 1, 4)]
 
 
 # generalised values: what a label may stand for

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.distinct_values import ABSENT, different, holds_texts, times, written_out
+from sfumato.engine.data.distinct_values import ABSENT, different, is_text_categorical, times, written_out
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.missing_codes import coded, without_codes
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
@@ -50,8 +50,8 @@ def test_a_categorical_of_texts_is_read_as_the_texts(
     values: list[str | None], spare: list[str], kind: Kind, missing: tuple[str | float, ...]
 ) -> None:
     plain, held = texts_of(values, spare)
-    assert holds_texts(held)
-    assert not holds_texts(plain)
+    assert is_text_categorical(held)
+    assert not is_text_categorical(plain)
     pd.testing.assert_series_equal(written_out(held), plain)
     variable = Variable("x", kind, missing=missing)
     assert coded(held, variable).tolist() == coded(plain, variable).tolist()

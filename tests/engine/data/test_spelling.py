@@ -17,9 +17,9 @@ from sfumato.engine.data.spelling import (
     digits_and_decimals,
     has_decimal_commas,
     level_spellings,
-    originals_of,
     read_numbers,
     same_numbers,
+    unround,
     whole_spelling,
 )
 from sfumato.engine.errors import BadInput
@@ -92,16 +92,16 @@ def test_written_values_without_an_order_find_the_original_they_write_or_say_the
 ) -> None:
     original = np.array(numbers)
     written = read([f"{number:.{digits}g}" for number in numbers])
-    found, candidates = originals_of(original, written)
+    found, candidates = unround(original, written)
     assert (candidates >= 1).all()
     assert (found[candidates == 1] == original[candidates == 1]).all()
 
 
 def test_two_originals_that_are_written_alike_are_both_candidates() -> None:
     original = np.array([2.5, 2.5000000001, 7.123456])
-    _, candidates = originals_of(original, np.array([2.5, 2.5, 7.123456]))
+    _, candidates = unround(original, np.array([2.5, 2.5, 7.123456]))
     assert candidates.tolist() == [2, 2, 1]
-    in_full, candidates = originals_of(np.append(original, 0.1 + 0.2), np.append(original, 0.1 + 0.2))
+    in_full, candidates = unround(np.append(original, 0.1 + 0.2), np.append(original, 0.1 + 0.2))
     assert candidates.tolist() == [1, 1, 1, 1]
     assert in_full.tolist() == [*original, 0.1 + 0.2]
 

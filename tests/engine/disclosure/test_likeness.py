@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure import neighbours
-from sfumato.engine.disclosure.cells import cells_of, how_often, rows_of
+from sfumato.engine.disclosure.cells import cells_of, occurrences, rows_of
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness, score_margin, standard_error
 from sfumato.engine.disclosure.neighbours import nearest_pairs
@@ -358,7 +358,7 @@ def test_rows_are_equal_where_their_cells_are_and_add_up(data: Microdata) -> Non
     assert (both == rows_of(cells, NAMES[:2], N) + rows_of(cells, NAMES[2:], N)).all()
     frame = data.frame
     expected = frame.groupby(list(NAMES), observed=True)["region"].transform("size").to_numpy()
-    assert (how_often(both, both) == expected).all()
+    assert (occurrences(both, both) == expected).all()
     assert len(np.unique(rows_of(cells, NAMES[::-1], N) == both)) == 1
 
 

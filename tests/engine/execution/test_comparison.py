@@ -63,12 +63,12 @@ def test_runs_of_the_same_models_are_told_apart_5_times_in_100_and_of_others_nea
     """The second half is the negative control of the first."""
     rng = np.random.default_rng(3)
 
-    def told_apart(shift: float) -> int:
+    def row_settings(shift: float) -> int:
         pairs = [(rng.normal(0, 1, 10), rng.normal(shift, 3, 10)) for _ in range(400)]
         return sum(bool(one(rows_of(list(a)), rows_of(list(b))).distinguishable) for a, b in pairs)
 
-    assert 8 <= told_apart(0.0) <= 34
-    assert told_apart(10.0) > 390
+    assert 8 <= row_settings(0.0) <= 34
+    assert row_settings(10.0) > 390
 
 
 def test_equal_values_are_equal_whatever_the_rounding_of_their_means() -> None:

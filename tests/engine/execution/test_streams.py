@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.execution.tasks import execute, making_streams, measuring_streams
+from sfumato.engine.execution.tasks import execute, measurement_streams, synthesis_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -26,7 +26,7 @@ def number(streams: Randomness) -> int:
 
 
 def made(recipe: Recipe, data: Microdata) -> int:
-    return number(making_streams(recipe, data, KEY))
+    return number(synthesis_streams(recipe, data, KEY))
 
 
 def changed(data: Microdata, name: str, record: int, value: object) -> Microdata:
@@ -81,8 +81,8 @@ def test_what_is_measured_does_not_change_what_is_made(small_recipe: Small, smal
 def test_releases_of_the_same_data_are_measured_by_the_same_numbers(small_recipe: Small, small_data: Microdata) -> None:
     """What candidates differ by is then the candidates; with other data the numbers are others."""
     candidates = small_recipe(), small_recipe(synthesis=[STEP], measure=[], threshold=[])
-    one, two = (number(measuring_streams(recipe, small_data, KEY)) for recipe in candidates)
-    other = number(measuring_streams(candidates[0], changed(small_data, "income", 79, 1000.0), KEY))
+    one, two = (number(measurement_streams(recipe, small_data, KEY)) for recipe in candidates)
+    other = number(measurement_streams(candidates[0], changed(small_data, "income", 79, 1000.0), KEY))
     assert one == two != other
     assert one not in [made(recipe, small_data) for recipe in candidates]
 
@@ -107,7 +107,7 @@ def test_one_value_one_record_and_one_level_more_are_other_data(small_recipe: Sm
 def test_public_streams_are_bound_to_nothing(small_recipe: Small, small_data: Microdata) -> None:
     """As in earlier versions; the difference of two public releases is the attack of tests/attacks/test_differences.py."""
     other = changed(small_data, "income", 79, 1000.0)
-    for streams in (making_streams, measuring_streams):
+    for streams in (synthesis_streams, measurement_streams):
         assert (
             streams(small_recipe(), small_data, PUBLIC)
             == streams(small_recipe(), other, PUBLIC)

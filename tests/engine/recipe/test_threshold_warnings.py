@@ -12,10 +12,10 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.threshold_warnings import (
     beyond_range,
-    misgivings,
     natural_bound,
     never_fails,
     output_of,
+    threshold_warnings,
     wrong_side,
 )
 from sfumato.engine.recipe.thresholds import BOUNDS, Threshold, judge
@@ -79,7 +79,7 @@ def test_what_is_said_is_true_of_every_value_of_the_range(
 
 
 def test_the_thresholds_of_a_recipe_are_told_of_with_their_places() -> None:
-    found = misgivings(
+    found = threshold_warnings(
         [
             Threshold("risk.identification.true_match_rate", "max", 0.1),
             Threshold("risk.anonymity.k", "max", 5.0),

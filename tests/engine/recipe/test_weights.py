@@ -22,9 +22,9 @@ from sfumato.engine.execution.tasks import (
     execute,
     fit_model,
     gather_blocks,
-    making_streams,
     measure_block,
-    measuring_streams,
+    measurement_streams,
+    synthesis_streams,
 )
 from sfumato.engine.methods.results import WholeMeasure
 from sfumato.engine.methods.run import PUBLIC
@@ -130,8 +130,8 @@ def test_streams_are_bound_to_weights_where_they_make_datasets(small_recipe: Sma
     def number(streams: Any) -> int:
         return int(streams.generator("x").integers(2**63))
 
-    assert number(making_streams(of, half, KEY)) != number(making_streams(of, small_data, KEY))
-    assert number(measuring_streams(of, half, KEY)) == number(measuring_streams(of, small_data, KEY))
+    assert number(synthesis_streams(of, half, KEY)) != number(synthesis_streams(of, small_data, KEY))
+    assert number(measurement_streams(of, half, KEY)) == number(measurement_streams(of, small_data, KEY))
 
 
 def test_where_weights_come_from_is_part_of_the_recipe(small_recipe: Small) -> None:

@@ -12,7 +12,7 @@ from sfumato.tui.fields import typed_value
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.variable_forms import fields_of
 from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.service.prepare import told_before
+from sfumato.workspace.service.prepare import cost_notice
 from sfumato.workspace.store.workspace import Workspace
 
 STEP = {
@@ -85,27 +85,27 @@ def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(private_d
     release = {"m": 2, "seed": 7, "records": 100}
     with Workspace.open(private_data) as workspace:
         draft = draft_of(workspace, 1)
-        assert told_before(workspace, draft) == "", "its models keep no account"
+        assert cost_notice(workspace, draft) == "", "its models keep no account"
         private = draft_with(draft, synthesis=[STEP], release=release)
-        assert told_before(workspace, private) == "It costs an epsilon of 10."
+        assert cost_notice(workspace, private) == "It costs an epsilon of 10."
         (private_data / "policy.toml").write_text("[privacy]\nepsilon = 20\n", "utf-8")
-        assert told_before(workspace, private) == "It costs an epsilon of 10, of a budget of 20 (policy.toml)."
+        assert cost_notice(workspace, private) == "It costs an epsilon of 10, of a budget of 20 (policy.toml)."
         larger = draft_with(draft, synthesis=[STEP], release={**release, "epsilon": 30})
         told = "(policy.toml; the recipe names 30, and the smaller budget holds)."
-        assert told_before(workspace, larger).endswith(told)
+        assert cost_notice(workspace, larger).endswith(told)
         (private_data / "policy.toml").unlink()
         diverse = {**STEP, "epsilon": None, "reset": False, "privacy": "l_diversity", "l": 1.5}
         step = {name: value for name, value in diverse.items() if value is not None}
-        told = told_before(workspace, draft_with(draft, synthesis=[step], release=release))
+        told = cost_notice(workspace, draft_with(draft, synthesis=[step], release=release))
         assert told == "No epsilon can be told: l-diversity is no differential privacy: it has no epsilon."
         other = draft_with(draft, synthesis=[STEP], release=release, data={"file": "another.csv"})
-        assert told_before(workspace, other) == "", "nothing is known of another file"
+        assert cost_notice(workspace, other) == "", "nothing is known of another file"
 
 
 def test_with_a_public_key_no_plan_costs_an_epsilon(built_data):
     release = {"m": 2, "seed": 7, "records": 100, "epsilon": 20}
     with Workspace.open(built_data) as workspace:
-        told = told_before(workspace, draft_with(draft_of(workspace, 1), synthesis=[STEP], release=release))
+        told = cost_notice(workspace, draft_with(draft_of(workspace, 1), synthesis=[STEP], release=release))
     assert told.startswith("No epsilon can be told: the random numbers follow from a public key")
 
 

@@ -13,7 +13,7 @@ from sfumato.workspace.release.decision import decision_of
 from sfumato.workspace.release.dossier import Dossier
 from sfumato.workspace.release.gate import Examination, Finding
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.reporting.release_summary import Decision, judged, summary_lines, what_goes_out
+from sfumato.workspace.reporting.release_summary import Decision, judged, release_overview, summary_lines
 from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., Dossier]
@@ -95,7 +95,7 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
 
 def test_without_measures_every_question_is_open(done: int, dossier_for: Read) -> None:
     plan = dossier_for(done).plan
-    lines = summary_lines(what_goes_out(plan.run.recipe, 3, 80), (), ())
+    lines = summary_lines(release_overview(plan.run.recipe, 3, 80), (), ())
     assert [line for line in lines if "NOT MEASURED" in line] == [
         f"{name}: NOT MEASURED." for name in ("Singling out", "Linkability", "Inference", "Membership")
     ]

@@ -5,7 +5,7 @@ import pytest
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.reporting.survey import NOT_WEIGHED, WEIGHED, form_text, survey_text
-from sfumato.workspace.reporting.words import params_text, settings_text, told_apart, weight_text
+from sfumato.workspace.reporting.words import params_text, row_settings, settings_text, weight_text
 
 
 def recipe(role: str, *measures: str) -> Recipe:
@@ -49,4 +49,4 @@ def test_the_design_stands_behind_what_tells_rows_apart() -> None:
     params = {"estimand": "coefficient", "survey": "weight w, strata area", "term": "age"}
     assert params_text(params) == "estimand coefficient, term age, survey weight w, strata area"
     assert settings_text(params) == "estimand coefficient; term age; survey weight w, strata area"
-    assert told_apart("utility.interval_overlap", params) == {"estimand": "coefficient", "term": "age"}
+    assert row_settings("utility.interval_overlap", params) == {"estimand": "coefficient", "term": "age"}

@@ -40,7 +40,7 @@ def in_groups(tables: Tables, values: Mapping[str, Any], size: int = 7) -> str:
     return sha256
 
 
-def made_up(records: int, seed: int, *, asked: float = 1.0) -> dict[str, np.ndarray]:
+def simulated_file(records: int, seed: int, *, asked: float = 1.0) -> dict[str, np.ndarray]:
     """Candidates and hits with many ties; of some records nothing is known."""
     rng = np.random.default_rng(seed)
     candidates = rng.integers(0, 4, records).astype(np.float32)
@@ -73,8 +73,8 @@ def test_the_first_of_a_ranking_are_the_first_of_all(keys: np.ndarray, most: int
 @pytest.mark.parametrize("asked", [1.0, 0.6])
 @pytest.mark.parametrize("seed", range(5))
 def test_ranking_row_groups_apart_is_ranking_all_at_once(tables: Tables, asked: float, seed: int) -> None:
-    draws = [made_up(50, 10 * seed + draw, asked=asked) for draw in range(3)]
-    own = made_up(50, 10 * seed + 9, asked=asked)
+    draws = [simulated_file(50, 10 * seed + draw, asked=asked) for draw in range(3)]
+    own = simulated_file(50, 10 * seed + 9, asked=asked)
     found = rank(tables, KEY, [in_groups(tables, one) for one in draws], in_groups(tables, own), FEW)
     risk, scored = record_risk(draws), record_risk([own])
     first = risk.ranking()[:FEW]
@@ -89,14 +89,14 @@ def test_ranking_row_groups_apart_is_ranking_all_at_once(tables: Tables, asked: 
 
 def test_a_ranking_by_another_order_is_another(tables: Tables) -> None:
     """The negative control."""
-    draws = [made_up(50, 3)]
+    draws = [simulated_file(50, 3)]
     found = rank(tables, KEY, [in_groups(tables, one) for one in draws], None, FEW)
     assert found.records.tolist() != np.argsort(record_risk(draws).probability)[:FEW].tolist()
 
 
 @pytest.mark.parametrize("confidential", [True, False])
 def test_what_is_stored_comes_back_exactly(tables: Tables, confidential: bool) -> None:
-    draws = [in_groups(tables, made_up(50, seed)) for seed in range(2)]
+    draws = [in_groups(tables, simulated_file(50, seed)) for seed in range(2)]
     made = rank(tables, KEY, draws, draws[0] if confidential else None, FEW)
     back = read_ranking(tables, write_ranking(tables, made))
     assert back.records.tolist() == made.records.tolist()
@@ -106,8 +106,8 @@ def test_what_is_stored_comes_back_exactly(tables: Tables, confidential: bool) -
 
 
 def test_tables_of_other_records_are_not_ranked_together(tables: Tables) -> None:
-    one = in_groups(tables, made_up(50, 1))
-    for other in (in_groups(tables, made_up(49, 1)), in_groups(tables, made_up(35, 1))):
+    one = in_groups(tables, simulated_file(50, 1))
+    for other in (in_groups(tables, simulated_file(49, 1)), in_groups(tables, simulated_file(35, 1))):
         with pytest.raises(DamagedTable, match="not of the same records"):
             rank(tables, KEY, [one, other], None)
 
@@ -161,6 +161,6 @@ def test_bytes_that_changed_anywhere_are_seen_by_who_reads_one_row(tables: Table
 
 
 def test_a_ranking_is_of_all_records_where_there_are_few(tables: Tables) -> None:
-    ranking = rank(tables, KEY, [in_groups(tables, made_up(20, 1))], None)
+    ranking = rank(tables, KEY, [in_groups(tables, simulated_file(20, 1))], None)
     assert isinstance(ranking, Ranking)
     assert len(ranking) == ranking.asked == ranking.total == 20

@@ -255,12 +255,12 @@ def test_a_hundred_thousand_records_open_from_twenty_tables(
     made = [{"candidates": rng.integers(0, 400, 100_000), "hit": rng.random(100_000) < 0.1} for _ in range(20)]
     tables = {draw: write_records(workspace.tables, arrays) for draw, arrays in enumerate(made, start=1)}
     (measure, *_) = record_measures(workspace, finished)
-    made_up = replace(measure, draws=tables, confidential=None)
-    records = open_records(workspace, finished, made_up)
+    simulated_file = replace(measure, draws=tables, confidential=None)
+    records = open_records(workspace, finished, simulated_file)
     expected = np.mean(
         [np.where(a["hit"] & (a["candidates"] > 0), 1 / np.maximum(a["candidates"], 1), 0) for a in made], axis=0
     )
-    assert risk_of_records(workspace, made_up).probability == pytest.approx(expected)
+    assert risk_of_records(workspace, simulated_file).probability == pytest.approx(expected)
     assert [line.probability for line in records.lines(0, len(records))] == sorted(expected, reverse=True)[:MOST_RANKED]
     assert records.listed == "the 50,000 most at risk of 100,000 records"
     assert records.lines(0, 1)[0].probability == expected.max()
