@@ -148,6 +148,7 @@ def test_the_search_for_circles_finds_one() -> None:
     assert circles_of(graph) == {frozenset("abc"), frozenset("e")}
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is_about() -> None:
     assert [path for path in FILES if not ast.get_docstring(tree_of(path))] == []
 

@@ -156,6 +156,8 @@ def split_or_merged(
     return apart if split else together, levels, True
 
 
+PILOT = 0.125
+"""Share of the burn-in after which one of several starts of a chain is chosen."""
 FEW = 32
 """Records of a row, up to which each draws its own class; more draw a multinomial."""
 BETWEEN_REPORTS = 20
@@ -283,6 +285,11 @@ class Allocated:
             levels[:, block.first : block.last] = table @ block.shown.T
         return cls(np.bincount(classes, weights, size).astype(np.float64), levels)
 
+    def log_joint(self, rows: DistinctRows, prior: Prior, alpha: float) -> float:
+        """Log p(z, x | alpha), but for what all groupings share."""
+        held = self.levels[self.records > 0]
+        return log_order(self.records, alpha) + sum(log_records(one, rows.starts, prior.concentration) for one in held)
+
     def split_or_merged(self, rows: DistinctRows, prior: Prior, alpha: float, rng: np.random.Generator) -> Allocated:
         """After a class was proposed to be split, or two to be merged."""
         if self.members is None:
@@ -376,6 +383,7 @@ def sample(
     thin: int,
     chains: int,
     split_every: int = 0,
+    starts: int = 1,
     truncation: Truncation | None = None,
     max_sweeps: int = 0,
     converged: Callable[[Sampled], bool] = lambda _: True,
@@ -385,21 +393,38 @@ def sample(
     The first chain starts with records spread over half of the classes at random, each further one over half as many, so that what
     they agree on is not where they began; where ``split_every`` so many sweeps a class is proposed to be split or two to be merged, over one, two, four, ... ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
 
+    A chain may be trapped for long in a grouping of little probability that only its start leads to. So each is begun from ``starts``,
+    and the one with the largest mean of log p(z, x | alpha), over the second half of ``PILOT`` of the burn-in, continues. A chain knows
+    nothing of the others: their agreement says as much as without.
+
     Chains that have not ``converged`` continue: each doubles its sweeps, up to ``max_sweeps``, and the draws are of the second half.
     """
-    every = [
-        _Chain(_started(rows, prior, _first_classes(prior, number, split_every), own), own)
-        for number, own in enumerate(rng.spawn(chains))
-    ]
+    pilot = max(1, int(PILOT * burn_in))
+
+    def begun(number: int, own: np.random.Generator) -> _Chain:
+        classes = _first_classes(prior, number, split_every)
+        if starts == 1:
+            return _Chain(_started(rows, prior, classes, own), own)
+        tried = [_Chain(_started(rows, prior, classes, one), one, scores=[]) for one in own.spawn(starts)]
+        for place, one in enumerate(tried, start=1):
+            said = Progress(
+                (number * starts + place) * pilot, chains * starts * pilot, "Gibbs sweeps from several starts"
+            )
+            one.run_to(pilot, (), rows, prior, split_every, truncation, lambda _: None)
+            report(said)
+        return max(tried, key=_Chain.score)
+
+    every = [begun(number, own) for number, own in enumerate(rng.spawn(chains))]
 
     def run_to(length: int) -> Sampled:
         before = every[0].length
-        first = before or burn_in
+        continues = before >= sweeps
+        first = before if continues else burn_in
         usable = np.arange(first + thin - 1, length, thin)
         places = np.floor((np.arange(draws) + 0.5) * (chains * len(usable) / draws)).astype(np.int64)
         chain, at = np.divmod(places, len(usable))
         sweep = usable[at]
-        what = "Gibbs sweeps of chains that continue" if before else "Gibbs sweeps"
+        what = "Gibbs sweeps of chains that continue" if continues else "Gibbs sweeps"
         for number, one in enumerate(every):
             done = chains * before + number * (length - before)
 
@@ -437,10 +462,17 @@ class _Chain:
     log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
     lost: Floats = field(default_factory=lambda: np.empty(0))
     kept: dict[int, Parameters] = field(default_factory=dict)
+    scores: list[float] | None = None
+    """Log p(z, x | alpha) of each sweep of a start that is one of several."""
 
     @property
     def length(self) -> int:
         return len(self.log_likelihood)
+
+    def score(self) -> float:
+        """The mean of the second half of the scores, which are then not kept any more."""
+        scores, self.scores = self.scores or [-np.inf], None
+        return float(np.mean(scores[len(scores) // 2 :]))
 
     def run_to(
         self,
@@ -468,6 +500,8 @@ class _Chain:
             else:
                 beside = np.zeros(prior.classes)
             quantities[at] = np.count_nonzero(allocated.records > beside), alpha
+            if self.scores is not None:
+                self.scores.append(allocated.log_joint(rows, prior, alpha))
             if step in wanted:
                 self.kept[step] = now
             if split_every and step % split_every == 0:

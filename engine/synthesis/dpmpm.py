@@ -73,6 +73,9 @@ class DpmpmSpec(Spec):
     ] = 64_000
     thin: Annotated[int, Param("every which sweep after burn_in may make a dataset", ge=1)] = 1
     chains: Annotated[int, Param("chains from different starts, which have to agree", ge=1, le=16)] = 2
+    starts: Annotated[
+        int, Param("starts of each chain, of which the most probable continues after an eighth of burn_in", ge=1, le=16)
+    ] = 1
     split_every: Annotated[
         int,
         Param(
@@ -293,6 +296,7 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         thin=spec.thin,
         chains=spec.chains,
         split_every=spec.split_every,
+        starts=spec.starts,
         truncation=truncation,
         max_sweeps=spec.longest,
         converged=lambda so_far: _doubt(_convergence(so_far, spec, draws)) is None,

@@ -57,6 +57,7 @@ def holds(tree: Hierarchy, values: list[str]) -> None:
     assert len(levels[-1]) == 1
 
 
+@pytest.mark.slow
 @given(LABELS)
 def test_neighbouring_levels_are_nested_stretches(levels: list[str]) -> None:
     tree = of_ordered(levels).tree

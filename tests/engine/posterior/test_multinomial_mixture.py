@@ -19,6 +19,8 @@ from sfumato.engine.posterior.multinomial_mixture import (
     Parameters,
     Prior,
     Sampled,
+    _Chain,
+    _started,
     sample,
 )
 
@@ -380,3 +382,29 @@ def test_levels_are_drawn_by_the_class() -> None:
         seen = np.bincount(found[classes == k], minlength=3)
         assert stats.chisquare(seen, phi[k] * 3000).pvalue > 1e-4
         assert stats.chisquare(seen, phi[1 - k] * 3000).pvalue < 1e-6, "the negative control"
+
+
+@pytest.mark.slow
+def test_a_chain_continues_from_the_most_probable_of_its_starts() -> None:
+    """The chain that is chosen has the largest mean score; one start alone has the same draws as a version without starts."""
+    rng = np.random.default_rng(11)
+    z = rng.integers(3, size=300)
+    codes = [np.where(rng.random(300) < 0.15, rng.integers(3, size=300), z) for _ in range(5)]
+    rows = DistinctRows.of(codes, (3,) * 5, 300)
+    prior = Prior(classes=10, concentration=1.0, shape=0.25, rate=0.25)
+    lengths = {"sweeps": 80, "burn_in": 40, "thin": 1, "chains": 2, "split_every": 1}
+
+    def sampled(**more: int) -> Sampled:
+        return sample(rows, prior, 4, np.random.default_rng(5), lambda _: None, **lengths, **more)
+
+    one, several = sampled(starts=1), sampled(starts=3)
+    assert np.array_equal(one.log_likelihood, sampled().log_likelihood)
+    assert several.log_likelihood.shape == one.log_likelihood.shape == (80, 2)
+    assert not np.array_equal(several.log_likelihood, one.log_likelihood)
+    assert several.burn_in == 40
+    begun = [np.random.default_rng(5).spawn(2)[0].spawn(3)[place] for place in range(3)]
+    chains = [_Chain(_started(rows, prior, 1, own), own, scores=[]) for own in begun]
+    for chain in chains:
+        chain.run_to(5, (), rows, prior, 1, None, lambda _: None)
+    best = max(chains, key=_Chain.score)
+    assert np.array_equal(several.log_likelihood[:5, 0], best.log_likelihood)
