@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from sfumato.engine.recipe.thresholds import Threshold
 from ..errors import NotFound
 from ..store.workspace import Workspace
 from .drafts import Draft, draft_of, plan_text, save_draft
-from .rewrite import rewritten
+from .rewrite import PlanDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,50 +90,66 @@ def step_places(table: Mapping[str, Any]) -> list[StepPlace]:
 
 
 def with_variable(toml: str, name: str, variable: Mapping[str, Any]) -> str:
-    """The plan with one variable described so. Raises BadInput when the text is not TOML."""
-    table = _read(toml)
-    variables = table.get("variables", {})
-    return rewritten(toml, {**table, "variables": {**variables, name: dict(variable)}})
+    """The plan with this description of a variable. Raises BadInput when the text is not TOML."""
+    plan = _document(toml)
+    plan.put("variables", {**plan.table.get("variables", {}), name: dict(variable)})
+    return plan.text()
 
 
 def with_sections(toml: str, sections: Mapping[str, Any]) -> str:
-    """The plan with these keys or tables in place of its own; None leaves one out."""
-    table = {**_read(toml), **sections}
-    return rewritten(toml, {key: value for key, value in table.items() if value is not None})
+    """The plan with these keys or tables in place of its own; None removes one."""
+    plan = _document(toml)
+    for key, value in sections.items():
+        if value is None:
+            plan.remove(key)
+        else:
+            plan.put(key, value)
+    return plan.text()
 
 
 def with_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
     """The plan with a step in place of the one at ``place``, or added at the end of its section."""
-    table = _read(toml)
-    steps = list(table.get(place.section, []))
+    plan = _document(toml)
+    steps = list(plan.table.get(place.section, []))
+    origins: list[int | None] = list(range(len(steps)))
+    if place.index >= len(steps):
+        origins.append(None)
     steps[place.index : place.index + 1] = [dict(step)]
-    return rewritten(toml, {**table, place.section: steps})
+    plan.put_steps(place.section, steps, origins)
+    return plan.text()
 
 
 def without_step(toml: str, place: StepPlace) -> str:
-    table = _read(toml)
-    steps = [step for index, step in enumerate(table[place.section]) if index != place.index]
-    rest = {key: value for key, value in table.items() if key != place.section}
-    return rewritten(toml, {**table, place.section: steps} if steps else rest)
+    plan = _document(toml)
+    steps = plan.table[place.section]
+    origins = [index for index in range(len(steps)) if index != place.index]
+    if origins:
+        plan.put_steps(place.section, [steps[index] for index in origins], origins)
+    else:
+        plan.remove(place.section)
+    return plan.text()
 
 
 def with_moved(toml: str, place: StepPlace, by: int) -> str:
-    """The plan with a step so many places further down its section; the text itself where there is no such place."""
-    table = _read(toml)
-    steps = list(table[place.section])
+    """The plan with a step ``by`` places further down its section; the text itself where there is no such place."""
+    plan = _document(toml)
+    steps = plan.table[place.section]
     to = place.index + by
     if not 0 <= to < len(steps):
         return toml
-    steps.insert(to, steps.pop(place.index))
-    return rewritten(toml, {**table, place.section: steps})
+    origins = list(range(len(steps)))
+    origins.insert(to, origins.pop(place.index))
+    plan.put_steps(place.section, [steps[index] for index in origins], origins)
+    return plan.text()
 
 
-def _read(toml: str) -> dict[str, Any]:
-    table = copy.deepcopy(read_toml(toml))
+def _document(toml: str) -> PlanDocument:
+    """Raises BadInput where the text is not a plan."""
+    table = read_toml(toml)
     step_places(table)
     if not isinstance(table.get("variables", {}), dict):
         raise BadInput("variables", "must be a table, [variables]")
-    return table
+    return PlanDocument(toml)
 
 
 def keep_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Threshold]) -> Draft:

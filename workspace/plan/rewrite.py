@@ -1,18 +1,18 @@
-"""A plan's text made to say something else with as little change as can be: comments, order and layout stay.
+"""A plan as a document that is edited in its parts: comments, order and layout of the others stay.
 
-The text is taken apart into blocks, one a ``[table]`` or ``[[step]]`` with the comment above it, so that a comment moves
-and goes with its step; inside a block tomlkit changes the values that differ, and an array over several lines is taken
-apart in the same way. What comes out is read again; where it does not say what it should, tomlkit changes the text as a
-whole, and where that does not either (a layout that neither understands), the plan is written afresh.
+The text is parsed into blocks, one a ``[table]`` or ``[[step]]`` with the comment above it, so that a comment moves
+and goes with its step. An edit names its key, and for steps where each was before. Inside a block tomlkit changes the
+values that differ; an array over several lines is parsed in the same way. A table in several places of the text is
+edited in each. Where tomlkit cannot read a layout, the plan is written afresh.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime, time
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +33,7 @@ TOKEN = re.compile(
 DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 REMARK = re.compile(r"[ \t]*#[^\n]*")
-Said = Mapping[str, Any]
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,26 +46,62 @@ class Block:
     """Line ends, and comments with a blank line before them: they belong to the place, not to the block."""
 
 
-def rewritten(toml: str, table: Said) -> str:
-    """``toml`` changed to say ``table``. ``toml`` must be valid."""
-    for change in (_by_blocks, _as_a_whole):
+class PlanDocument:
+    """A plan that is edited: ``table`` is its content, ``text()`` the text with the layout that it had."""
+
+    def __init__(self, toml: str) -> None:
+        """``toml`` must be valid."""
+        self.table: dict[str, Any] = tomllib.loads(toml)
+        self._blocks: list[Block] | None = _blocks(toml)
+
+    def put(self, key: str, value: Any) -> None:
+        """Set a top-level value or table, or a list of steps; of steps, those that stay keep their comments."""
+        old = self.table.get(key)
+        if key not in self.table or not _equal(old, value):
+            self._change(key, value, _origins(_tables(old), _tables(value)) if _is_tables(value) else ())
+
+    def put_steps(self, section: str, steps: Sequence[Values], origins: Sequence[int | None]) -> None:
+        """Set a list of steps; ``origins`` has the index that each had, None for a new one."""
+        self._change(section, list(steps), origins)
+
+    def remove(self, key: str) -> None:
+        if key in self.table:
+            self._change(key, None, ())
+
+    def text(self) -> str:
+        text = "" if self._blocks is None else _joined(self._blocks)
+        return text if self._blocks is not None and _reads_as(text, self.table) else plan_text(self.table)
+
+    def _change(self, key: str, value: Any, origins: Sequence[int | None]) -> None:
+        old = self.table.pop(key, None)
+        if value is not None:
+            self.table[key] = value
         try:
-            text = change(toml, table)
-            if _said(tomllib.loads(text)) == _said(table):
-                return text
-        except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, IndexError, AttributeError):
-            continue
-    return plan_text(table)
+            self._blocks = self._blocks and _changed(self._blocks, key, old, value, origins)
+        except TOMLKitError:
+            self._blocks = None
 
 
-def _by_blocks(toml: str, table: Said) -> str:
-    return "".join(f"{block.text}{block.tail}" for block in _changed(_blocks(toml), tomllib.loads(toml), table))
+def rewritten(toml: str, table: Values) -> str:
+    """``toml`` with the content ``table``, edited key by key. ``toml`` must be valid."""
+    document = PlanDocument(toml)
+    for key in [*document.table, *(key for key in table if key not in document.table)]:
+        if key in table:
+            document.put(key, table[key])
+        else:
+            document.remove(key)
+    return document.text()
 
 
-def _as_a_whole(toml: str, table: Said) -> str:
-    document = tomlkit.parse(toml)
-    _merge(document, table)
-    return tomlkit.dumps(document)
+def _joined(blocks: Sequence[Block]) -> str:
+    return "".join(f"{block.text}{block.tail}" for block in blocks)
+
+
+def _reads_as(text: str, table: Values) -> bool:
+    try:
+        return _equal(tomllib.loads(text), table)
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _tokens(toml: str) -> Iterator[tuple[re.Match[str], int]]:
@@ -109,30 +145,54 @@ def _lead(lines: Sequence[str], header: int, least: int) -> int:
     return first
 
 
-def _changed(blocks: list[Block], old: Said, new: Said) -> list[Block]:
-    """The blocks with every top-level key that differs brought up to date."""
-    for root in [*old, *(key for key in new if key not in old)]:
-        if root in old and root in new and _said(old[root]) == _said(new[root]):
+def _changed(blocks: list[Block], key: str, old: Any, new: Any, origins: Sequence[int | None]) -> list[Block]:
+    """The blocks with one top-level key changed; None as ``new`` removes it."""
+    count = sum(block.root == key for block in blocks)
+    if count > 1 and isinstance(old, Mapping) and isinstance(new, Mapping):
+        return _with_parts(blocks, key, old, new)
+    if count and (new is None or not _is_tables(new)):
+        blocks = _with_tables(blocks, key, [], ())
+        return blocks if new is None else _with_single(blocks, key, {key: new})
+    if count or (old is None and _is_tables(new)):
+        one_kind = isinstance(old, list) == isinstance(new, list)  # else a table becomes steps, or steps a table
+        return _with_tables(blocks, key, _tables(new), origins if one_kind else [None] * len(_tables(new)))
+    return _with_single(blocks, key, {} if new is None else {key: new})
+
+
+def _with_parts(blocks: list[Block], root: str, old: Values, new: Values) -> list[Block]:
+    """The blocks of one table in several places, each with its own keys changed; new keys go below ``[root]``."""
+    result: list[Block] = []
+    rest, added = dict(new), [key for key in new if key not in old]
+    for block in blocks:
+        if block.root != root:
+            result.append(block)
             continue
-        has_blocks = any(block.root == root for block in blocks)
-        if has_blocks or (root not in old and _is_tables(new[root])):
-            blocks = _with_tables(blocks, root, _tables(old.get(root)), _tables(new.get(root)))
+        document = tomlkit.parse(f"{block.text}\n")
+        held: Any = document[root]
+        own = {key: rest.pop(key) for key in list(held) if key in rest}
+        if any(header[3] == "]" for header in map(HEADER.match, block.text.splitlines()) if header):
+            own |= {key: rest.pop(key) for key in added}
+        if own:
+            _merge(held, own)
+            result.append(replace(block, text=tomlkit.dumps(document).rstrip("\n")))
         else:
-            blocks = _with_single(blocks, root, new)
-    return blocks
+            result = _without(result, block)
+    return _inserted(result, Block(root, plan_text({root: rest}).rstrip("\n"), "\n")) if rest else result
 
 
 def _is_tables(value: object) -> bool:
+    """Whether the value is a table or a list of steps, not an empty one."""
     return isinstance(value, Mapping) or (
         isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
     )
 
 
-def _tables(value: Any) -> list[Said]:
-    return [] if value is None else [value] if isinstance(value, Mapping) else list(value)
+def _tables(value: Any) -> list[Values]:
+    """The tables of a section: one, several steps, or none where the value is no table."""
+    return list(value) if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
 
 
-def _with_single(blocks: list[Block], key: str, new: Said) -> list[Block]:
+def _with_single(blocks: list[Block], key: str, new: Values) -> list[Block]:
     """One value before the first table changed, added or taken out."""
     headed = bool(blocks) and not blocks[0].root
     first = blocks[0] if headed else Block("", "", "\n\n" if blocks else "\n")
@@ -142,13 +202,11 @@ def _with_single(blocks: list[Block], key: str, new: Said) -> list[Block]:
     return [replace(first, text=text, tail=first.tail or "\n"), *blocks[headed:]]
 
 
-def _with_tables(blocks: list[Block], root: str, old: Sequence[Said], new: Sequence[Said]) -> list[Block]:
+def _with_tables(blocks: list[Block], root: str, new: Sequence[Values], origins: Sequence[int | None]) -> list[Block]:
     """The blocks of one table or list of steps in their new order, changed where they differ."""
     slots = [number for number, block in enumerate(blocks) if block.root == root]
-    if len(slots) != len(old):
-        raise ValueError(root)
     texts = [blocks[slot].text for slot in slots]
-    after = [_text(root, table, texts, came) for table, came in zip(new, _origins(old, new), strict=True)]
+    after = [_text(root, table, texts, origin) for table, origin in zip(new, origins, strict=True)]
     at = {slot: replace(blocks[slot], text=text) for slot, text in zip(slots, after, strict=False)}
     gone = slots[len(after) :]
     result: list[Block] = []
@@ -171,19 +229,19 @@ def _without(before: Sequence[Block], gone: Block) -> list[Block]:
 
 
 def _origins(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """Where each new table was: the one that says the same, else the next that is left over; None for an added one."""
-    left = {place: _said(table) for place, table in enumerate(old)}
+    """Where each new table was: the equal one, else the next that remains; None for an added one."""
+    rest_of_old = dict(enumerate(old))
     found: list[int | None] = []
     for table in new:
-        same = next((place for place, said in left.items() if said == _said(table)), None)
+        same = next((place for place, other in rest_of_old.items() if _equal(other, table)), None)
         found.append(same)
         if same is not None:
-            del left[same]
-    rest = iter(sorted(left))
+            del rest_of_old[same]
+    rest = iter(sorted(rest_of_old))
     return [next(rest, None) if place is None else place for place in found]
 
 
-def _text(root: str, table: Said, texts: Sequence[str], origin: int | None) -> str:
+def _text(root: str, table: Values, texts: Sequence[str], origin: int | None) -> str:
     """A table's block: the one it comes from brought up to date, or a new one."""
     if origin is None:
         return plan_text({root: [table] if root in _STEPS else table}).rstrip("\n")
@@ -196,26 +254,41 @@ def _text(root: str, table: Said, texts: Sequence[str], origin: int | None) -> s
 _STEPS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
 
 
-def _merge(held: Any, new: Said) -> None:
-    """Change ``held`` to say ``new``, leaving alone what is the same."""
+def _merge(held: Any, new: Values) -> None:
+    """Give ``held`` the keys and values of ``new``; what is equal keeps its text."""
     for key in [*held, *(key for key in new if key not in held)]:
         _put(held, key, new)
 
 
-def _put(held: Any, key: str, new: Said) -> None:
-    """Change one key of ``held`` to what ``new`` says of it, be it nothing."""
+def _put(held: Any, key: str, new: Values) -> None:
+    """Set one key of ``held`` to its value in ``new``, or delete it where ``new`` lacks it."""
     if key not in new:
-        del held[key]
+        _assign(held, key, None)
     elif key not in held:
-        held[key] = tomlkit.value(inline(new[key]))
-    elif _said(held[key].unwrap()) == _said(new[key]):
+        _assign(held, key, inline(new[key]))
+    elif _equal(held[key].unwrap(), new[key]):
         return
     elif isinstance(new[key], Mapping) and (_has_lines(held[key]) or _is_long(held[key], InlineTable)):
         _merge(held[key], new[key])
-    elif isinstance(new[key], list) and _is_long(held[key], Array):
-        held[key] = tomlkit.value(_listed(held[key].as_string(), held[key].unwrap(), new[key]))
+    elif (
+        isinstance(new[key], list)
+        and _is_long(held[key], Array)
+        and (text := _listed(held[key].as_string(), held[key].unwrap(), new[key]))
+    ):
+        _assign(held, key, text)
     else:
-        held[key] = tomlkit.value(inline(_ordered(held[key], new[key])))
+        _assign(held, key, inline(_ordered(held[key], new[key])))
+
+
+def _assign(held: Any, key: str, text: str | None) -> None:
+    """Set a key to the value that ``text`` writes, or delete it. Raises TOMLKitError."""
+    try:
+        if text is None:
+            del held[key]
+        else:
+            held[key] = tomlkit.value(text)
+    except IndexError as error:  # a fault of tomlkit where a table stands in several places
+        raise TOMLKitError(key) from error
 
 
 @dataclass(frozen=True)
@@ -239,8 +312,8 @@ class Entries:
     end: str
 
     @classmethod
-    def of(cls, text: str) -> Entries:
-        """The entries of ``[...]``. Raises ValueError where a comment stands between a value and its comma."""
+    def of(cls, text: str) -> Entries | None:
+        """The entries of ``[...]``; None where a comment stands between a value and its comma."""
         inner = text[1:-1]
         commas = [token.span() for token, depth in _tokens(inner) if token[0] == "," and not depth]
         ends, starts = [start for start, _ in commas], [end for _, end in commas]
@@ -253,7 +326,7 @@ class Entries:
             return cls(remarks[0], [], [], "", parts[0])
         after = [behind for *_, behind in found]
         if any("#" in behind for behind in after[: None if comma else -1]):
-            raise ValueError(text)
+            return None
         if not comma:
             remarks.append(_remark(after[-1]))
             end = after[-1].removeprefix(remarks[-1])
@@ -297,14 +370,14 @@ def _line_end(remark: str, after: str) -> str:
 
 
 def _listed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
-    """The text of an array changed to hold ``new``; comments move and go with their entries."""
+    """The text of an array with the items ``new``; comments move and go with theirs. Empty where it cannot be parsed."""
     array = Entries.of(text)
-    if len(array.entries) != len(old):
-        raise ValueError(text)
+    if array is None or len(array.entries) != len(old):
+        return ""
     entries = []
     for value, came in zip(new, _origins(old, new), strict=True):
         entry = Entry("", inline(value), "") if came is None else array.entries[came]
-        if came is not None and _said(old[came]) != _said(value):
+        if came is not None and not _equal(old[came], value):
             held: Any = tomlkit.parse(f"value = {entry.value}\n")
             _put(held, "value", {"value": value})
             entry = replace(entry, value=held["value"].as_string())
@@ -328,9 +401,20 @@ def _ordered(old: Any, new: Any) -> Any:
     return {key: new[key] for key in [*old, *(key for key in new if key not in old)] if key in new}
 
 
-def _said(value: object) -> str:
-    """Equal where two values say the same in TOML: 1 is not 1.0 or true, and the order of keys is nothing."""
-    return json.dumps(value, sort_keys=True, default=repr)
+def _equal(one: object, other: object) -> bool:
+    """Whether two values are the same in TOML: 1 is not 1.0 or true, and the order of keys does not matter."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return _scalar(one) is _scalar(other) and (one == other or (one != one and other != other))  # noqa: PLR0124
+
+
+def _scalar(value: object) -> type:
+    """The type of TOML's values that a value has; those of tomlkit have the same."""
+    return next(
+        (kind for kind in (bool, int, float, str, datetime, date, time) if isinstance(value, kind)), type(value)
+    )
 
 
 def _inserted(blocks: list[Block], block: Block) -> list[Block]:

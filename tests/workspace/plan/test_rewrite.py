@@ -86,6 +86,46 @@ def test_a_step_goes_with_the_comment_above_it_and_titles_stay() -> None:
     assert "# ---- measures ----" in without_step(PLAN, StepPlace("measure", 0))
 
 
+TWINS = """\
+[[measure]]
+method = "a"  # first
+
+[[measure]]
+method = "b"  # second
+"""
+
+
+def test_a_step_that_becomes_equal_to_another_keeps_its_place_and_comment() -> None:
+    after = with_step(TWINS, StepPlace("measure", 0), {"method": "b"})
+    assert after == TWINS.replace('"a"', '"b"')
+    assert without_step(after, StepPlace("measure", 0)) == TWINS.partition("\n\n")[2]
+
+
+def test_an_array_with_a_comment_before_a_comma_is_written_afresh_alone() -> None:
+    toml = '# mine\ntitle = "t"  # the title\ncompanions = [\n  "a" # odd\n  , "b"\n]\n'
+    after = rewritten(toml, {"title": "t", "companions": ["c"]})
+    assert after == '# mine\ntitle = "t"  # the title\ncompanions = ["c"]\n'
+
+
+def test_a_table_in_several_places_is_edited_in_each() -> None:
+    after = with_variable(APART, "price", {"kind": "count"})
+    assert after == APART.replace('"continuous"', '"count"')
+    after = with_variable(APART, "age", {"kind": "count"})
+    assert remarks(after) == remarks(APART)
+    assert after.startswith(APART.rstrip())
+
+
+def test_a_table_with_dotted_keys_in_two_places_can_lose_them() -> None:
+    toml = 'data.file = "a"  # f\ntitle = "t"\ndata.sample = 9\n'
+    assert tomllib.loads(with_sections(toml, {"data": {}})) == {"data": {}, "title": "t"}
+
+
+def test_values_are_compared_with_their_types() -> None:
+    toml = "a = 1 # one\nb = 1_000 # spelled\n"
+    assert rewritten(toml, {"a": 1.0, "b": 1000}) == "a = 1.0 # one\nb = 1_000 # spelled\n"
+    assert rewritten(toml, {"a": True, "b": 1000}) == "a = true # one\nb = 1_000 # spelled\n"
+
+
 def test_a_step_is_added_behind_its_kind() -> None:
     added = {"target": "n", "method": "cart"}
     after = with_step(PLAN, StepPlace("synthesis", 2), added)
