@@ -96,10 +96,19 @@ def pin(directory):
 
 
 @pytest.fixture(scope="session")
-def fixed(tmp_path_factory, reseal):
+def warm(tmp_path_factory):
+    """What is done once a process is done, so that it looks at no clock of ours."""
+    directory = tmp_path_factory.mktemp("warm") / "workspace"
+    Workspace.create(directory, PUBLIC).close()
+    Workspace.open(directory).close()
+
+
+@pytest.fixture(scope="session")
+def fixed(tmp_path_factory, reseal, warm):
     """Runs that are done, failed and interrupted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
+        patch.setattr(Clock, "looks", 0)
         patch.setattr("sfumato.workspace.audit.user", lambda: "analyst")
         workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace", PUBLIC)
         recipe, data = survey()
@@ -117,10 +126,11 @@ def fixed(tmp_path_factory, reseal):
 
 
 @pytest.fixture(scope="session")
-def believed(tmp_path_factory, reseal):
+def believed(tmp_path_factory, reseal, warm):
     """A run of which an intruder was asked who knows all records but one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
+        patch.setattr(Clock, "looks", 0)
         patch.setattr("sfumato.workspace.audit.user", lambda: "analyst")
         directory = believed_workspace(tmp_path_factory.mktemp("believed") / "workspace")
     pin(directory)
