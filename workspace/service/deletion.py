@@ -76,9 +76,14 @@ def _artefacts(connection: sqlite3.Connection, run_id: int) -> set[str]:
 
 
 def _tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[int, Tombstone]:
-    """What is to stay of those runs that were released; their tables are written before the transaction that needs them."""
+    """What is to stay of those runs that were released; their tables are written before the transaction that needs them.
+
+    A run that cannot go is refused before, so that no table is left of it. Raises NotReady.
+    """
     if released_runs(workspace.connection).keys().isdisjoint(run_ids):
         return {}
+    for run_id in run_ids:
+        _check_not_on_its_way(workspace.connection, run_id)
     workspace.check_own()
     made = ((run_id, tombstone_of(workspace, run_id)) for run_id in run_ids)
     return {run_id: one for run_id, one in made if one is not None}
@@ -86,14 +91,19 @@ def _tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[int, Tom
 
 def _forget(connection: sqlite3.Connection, run: Run, left: Tombstone | None) -> None:
     """Delete a run in the database. Raises NotReady while it is being released, or where it was since ``left`` was made."""
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM releasing WHERE run_id = ?)", (run.id,)).fetchone()[0]:
-        raise NotReady(f"run {run.id} is being released; if that was cut off: sfumato resume {run.id}")
+    _check_not_on_its_way(connection, run.id)
     if released_runs(connection).get(run.id) != (None if left is None else left.manifests):
         raise NotReady(f"run {run.id} was released just now; delete it again")
     connection.execute("INSERT INTO deleted_run (id) VALUES (?)", (run.id,))
     connection.execute("DELETE FROM run WHERE id = ?", (run.id,))
     kept = {} if left is None else {IN_AUDIT: keep(connection, left)}
     append(connection, Act.RUN_DELETED, f"run {run.id}", recipe_sha256=run.recipe_sha256, **kept)
+
+
+def _check_not_on_its_way(connection: sqlite3.Connection, run_id: int) -> None:
+    """Raises NotReady while a release of the run goes on."""
+    if connection.execute("SELECT EXISTS (SELECT 1 FROM releasing WHERE run_id = ?)", (run_id,)).fetchone()[0]:
+        raise NotReady(f"run {run_id} is being released; if that was cut off: sfumato resume {run_id}")
 
 
 def _remove(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
