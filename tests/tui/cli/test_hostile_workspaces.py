@@ -85,7 +85,11 @@ def tables_in(directory: Path) -> set[str]:
 def orphans(directory: Path, before: set[str]) -> set[str]:
     """Table files that were not there before, and that no row names."""
     named: set[str] = set()
-    for query in ("SELECT table_sha256 FROM dataset", "SELECT sha256 FROM artefact", "SELECT sha256 FROM tombstone_table"):
+    for query in (
+        "SELECT table_sha256 FROM dataset",
+        "SELECT sha256 FROM artefact",
+        "SELECT sha256 FROM tombstone_table",
+    ):
         with (
             contextlib.suppress(sqlite3.Error),
             contextlib.closing(sqlite3.connect(f"file:{directory / 'workspace.db'}?mode=ro", uri=True)) as connection,
