@@ -112,7 +112,7 @@ def test_a_user_who_is_not_root_measures_memory_and_processes_as_before(tmp_path
 import os
 from sfumato.workspace.core_dumps import forbid_core_dumps
 from sfumato.workspace.jobs import run_task
-from sfumato.workspace.jobs.processes import birth_of, gone, host
+from sfumato.workspace.store.process_identity import birth_of, gone, host
 forbid_core_dumps()
 try:
     open("/proc/self/clear_refs", "w").close()

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def believed(tmp_path: Path) -> str:
+def believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
     return str(believed_workspace(tmp_path / "believed"))
 
 
