@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.engine.wording import counted
-from sfumato.workspace.release.forms import FORMS, Form, form_of
+from sfumato.workspace.release.forms import Form, form_of, forms
 
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
@@ -118,7 +118,9 @@ def said_internal(*, public: bool) -> str:
     metavar="CHECK=REASON",
     help="Reason for waiving one check that blocks (kept in the audit log). Repeatable.",
 )
-@click.option("--format", "form", type=click.Choice(FORMS), help="Of the datasets (default: the confidential file's).")
+@click.option(
+    "--format", "form", type=click.Choice(forms()), help="Of the datasets (default: the confidential file's)."
+)
 @WORKSPACE
 def release(
     run_id: str,
