@@ -72,7 +72,12 @@ def figures(
 @click.command()
 @RUN
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Where to write it."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Where to write it: a page, or Markdown where its name ends in .md.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @PUBLIC
