@@ -1,4 +1,4 @@
-"""The blocks of the manual that declarations write: commands, methods, keys of a recipe, keys of the app.
+"""The blocks of the manual that declarations write: commands, methods, keys of a recipe, formats of files, keys of the app.
 
 ``python -m sfumato.tui.manual_blocks --write`` brings them up to date; without ``--write`` it names those that are not.
 """
@@ -20,6 +20,7 @@ import sfumato.workspace.manual as pages
 from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.recipe.recipe import recipe_keys
 from sfumato.tui.cli.catalogue import choices_text, default_text, meanings, output_cells
+from sfumato.workspace.ingest.file_formats import formats
 
 if TYPE_CHECKING:
     from sfumato.tui.keymap import Bound
@@ -126,6 +127,19 @@ def recipe_block(section: str) -> str:
     return _filled(f"{where}: {keys}.")
 
 
+# formats of files
+
+
+def formats_block() -> str:
+    """The formats that are read and written: name for ``--format``, endings, and what there is to say of each."""
+    items = []
+    for one in formats():
+        use = f"written with `--format {one.name}`" if one.write else "read only"
+        endings = ", ".join(f"`{suffix}`" for suffix in one.suffixes)
+        items.append(_filled(f"- {one.title} ({endings}), {use}. {one.manual}".strip(), "  "))
+    return "\n".join(items)
+
+
 # keys of the app
 
 
@@ -160,6 +174,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "bindings": lambda _: bindings_block(),
     "method": method_block,
     "recipe": recipe_block,
+    "formats": lambda _: formats_block(),
 }
 
 

@@ -16,7 +16,7 @@ from sfumato.tui.widgets.run_detail import glance
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.jobs.runs import result_object
-from sfumato.workspace.release.report import public_report_page, report_page
+from sfumato.workspace.release.report import public_report_of, report_page
 from sfumato.workspace.reporting.constraints import redraws_objects, redraws_table, redraws_text
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.redraw_counts import redraws_name, redraws_of
@@ -157,4 +157,4 @@ def test_no_public_file_has_them(done: Workspace, tmp_path: Any) -> None:
         content = path.read_bytes()
         assert b"redrawn" not in content
         assert b"adult_spouse" not in content
-    assert "redrawn" not in public_report_page(done, 1)
+    assert "redrawn" not in public_report_of(done, 1).html()

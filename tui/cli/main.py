@@ -158,7 +158,7 @@ def init(directory: Path, key_file: str | None) -> None:
 def import_file(
     file: str, directory: Path | None, project: str | None, recipe_file: Path | None, preview: bool, **said: Any
 ) -> None:
-    """Bring FILE (text, Parquet, Arrow, Excel, SPSS, Stata or SAS) into a project and describe its columns.
+    """Bring FILE (text, Excel, SPSS, Stata, SAS, Parquet and others) into a project and describe its columns.
 
     How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons. Labels and
     missing codes of SPSS, Stata and SAS are kept. Columns that may say who a record is are left out.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.engine.wording import counted
-from sfumato.workspace.release.forms import FORMS, Form, form_of
+from sfumato.workspace.release.forms import Form, form_of, forms
 
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
@@ -72,7 +72,12 @@ def figures(
 @click.command()
 @RUN
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Where to write it."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Where to write it: a page, or Markdown where its name ends in .md.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @PUBLIC
@@ -118,7 +123,9 @@ def said_internal(*, public: bool) -> str:
     metavar="CHECK=REASON",
     help="Reason for waiving one check that blocks (kept in the audit log). Repeatable.",
 )
-@click.option("--format", "form", type=click.Choice(FORMS), help="Of the datasets (default: the confidential file's).")
+@click.option(
+    "--format", "form", type=click.Choice(forms()), help="Of the datasets (default: the confidential file's)."
+)
 @WORKSPACE
 def release(
     run_id: str,

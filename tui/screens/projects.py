@@ -34,7 +34,7 @@ from .sifted import Sifted
 NONE = "No project yet. One of these keys makes the first:"
 WAYS = (
     ("projects.demo", "d", "the demo: 20,190 people of the RAND Health Insurance Experiment"),
-    ("projects.import", "i", "a file of yours: text, Excel, SPSS, Stata, SAS, Parquet, Arrow"),
+    ("projects.import", "i", "a file of yours: text, Excel, SPSS, Stata, SAS, Parquet and others"),
     ("projects.new", "n", "a recipe is run, one that ships or your own"),
     ("projects.workspace", "w", "another workspace is opened, or a new one made"),
     ("app.help", "?", "every key that works here; it does so on every screen"),
@@ -137,7 +137,7 @@ class Projects(Sifted, Page):
                 )
 
         fields = [
-            Field("file", "text, Excel, SPSS, Stata, SAS, Parquet, Arrow; right completes the path", paths=True),
+            Field("file", "text, Excel, SPSS, Stata, SAS, Parquet and others; right completes the path", paths=True),
             Field("project", "the project it belongs to; left out, the file's name"),
         ]
         await self.sfumato.open(Form("Import a file", fields, check_file, topic="commands sfumato import"), answered)

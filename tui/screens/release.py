@@ -23,7 +23,7 @@ from textual.widgets import Input, Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
-from sfumato.workspace.release.forms import FORMS, Form, form_of
+from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
 from sfumato.workspace.reporting.tables import fitted, on_columns
 from sfumato.workspace.reporting.words import mark, settings_apart
@@ -413,7 +413,8 @@ class ReleaseScreen(Dialog[None]):
 
     def action_form(self) -> None:
         """Write the datasets in the next of the forms."""
-        self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
+        known = forms()
+        self._form = known[(known.index(self._form) + 1) % len(known)]
         self._show()
         if self._looked is not None and self._looked.policy.second_person:  # an approval is for one form
             self._look_for_answer(self._examined)

@@ -10,8 +10,9 @@ from urllib.parse import quote
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.wording import counted
 
+from ..ingest.file_formats import format_called
 from ..release.dossier import Dossier
-from ..release.forms import FILE_TYPES, Form
+from ..release.forms import Form
 from .described import Column, Described, described
 from .written import Written, json_document
 
@@ -76,12 +77,13 @@ def dataset(about: Described, form: Form) -> dict[str, Any]:
 
 
 def _file(file: Written, form: Form) -> dict[str, Any]:
+    written = format_called(form)
     return {
         "@type": "cr:FileObject",
         "@id": file.name,
         "name": file.name,
         "contentUrl": file.name,
-        "encodingFormat": "application/x-parquet" if form == "parquet" else FILE_TYPES[form].media_type,
+        "encodingFormat": written.croissant_type or written.media_type,
         "contentSize": f"{file.bytes} B",
         "sha256": file.sha256,
     }

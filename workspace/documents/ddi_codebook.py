@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.wording import counted
 
+from ..ingest.file_formats import format_called
 from ..plots.markup import Markup, element
 from ..release.dossier import Dossier
-from ..release.forms import FILE_TYPES, Form
+from ..release.forms import Form
 from .described import Category, Column, Described, described
 from .written import Written
 
@@ -61,13 +62,14 @@ def _study(about: Described) -> Markup:
 
 def _file(about: Described, file: Written, number: int, form: Form) -> Markup:
     size = element("dimensns", element("caseQnty", str(about.records)), element("varQnty", str(len(about.columns))))
+    written = format_called(form)
     said = f"{about.kind} data, dataset {number} of {about.datasets}"
     text = element(
         "fileTxt",
         element("fileName", file.name),
         element("fileCont", said),
         size,
-        element("fileType", FILE_TYPES[form].media_type, charset="UTF-8" if form == "csv" else None),
+        element("fileType", written.media_type, charset=written.charset or None),
     )
     return element("fileDscr", text, ID=f"F{number}", URI=file.name)
 

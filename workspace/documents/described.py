@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sfumato.engine.data.schema import Variable
 from sfumato.engine.wording import counted
 
+from ..ingest.file_formats import format_called
 from ..release.dossier import Dossier
-from ..release.forms import STATISTICAL
 from ..release.tables import level_names, released_levels
 from ..reporting.privacy_promise import promise
 from ..reporting.user_guide import PublicRelease, account, limits
@@ -97,24 +97,25 @@ def _title(kind: str, given: str, datasets: int, records: int) -> str:
 def _columns(dossier: Dossier) -> list[Column]:
     plan = dossier.plan
     levels = released_levels((dossier.released(draw) for draw in range(plan.datasets)), plan.left_out)
-    in_csv, coded = dossier.form == "csv", dossier.form in STATISTICAL
+    form = format_called(dossier.form)
+    plain, coded = form.spreadsheet_safe, form.keeps_codes
     columns = []
     for variable in plan.run.recipe.released_schema:
         if variable.name in plan.left_out:
             continue
         own = levels.get(variable.name, ())
         names = level_names(variable, own)
-        stands = {level: level if coded else _cell(names.get(level, level), in_csv) for level in own}
+        stands = {level: level if coded else _cell(names.get(level, level), plain) for level in own}
         categories = tuple(
             Category(stands[level], names.get(level, level), level if level in names and not coded else "")
             for level in own
         )
-        columns.append(Column(_cell(variable.name, in_csv), variable, _made(dossier, variable.name), categories))
+        columns.append(Column(_cell(variable.name, plain), variable, _made(dossier, variable.name), categories))
     return columns
 
 
-def _cell(text: str, in_csv: bool) -> str:
-    return plain_cell(text) if in_csv else text
+def _cell(text: str, plain: bool) -> str:
+    return plain_cell(text) if plain else text
 
 
 def _made(dossier: Dossier, name: str) -> str:

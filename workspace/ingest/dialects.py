@@ -22,10 +22,9 @@ from sfumato.engine.recipe.text_format import DELIMITERS, TextFormat
 from sfumato.engine.wording import counted
 
 from ..plain_files import open_plain
-from .foreign_files import program_of
+from .file_formats import format_of
 from .number_signs import WHOLE, is_number, signs_of
 
-PARQUET = b"PAR1"
 SAMPLE_BYTES = 1 << 18
 SAMPLE_ROWS = 400
 MOST_PREAMBLE = 30
@@ -127,18 +126,13 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None, whole: str = "
     return Detection(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
 
 
-def says_itself(content: bytes) -> bool:
-    """Whether bytes begin a file that says itself how it is read: one of Parquet, or of another program."""
-    return content.startswith(PARQUET) or bool(program_of(content))
-
-
 def head_of(file: Path) -> bytes:
     """The whole lines among the first bytes of a file of text; none of one that says itself how it is read. Raises OSError, StrangeFile."""
     handle = open_plain(file, follow=True)
     with os.fdopen(handle, "rb") as opened:
         head = opened.read(SAMPLE_BYTES)
         more = bool(opened.read(1))
-    if says_itself(head):
+    if format_of(head).describes_itself:
         return b""
     if more and b"\0" in head[:4]:  # UTF-16 or UTF-32, whose characters may end within an end of line
         return head[: len(head) // 4 * 4]

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Origin, Schema
@@ -24,16 +22,14 @@ from sfumato.engine.recipe.text_format import TextFormat
 from ..errors import StrangeFile
 from ..plain_files import open_plain
 from ..visible_text import printable
-from .arrow_files import check_types, titles
-from .dialects import PARQUET, says_itself
+from .file_formats import Asked, Format, format_of, with_sheets
 from .filters import select_where
-from .foreign_files import NOT_READ, PROGRAMS, READ, program_of, read_in_subprocess
+from .foreign_files import read_in_subprocess
 from .holdout import check_column, held_out, with_column
 from .limits import bounded_memory, large_bytes
-from .out_of_core import LargeFile, LargeTable, large_table, records_of, where_of
+from .out_of_core import LargeFile, LargeTable, records_of, where_of
 from .raw_tables import RawTable
 from .sampling import sampled
-from .text_files import check_header, read_text
 
 SHIPPED = {"randhie", "anes96", "fair"}
 
@@ -175,7 +171,7 @@ def _shipped(file: str, place: str) -> Source:
 
 def is_text(source: Source) -> bool:
     """Whether a file is one of text, which does not say itself how it is read."""
-    return not says_itself(source.head) and bool(source.head.strip())
+    return not format_of(source.head).describes_itself and bool(source.head.strip())
 
 
 def read_frame(
@@ -211,38 +207,23 @@ def read_table(
 
 def _read_table(source: Source, schema: Schema | None, place: str, form: TextFormat | None, sheet: str) -> RawTable:
     content = source.content
-    if says_itself(content) and form is not None:
-        kind = PROGRAMS.get(program_of(content), "a Parquet")
-        raise BadInput("data.format", f'"{source.name}" is {kind} file, which says itself how it is read; leave it out')
-    if program_of(content):
-        return read_in_subprocess(content, source.name, sheet, place)
-    if sheet:
-        raise BadInput("data.sheet", f'"{source.name}" is no Excel file, so it has no sheets; leave it out')
-    if content.startswith(PARQUET):
-        return _read_parquet(source, place)
-    if not content.strip():
-        raise BadInput(place, f'"{source.name}" is empty')
-    for magic, why in NOT_READ.items():
-        if content.startswith(magic):
-            raise BadInput(place, f'"{source.name}" {why}')
-    if form is None and b"\0" in content[:65536]:
-        raise BadInput(place, f'"{source.name}" is not a table: {READ}')
-    return RawTable(read_text(content, source.name, schema, place, form))
+    found = _format_of(content, source, form, sheet, place)
+    if found.subprocess:
+        return read_in_subprocess(content, found, source.name, sheet, place)
+    return found.read(content, Asked(source.name, place, schema, form, sheet))
 
 
-def _read_parquet(source: Source, place: str) -> RawTable:
-    try:
-        file = pq.ParquetFile(pa.BufferReader(source.content))
-        check_header(file.schema_arrow.names, source.name, place)
-        check_types(file.schema_arrow, f'"{source.name}"', place)
-        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(place, f'"{source.name}" is a damaged Parquet file') from None
-    return RawTable(frame, titles(file.schema_arrow))
+def _format_of(head: bytes, source: Source, form: TextFormat | None, sheet: str, place: str) -> Format:
+    """The format of a file. Raises BadInput where it does not suit what is said of the file."""
+    found = format_of(head)
+    found.require(place)
+    if form is not None and found.describes_itself:
+        raise BadInput(
+            "data.format", f'"{source.name}" is {found.kind} file, which says itself how it is read; leave it out'
+        )
+    if sheet and not found.sheets and not found.subprocess:
+        raise BadInput("data.sheet", f'"{source.name}" is no {with_sheets()} file, so it has no sheets; leave it out')
+    return found
 
 
 def ingest(
@@ -274,10 +255,10 @@ def open_table(
     """``read_table`` of a file, which stays where it is where it is large. Raises BadInput."""
     if not isinstance(source, LargeSource):
         return read_table(source, schema, place, form, sheet)
-    if sheet:
-        raise BadInput("data.sheet", f'"{source.name}" is no Excel file, so it has no sheets; leave it out')
+    found = _format_of(source.file.head, source, form, sheet, place)
+    assert found.read_large is not None
     with bounded_memory(source.size, source.name, place):
-        return large_table(source.file, schema, place, form)
+        return found.read_large(source.file, Asked(source.name, place, schema, form))
 
 
 def filtered(

@@ -1,15 +1,12 @@
 """Files that are larger than a share of the memory: columns are gathered some rows at a time, and of those the chosen records stay.
 
-pandas parses text, pyarrow reads the columns of Parquet; what a cell means is found as for any other file, from all values of its
-column, so that the records are the same to the last bit. Untrusted: the file.
+What a cell means is found as for any other file, from all values of its column, so that the records are the same to the last bit. A format
+with ``read_large`` says how its columns are read. Untrusted: the file.
 
-Columns of a table of text, gathered from some rows at a time: each is what pandas makes of the whole file, to the last bit.
-
-pandas parses the rows, as it does those of a smaller file. What a column is, whole numbers, numbers, flags or text, it finds of each part;
-where the parts agree, that is what it finds of the whole. Where they do not, or where a part may have been read otherwise (``-0`` is 0 among whole
-numbers, -0.0 among others), the column is read again as it is written, and each of its different texts is parsed once, all of them together.
-
-Text is held as its different values and a code a record, whole numbers in the fewest bytes, and nothing is written to a disk.
+Text is parsed by pandas. What a column is, whole numbers, numbers, flags or text, it finds of each part; where the parts agree, that is what it
+finds of the whole. Where they do not, or where a part may have been read otherwise (``-0`` is 0 among whole numbers, -0.0 among others), the
+column is read again as it is written, and each of its different texts is parsed once, all of them together. Text is held as its different
+values and a code a record, whole numbers in the fewest bytes, and nothing is written to a disk.
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv_writer
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.engine.data.distinct_values import ABSENT, different, written_out
@@ -38,10 +34,8 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.text_format import TextFormat
 
-from .arrow_files import check_types, titles
-from .dialects import PARQUET
+from .file_formats import format_of
 from .filters import columns_read, select_where
-from .foreign_files import NOT_READ, READ, program_of
 from .holdout import check_column, held_out, with_column
 from .limits import at_once_bytes
 from .raw_tables import Description
@@ -49,7 +43,6 @@ from .sampling import as_conformed, drawn_records
 from .text_files import (
     LONGEST_ROW,
     as_written,
-    check_header,
     check_rows,
     header_of,
     levels_of,
@@ -318,16 +311,17 @@ class LargeFile:
 
     @classmethod
     def of(cls, file: BufferedReader, name: str) -> LargeFile | None:
-        """The file, hashed; None for one of another program, and where the system does not name what is opened. Raises OSError."""
+        """The file, hashed; None for one of a format that is read whole, and where the system does not name what is opened. Raises OSError."""
         head = file.read(HEAD_BYTES)
         file.seek(0)
-        if program_of(head) or head.startswith(tuple(NOT_READ)) or not (OPENED / str(file.fileno())).exists():
+        form = format_of(head)
+        if form.read_large is None or not (OPENED / str(file.fileno())).exists():
             return None
         stamp = _stamp(file)
         found, surveyor = hashlib.sha256(), Surveyor()
         while piece := file.read(PIECE):
             found.update(piece)
-            if not head.startswith(PARQUET):
+            if not form.describes_itself:
                 surveyor.see(piece)
         return cls(name, file, found.hexdigest(), head, stamp[0], stamp, surveyor.done())
 
@@ -361,7 +355,7 @@ def _stamp(file: BufferedReader) -> tuple[int, ...]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-class _Whole(Protocol):
+class WholeColumns(Protocol):
     def read(self, names: Sequence[str]) -> Iterator[pd.Series]:
         """The values (n,) of each of the columns, all records."""
 
@@ -373,7 +367,7 @@ class LargeTable:
     file: LargeFile
     names: tuple[str, ...]
     all_records: int
-    source: _Whole
+    source: WholeColumns
     descriptions: Mapping[str, Description] = field(default_factory=dict)
     kept: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
@@ -404,23 +398,6 @@ class LargeTable:
             counts[name] = int(absent.sum())
             lacking |= absent
         return counts, lacking
-
-
-def large_table(
-    file: LargeFile, schema: Schema | None = None, place: str = "data.file", form: TextFormat | None = None
-) -> LargeTable:
-    """The table of a file of text or of Parquet, as ``files.read_table`` reads it. Raises BadInput, whose message never holds a value."""
-    if not file.head.startswith(PARQUET):
-        return _table_of_text(file, schema, place, form)
-    if form is not None:
-        raise BadInput(
-            "data.format", f'"{file.name}" is a Parquet file, which says itself how it is read; leave it out'
-        )
-    columns = _ParquetColumns(file, place)
-    found = columns.opened(columns.metadata)
-    return LargeTable(
-        file, tuple(found.schema_arrow.names), found.metadata.num_rows, columns, titles(found.schema_arrow)
-    )
 
 
 def where_of(table: LargeTable, where: str, place: str = "data.where") -> LargeTable:
@@ -479,42 +456,9 @@ def _whole(table: LargeTable, wanted: Schema, policy: MissingPolicy, origin: Ori
     return ~lacking
 
 
-@dataclass(frozen=True)
-class _ParquetColumns:
-    file: LargeFile
-    place: str
-
-    def opened(self, read: Any) -> Any:
-        """What ``read`` makes of the file. Raises BadInput."""
-        try:
-            with pa.OSFile(self.file.path) as opened:
-                return read(pq.ParquetFile(opened, pre_buffer=False))
-        except MemoryError:
-            raise
-        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            if isinstance(error, BadInput):
-                raise
-            raise BadInput(self.place, f'"{self.file.name}" is a damaged Parquet file') from None
-
-    def metadata(self, found: pq.ParquetFile) -> pq.ParquetFile:
-        check_header(found.schema_arrow.names, self.file.name, self.place)
-        check_types(found.schema_arrow, f'"{self.file.name}"', self.place)
-        return found
-
-    def read(self, names: Sequence[str]) -> Iterator[pd.Series]:
-        for name in names:
-            yield self.opened(
-                lambda found, name=name: found.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]
-            )
-            self.file.check_unchanged()
-
-
-def _table_of_text(file: LargeFile, schema: Schema | None, place: str, form: TextFormat | None) -> LargeTable:
+def table_of_text(file: LargeFile, schema: Schema | None, place: str, form: TextFormat | None) -> LargeTable:
+    """The table of a file of text, as ``text_files`` reads a smaller one. Raises BadInput, whose message never holds a value."""
     said = form or TextFormat()
-    if not file.head.strip():
-        raise BadInput(place, f'"{file.name}" is empty')
-    if form is None and b"\0" in file.head[:65536]:
-        raise BadInput(place, f'"{file.name}" is not a table: {READ}')
     text = table_text(file.pieces, file.name, said, place, file.survey)
     known = text.form if form else None
     header, separator = header_of(text.head(HEAD_BYTES), file.name, known, place)

@@ -1,4 +1,4 @@
-"""The process that reads a file of another program: bytes on standard input, a table or a refusal on standard output."""
+"""The process that reads a file of a format that is read in a process of its own: bytes on standard input, a table or a refusal on standard output."""
 
 from __future__ import annotations
 
@@ -10,30 +10,24 @@ from contextlib import suppress
 from sfumato.engine.errors import BadInput
 
 from ..core_dumps import forbid_core_dumps
+from .file_formats import Asked, format_called
 from .foreign_files import DAMAGED, MADE, REFUSED, packed
 from .limits import bytes_for
 from .raw_tables import RawTable
 
 
-def read_foreign(content: bytes, program: str, sheet: str = "") -> RawTable:
-    """The table in the bytes of a file of ``program``. Raises BadInput, in whose message ``{name}``, ``{plain}`` and ``{kind}`` stand for the file."""
+def read_foreign(content: bytes, name: str, sheet: str = "") -> RawTable:
+    """The table in the bytes of a file of the format of this name.
+
+    Raises BadInput, in whose message ``{name}``, ``{plain}`` and ``{kind}`` stand for the file.
+    """
     from .text_files import check_header
 
-    if sheet and program != "excel":
+    form = format_called(name)
+    if sheet and not form.sheets:
         raise BadInput("data.sheet", "{name} is {kind} file, which has no sheets; leave it out")
     try:
-        if program == "excel":
-            from .excel_files import read_excel
-
-            found = read_excel(content, sheet)
-        elif program == "arrow":
-            from .arrow_files import read_arrow
-
-            found = read_arrow(content)
-        else:
-            from .statistical_files import read_statistical
-
-            found = read_statistical(content, program)
+        found = form.read(content, Asked("{name}", "", sheet=sheet))
     except (BadInput, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  (whatever a parser raises, the file is what is wrong)
@@ -55,7 +49,7 @@ def _limit(size: int) -> None:
 
 
 def main() -> None:
-    """Read a file of the program that the first argument names, in Excel the sheet that the second does."""
+    """Read a file of the format that the first argument names, of a book the sheet that the second does."""
     content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MAGIC = (b"HEADER RECORD*******LIBRARY HEADER", b"HEADER RECORD*******LIBV8   HEADER")
 _NAMESTR = re.compile(rb"HEADER RECORD\*{7}(?:NAMESTR|NAMSTV8) HEADER RECORD!{7}(\d{10})")
 _OBSERVATIONS = re.compile(rb"HEADER RECORD\*{7}(?:OBS  |OBSV8)   HEADER RECORD!{7}")
 LINE = 80

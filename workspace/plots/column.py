@@ -1,8 +1,9 @@
-"""A variable's values in every dataset, their densities, and what is left out where few records make it up."""
+"""A variable's values in every dataset, their bins and densities, and what is left out where few records make it up."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from sfumato.workspace.plots.axes import AxisUnit
 
 Floats = NDArray[np.float64]
 NO_VALUE = "(no value)"
+SHARE = "share of records"
+MOST_BINS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,7 @@ class Column:
         return float(np.isnan(values).mean()) if values.size else 0.0
 
 
+CURVE_POINTS = 400
 CELLS_PER_BANDWIDTH = 20
 MOST_CELLS = 200_000
 REACH = 5.0
@@ -76,6 +80,16 @@ def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
     smooth = gaussian_filter1d(weights, width / step, mode="constant", truncate=REACH)
     grid = low + step * np.arange(cells + 1)
     return np.asarray(np.interp(points, grid, smooth / (values.size * step)))
+
+
+def density(values: Floats, points: Floats) -> Floats:
+    """The kernel density of the values (n,) at the points (k,) by their own rule of thumb; NaN without values."""
+    return kernel_density(values, points, bandwidth(values)) if values.size else np.full(points.shape, np.nan)
+
+
+def curve_points(low: float, high: float) -> Floats:
+    """Where a curve from ``low`` to ``high`` is read: (k,)."""
+    return np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
 
 
 def prefers_log(values: Floats) -> bool:
@@ -114,3 +128,39 @@ def sparse(values: Floats, points: Floats, reach: float) -> NDArray[np.bool_]:
     ordered = np.sort(values)
     near = np.searchsorted(ordered, points + reach, "right") - np.searchsorted(ordered, points - reach, "left")
     return np.asarray(near < LEAST_RECORDS)
+
+
+def drawn_range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
+    """What is drawn: all that is released, and the confidential values but for the two smallest and the two largest."""
+    ranges = [(float(values.min()), float(values.max())) for values in released if values.size]
+    ranges += [found for found in [shown_range(own)] if found is not None]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, most: int = MOST_BINS) -> Floats:
+    """Edges (k + 1,) of bins [a, a + width) at multiples of the width that hold the whole span.
+
+    Left out, the width is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
+    """
+    width = width or _round_width(span, most, whole=whole)
+    first, last = math.floor(span[0] / width), math.floor(span[1] / width)
+    return np.arange(first, last + 2, dtype=np.float64) * width
+
+
+def _round_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
+    if span[0] == span[1]:
+        return 1.0
+    exponent = math.floor(math.log10((span[1] - span[0]) / most))
+    while True:
+        for leading in (1.0, 2.0, 2.5, 5.0):
+            width = leading * 10.0**exponent
+            enough = math.floor(span[1] / width) - math.floor(span[0] / width) < most
+            if enough and not (whole and width % 1):
+                return width
+        exponent += 1
+
+
+def bin_counts(values: Floats, edges: Floats) -> NDArray[np.intp]:
+    """How many of the values (n,) lie in each bin [a, b) of the edges (k + 1,): (k,)."""
+    place = np.searchsorted(edges, values, "right") - 1
+    return np.bincount(place[(place >= 0) & (place < len(edges) - 1)], minlength=len(edges) - 1)

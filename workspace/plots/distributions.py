@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,11 +13,16 @@ from sfumato.engine.data.schema import Kind, Variable
 from sfumato.workspace.plots.axes import short_number
 from sfumato.workspace.plots.column import (
     LEAST_RECORDS,
+    NO_VALUE,
+    SHARE,
     bandwidth,
-    kernel_density,
+    bin_counts,
+    bin_edges,
+    curve_points,
+    density,
+    drawn_range,
     prefers_log,
     shown_counts,
-    shown_range,
     sparse,
 )
 
@@ -28,10 +32,7 @@ from .series import Series
 
 Floats = NDArray[np.float64]
 
-MOST_BINS = 16
 MOST_LEVELS = 20
-NO_VALUE = "(no value)"
-CURVE_POINTS = 200
 KERNEL_REACH = 3.0
 SUPPRESSED = f"Bars of fewer than {LEAST_RECORDS} confidential records are left out."
 
@@ -54,8 +55,8 @@ def distribution_figure(
     """One panel a run. Levels are counted; counts and dates, and whatever has a bin width, are binned; the rest is smoothed.
 
     Missing is one more level; numbers are those of the records that have one. With ``rules`` the figure is public: bars are what
-    the rules leave of them, on bins and levels of the released data alone, and nothing is smoothed. Else it is internal, and
-    leaves out bars and curves of a few records, and shows shares in place of numbers where another number of records was made anew.
+    the rules leave of their numbers, on bins and levels of the released data alone, and nothing is smoothed. Else it is internal, shows
+    shares of records as the app does, and leaves out bars and curves of a few.
     """
     name = variable.name
     own = confidential.present(name)
@@ -73,14 +74,14 @@ def distribution_figure(
         panels = [(group.name, [_codes(released, name) for released in group.released]) for group in groups]
         drawn = _shares(levels, own, panels, rules)
         figure = Figure(f"Records by {name}", "shares", drawn, f"{caption} {_suppressed(rules)}")
-        return figure if rules else _comparable(figure, confidential, groups)
+        return figure if rules else _as_shares(figure, confidential, groups)
     if variable.kind is Kind.CONTINUOUS and bin_width is None and rules is None:
         drawn = _densities(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY}")
     every = [own, *(values for _, datasets in panels for values in datasets)]
     known = every if rules is None else every[1:]
     whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in known)
-    span = _range(own, every[1:]) if rules is None else _released_range(every[1:])
+    span = drawn_range(own, every[1:]) if rules is None else _released_range(every[1:])
     edges = bin_edges(span, bin_width, whole=whole)
     width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
         " (days)." if variable.kind is Kind.DATE else "."
@@ -91,18 +92,18 @@ def distribution_figure(
         _histograms(variable, edges, own, panels, rules, len(confidential)),
         f"{caption} {width} {_suppressed(rules)}",
     )
-    return figure if rules else _comparable(figure, confidential, groups)
+    return figure if rules else _as_shares(figure, confidential, groups)
 
 
-def _comparable(figure: Figure, confidential: Microdata, groups: Sequence[Group]) -> Figure:
-    """The figure itself; with shares of each table's records in place of numbers where records were made anew, and another number of them."""
-    if all(one.linked or len(one) == len(confidential) for group in groups for one in group.released):
-        return figure
+def _as_shares(figure: Figure, confidential: Microdata, groups: Sequence[Group]) -> Figure:
+    """The bars as shares of each table's records, those without a value among them: tables of other sizes can be laid beside it."""
+    own = figure.panels[0].series[0]
+    ours = replace(own, y=own.y / len(confidential))
     panels = []
     for panel, group in zip(figure.panels, groups, strict=True):
-        sizes = [len(confidential), *(len(released) for released in group.released)]
-        series = tuple(replace(one, y=one.y / size) for one, size in zip(panel.series, sizes, strict=True))
-        panels.append(replace(panel, series=series, y_label="share of the records"))
+        pairs = zip(panel.series[1:], group.released, strict=True)
+        series = (ours, *(replace(one, y=one.y / max(1, len(released))) for one, released in pairs))
+        panels.append(replace(panel, series=series, y_label=SHARE))
     return replace(figure, panels=tuple(panels))
 
 
@@ -129,44 +130,9 @@ def _names(count: int) -> list[str]:
     return [f"dataset {i}" for i in range(1, count + 1)]
 
 
-def _range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
-    """What is drawn: all that is released, and the confidential values but for the two smallest and the two largest."""
-    ranges = [(float(values.min()), float(values.max())) for values in released if values.size]
-    ranges += [found for found in [shown_range(own)] if found is not None]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
-
-
 def _released_range(released: Sequence[Floats]) -> tuple[float, float]:
     ranges = [(float(values.min()), float(values.max())) for values in released if values.size] or [(0.0, 1.0)]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
-
-
-def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, most: int = MOST_BINS) -> Floats:
-    """Edges (k + 1,) of bins [a, a + width) at multiples of the width that hold the whole span.
-
-    Left out, the width is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
-    """
-    width = width or _round_width(span, most, whole=whole)
-    first, last = math.floor(span[0] / width), math.floor(span[1] / width)
-    return np.arange(first, last + 2, dtype=np.float64) * width
-
-
-def _round_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
-    if span[0] == span[1]:
-        return 1.0
-    exponent = math.floor(math.log10((span[1] - span[0]) / most))
-    while True:
-        for leading in (1.0, 2.0, 2.5, 5.0):
-            width = leading * 10.0**exponent
-            enough = math.floor(span[1] / width) - math.floor(span[0] / width) < most
-            if enough and not (whole and width % 1):
-                return width
-        exponent += 1
-
-
-def _counted(values: Floats, edges: Floats) -> NDArray[np.intp]:
-    place = np.searchsorted(edges, values, "right") - 1
-    return np.bincount(place[(place >= 0) & (place < len(edges) - 1)], minlength=len(edges) - 1)
 
 
 def _histograms(
@@ -181,13 +147,13 @@ def _histograms(
     dates = variable.kind is Kind.DATE
     starts = np.floor(edges[:-1]).astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
     middles = np.arange(len(edges) - 1.0) if dates else (edges[:-1] + edges[1:]) / 2
-    confidential = Series(CONFIDENTIAL, middles, _confidential_counts(_counted(own, edges), rules, records))
+    confidential = Series(CONFIDENTIAL, middles, _confidential_counts(bin_counts(own, edges), rules, records))
     return tuple(
         Panel(
             name,
             (
                 confidential,
-                *(Series(f"dataset {i}", middles, _counted(v, edges)) for i, v in enumerate(datasets, start=1)),
+                *(Series(f"dataset {i}", middles, bin_counts(v, edges)) for i, v in enumerate(datasets, start=1)),
             ),
             variable.name,
             "records",
@@ -243,9 +209,9 @@ def _densities(variable: Variable, own: Floats, panels: Sequence[tuple[str, list
     released = [values for _, datasets in panels for values in datasets]
     log = prefers_log(own) and all((values > 0).all() for values in released)
     scaled = [np.log10(values) if log else values for values in (own, *released)]
-    low, high = _range(scaled[0], scaled[1:])
-    points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
-    curves = [_curve(values, points) for values in scaled]
+    low, high = drawn_range(scaled[0], scaled[1:])
+    points = curve_points(low, high)
+    curves = [density(values, points) for values in scaled]
     hidden = sparse(scaled[0], points, KERNEL_REACH * bandwidth(scaled[0]))
     x = 10.0**points if log else points
     confidential = Series(CONFIDENTIAL, x, np.where(hidden, np.nan, curves[0]))
@@ -260,7 +226,3 @@ def _densities(variable: Variable, own: Floats, panels: Sequence[tuple[str, list
         )
         for name, datasets in panels
     )
-
-
-def _curve(values: Floats, points: Floats) -> Floats:
-    return kernel_density(values, points, bandwidth(values)) if values.size else np.full(points.shape, np.nan)

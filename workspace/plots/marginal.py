@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from sfumato.workspace.plots.axes import AxisUnit
 
-from .column import NO_VALUE, Column
+from .column import (
+    LEAST_RECORDS,
+    MOST_BINS,
+    NO_VALUE,
+    SHARE,
+    Column,
+    bin_counts,
+    bin_edges,
+    curve_points,
+    density,
+    drawn_range,
+)
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Marker, Series
 
@@ -20,8 +31,10 @@ Draws = Literal["band", "each"] | int
 """All datasets as their mean with a band from the least to the greatest, or as lines of their own; or one, from 0."""
 Picture = Literal["histogram", "density", "ecdf", "difference", "shares"]
 
-MOST_BINS, MOST_LEVELS = 40, 40
-CURVE_POINTS, STEP_POINTS = 400, 1500
+MOST_LEVELS = 40
+STEP_POINTS = 1500
+MOST_STRETCHED = 3 * MOST_BINS
+"""Bins of the width that the report has; where a few values far out would make more, they are wider."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,18 +149,22 @@ def _histogram(column: Column, data: _Drawable, draws: Draws, origin: str) -> tu
     edges = _edges(data)
     middles = (edges[:-1] + edges[1:]) / 2
     own, *released = (
-        np.histogram(values, edges)[0] / max(1, total.size)
+        bin_counts(values, edges) / max(1, total.size)
         for values, total in zip(data.every, (column.confidential, *column.released), strict=True)
     )
     series = [Series(CONFIDENTIAL, middles, own), *_released(released, middles, draws, origin, None)]
-    return series, Panel("", (), column.name, "share of records", bar=float(edges[1] - edges[0]))
+    return series, Panel("", (), column.name, SHARE, bar=float(edges[1] - edges[0]))
 
 
 def _edges(data: _Drawable) -> Floats:
-    from .distributions import bin_edges
-
+    """Bins as those of the report, and as many more as hold every value, for here all records are shown."""
     whole = data.unit != "log10" and all(np.array_equal(values, np.floor(values)) for values in data.every)
-    return bin_edges(_span(data), None, whole=whole, most=MOST_BINS)
+    span = _span(data)
+    if data.own.size >= LEAST_RECORDS or any(values.size for values in data.released):
+        first, second, *_ = bin_edges(drawn_range(data.own, data.released), None, whole=whole)
+        if (span[1] - span[0]) / (second - first) < MOST_STRETCHED:
+            return bin_edges(span, second - first, whole=whole)
+    return bin_edges(span, None, whole=whole)
 
 
 def bar_records(column: Column, bar: int, *, log: bool = False) -> NDArray[np.intp]:
@@ -159,7 +176,6 @@ def bar_records(column: Column, bar: int, *, log: bool = False) -> NDArray[np.in
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(values > 0, np.log10(values), np.nan) if log else values
     found = np.searchsorted(edges, values, side="right") - 1
-    found[values == edges[-1]] = len(edges) - 2  # the last bin has its upper end
     return np.flatnonzero((found == bar) & ~np.isnan(values))
 
 
@@ -170,14 +186,8 @@ def _span(data: _Drawable) -> tuple[float, float]:
 
 def _density(column: Column, data: _Drawable, draws: Draws, origin: str) -> tuple[list[Series], Panel]:
     """Gaussian kernel densities, each by its own rule of thumb."""
-    from sfumato.workspace.plots.column import bandwidth, kernel_density
-
-    low, high = _span(data)
-    points = np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
-    nothing = np.full(points.shape, np.nan)
-    own, *released = (
-        kernel_density(values, points, bandwidth(values)) if values.size else nothing for values in data.every
-    )
+    points = curve_points(*_span(data))
+    own, *released = (density(values, points) for values in data.every)
     series = [Series(CONFIDENTIAL, points, own), *_released(released, points, draws, origin, None)]
     unit = f"density of log10 {column.name}" if data.unit == "log10" else "density"
     return series, Panel("", (), column.name, unit)
@@ -238,9 +248,7 @@ def _by_level(column: Column, draws: Draws, origin: str, *, differences: bool) -
         )  # fmt: skip
     else:
         drawn = [Series(CONFIDENTIAL, places, own), *_released(released, places, draws, origin, None)]
-        figure = Figure(
-            f"Shares of {column.name}", "shares", (Panel("", tuple(drawn), column.name, "share of records", names),)
-        )
+        figure = Figure(f"Shares of {column.name}", "shares", (Panel("", tuple(drawn), column.name, SHARE, names),))
     chosen = [released[min(draws, len(released) - 1)]] if isinstance(draws, int) and released else released
     distance = [0.5 * float(np.abs(one - own).sum()) for one in chosen]
     notes = (

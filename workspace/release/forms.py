@@ -1,41 +1,23 @@
-"""The forms in which datasets go out: by default that which the confidential file came in."""
+"""The forms in which datasets leave: the formats that can be written, by default that of the confidential file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, get_args
+from ..ingest.file_formats import format_called, format_of_name, formats
 
-Form = Literal["csv", "parquet", "arrow", "excel", "spss", "stata", "sas-xpt"]
-FORMS: tuple[Form, ...] = get_args(Form)
-STATISTICAL: frozenset[Form] = frozenset({"spss", "stata", "sas-xpt"})
-"""Those that keep codes, with their labels, and kinds of missing value."""
+Form = str
+"""The name of a format, such as "csv"."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileType:
-    """How a form is named: the ending of its files, its media type, and whose it is."""
-
-    suffix: str
-    media_type: str
-    said: str
+def forms() -> tuple[Form, ...]:
+    return tuple(one.name for one in formats() if one.write is not None)
 
 
-FILE_TYPES: dict[Form, FileType] = {
-    "csv": FileType("csv", "text/csv", "CSV"),
-    "parquet": FileType("parquet", "application/vnd.apache.parquet", "Parquet"),
-    "arrow": FileType("arrow", "application/vnd.apache.arrow.file", "Arrow"),
-    "excel": FileType("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "Excel"),
-    "spss": FileType("sav", "application/x-spss-sav", "SPSS"),
-    "stata": FileType("dta", "application/x-stata-dta", "Stata"),
-    "sas-xpt": FileType("xpt", "application/x-sas-xport", "SAS transport"),
-}
-COMES_AS: dict[str, Form] = {
-    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".xlsx": "excel",
-    ".sav": "spss", ".zsav": "spss", ".por": "spss", ".dta": "stata", ".xpt": "sas-xpt", ".sas7bdat": "sas-xpt",
-}  # fmt: skip
+def keeps_codes(form: Form) -> bool:
+    """Whether released levels are codes, with their labels, and kinds of missing value are kept."""
+    return format_called(form).keeps_codes
 
 
 def form_of(file: str) -> Form:
-    """The form that a file of this name has; CSV for all text."""
-    return COMES_AS.get(Path(file).suffix.lower(), "csv")
+    """The form of data that came in a file of this name; CSV for all text."""
+    found = format_of_name(file)
+    return found.name if found.write is not None else found.released_as or "csv"

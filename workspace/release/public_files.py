@@ -22,10 +22,11 @@ import pyarrow as pa
 
 from sfumato.engine.methods.run import Randomness
 
+from ..ingest.file_formats import format_called
 from ..store.tables import KIND_OF
 from .contents import ReleasePlan
 from .dossier import Dossier
-from .forms import FILE_TYPES, STATISTICAL, Form
+from .forms import Form, keeps_codes
 from .tables import codebook, dataset_bytes, released_levels
 
 FEWEST = 3
@@ -86,7 +87,7 @@ def dataset_names(plan: ReleasePlan, form: Form) -> tuple[str, ...]:
     """``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
     digits = max(2, len(str(plan.datasets)))
     kind = plan.run.recipe.origin.upper()
-    suffix = FILE_TYPES[form].suffix
+    suffix = format_called(form).suffix
     return tuple(f"dataset-{kind}-{draw:0{digits}}.{suffix}" for draw in range(1, plan.datasets + 1))
 
 
@@ -119,6 +120,6 @@ def _named_kinds(dossier: Dossier, confidential: pa.Table) -> Counts:
     """The kinds of missing value that the datasets tell apart: none where the form has no room for them, or a privacy account is kept."""
     plan = dossier.plan
     account = any(step.method.account for step in plan.run.recipe.synthesis)
-    if dossier.form not in STATISTICAL or account:
+    if not keeps_codes(dossier.form) or account:
         return {}
     return {name: counts for name, counts in named_kinds(own_kinds(confidential)).items() if name not in plan.left_out}

@@ -1,4 +1,4 @@
-"""The report of a run: what it needs is read, put on a page, and written to a file."""
+"""The report of a run: what it needs is read, put into a document, and written to a file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..audit import Act, append
 from ..jobs.runs import published_tables
 from ..plots.figure import Figure
 from ..policy.policy import policy_of
+from ..reporting.document import Document
 from ..reporting.page import ReportedRun, report
 from ..reporting.release_summary import Decision
 from ..reporting.user_guide import PublicRelease, user_guide
@@ -28,18 +29,18 @@ from .contents import plan_release
 from .users import promised, public_release
 
 
-def report_page(
+def report_of(
     workspace: Workspace,
     run_id: int | str,
     *,
     traces: bool = False,
     decision: Decision | None = None,
     figures: Sequence[Figure] | None = None,
-) -> str:
+) -> Document:
     """The report of a run that is done, with what the runs beside it found. Raises NotFound, NotReady, NotAsSealed and NoKey.
 
-    The same run gives the same page, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
-    the data: a release has the page without them. ``decision`` is what was decided of the release that it goes with,
+    The same run gives the same document, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
+    the data: a release has the report without them. ``decision`` is what was decided of the release that it goes with,
     ``figures`` are its figures where they were drawn before.
     """
     runs = done_together(workspace, run_id)
@@ -62,10 +63,17 @@ def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
     )
 
 
-def public_report_page(workspace: Workspace, run_id: int | str) -> str:
-    """The page for users of a run's datasets, with public figures. Raises as ``public_release_of`` does."""
+def report_page(
+    workspace: Workspace, run_id: int | str, *, traces: bool = False, decision: Decision | None = None
+) -> str:
+    """``report_of`` as one HTML page."""
+    return report_of(workspace, run_id, traces=traces, decision=decision).html()
+
+
+def public_report_of(workspace: Workspace, run_id: int | str) -> Document:
+    """What users of a run's datasets read, with public figures. Raises as ``public_release_of`` does."""
     release, run = public_release_of(workspace, run_id), find_run(workspace, run_id)
-    return user_guide(release, figures_of(workspace, [run], rules=release.rules)).html()
+    return user_guide(release, figures_of(workspace, [run], rules=release.rules))
 
 
 def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> ReportedRun:
@@ -118,15 +126,15 @@ def write_report(
 ) -> int:
     """Write the report, with traces, or the ``public`` one, and enter that in the audit log; returns its bytes.
 
-    A file that is there stays, unless ``force``. Raises BadInput.
+    A file whose name ends in .md is Markdown, where figures are told in words; any other is an HTML page. A file that is there stays, unless ``force``. Raises BadInput.
     """
     workspace.check_own()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise BadInput("-o", f'"{path}" is not a file in a directory that exists; name one, such as report.html')
     if path.exists() and not force:
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
-    made = public_report_page(workspace, run_id) if public else report_page(workspace, run_id, traces=True)
-    page = made.encode()
+    made = public_report_of(workspace, run_id) if public else report_of(workspace, run_id, traces=True)
+    page = (made.markdown() if path.suffix == ".md" else made.html()).encode()
     _write(path, page)
     subject = f"run {find_run(workspace, run_id).id}"
     with workspace.writing() as connection:

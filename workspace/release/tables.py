@@ -5,29 +5,24 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from io import BytesIO, StringIO
+from io import StringIO
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sfumato.engine.data.blocks import row_blocks
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 from ..errors import NotReleased
+from ..ingest.file_formats import Outgoing, format_called
 from ..store.tables import KIND_OF
 from ..visible_text import plain_cell
-from .forms import STATISTICAL, Form
+from .forms import Form
 
 Levels = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
 MISSING = "missing"
 """The label of a kind of missing value that has none."""
-CSV_CELLS = 100_000
-"""Cells that are written in one way: moments of which none has a time of day as dates. By pandas' own default, which files have had."""
-BLOCK_CHUNKS = 10
-"""So many times as much is text at a time."""
 
 
 def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> Levels:
@@ -73,10 +68,12 @@ def dataset_bytes(
     """A stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
     With ``rng`` its rows are shuffled. ``levels`` are those of all tables that go out together, where there are several;
-    ``note`` says what the table is, where the format has room for it. In a CSV file texts that a spreadsheet program would take
-    for formulas begin with an apostrophe. A file of SPSS, Stata or SAS has codes, their labels, and the ``kinds`` (n, k) of missing
-    values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what there is.
+    ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels too, and the
+    ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what there is.
     """
+    written = format_called(form)
+    if written.write is None:
+        raise NotReleased(f"{written.kind} file cannot be written; choose another --format")
     variables = {variable.name: variable for variable in schema}
     names = [name for name in table.column_names if name not in left_out]
     levels = released_levels([table], left_out) if levels is None else levels
@@ -84,23 +81,13 @@ def dataset_bytes(
     kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
     frame = frame.assign(**{f"{KIND_OF}{name}": kinds[name] for name in kinds})
     frame = frame if rng is None else _shuffled(frame, rng)
-    if form in STATISTICAL:
-        from .labelled_files import labelled_file
-
-        told = frame[[f"{KIND_OF}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
-        return labelled_file(frame[names], variables, levels, told, named or {}, form, note)
+    told = frame[[f"{KIND_OF}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
     frame = frame[names]
-    frame = frame.assign(**{name: _whole(frame[name]) for name in names if variables[name].kind is Kind.COUNT})
-    called = {name: _labelled(frame[name], level_names(variables[name], levels.get(name, ()))) for name in names}
-    frame = frame.assign(**called)
-    if form == "csv":
-        return _csv(frame)
-    if form == "excel":
-        from .spreadsheets import spreadsheet
-
-        return spreadsheet(frame, note)
-    made = _with_titles(frame, {name: variables[name].title for name in names}, note)
-    return _arrow(made) if form == "arrow" else _parquet(made)
+    if not written.keeps_codes:
+        frame = frame.assign(**{name: _whole(frame[name]) for name in names if variables[name].kind is Kind.COUNT})
+        called = {name: _labelled(frame[name], level_names(variables[name], levels.get(name, ()))) for name in names}
+        frame = frame.assign(**called)
+    return written.write(Outgoing(frame, variables, levels, told, named or {}, note))
 
 
 def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -124,57 +111,6 @@ def _labelled(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
         return values
     values = values.cat.remove_unused_categories()
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
-
-
-def _plain_cells(values: pd.Series, name: str) -> pd.Series:
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        cells = [plain_cell(str(level)) for level in values.cat.categories]
-        if len(set(cells)) < len(cells):
-            raise NotReleased(
-                f'two levels of "{plain_cell(name)}" differ only by characters that a CSV file does not show; '
-                "give them labels that differ, or choose another --format"
-            )
-        return values.cat.rename_categories(cells)
-    if values.dtype == object or pd.api.types.is_string_dtype(values.dtype):
-        return values.map(plain_cell, na_action="ignore")
-    return values
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    if len(set(map(plain_cell, map(str, frame)))) < frame.shape[1]:
-        raise NotReleased(
-            "the names of two variables differ only by characters that a CSV file does not show; choose another --format"
-        )
-    plain = pd.DataFrame({name: _plain_cells(frame[name], str(name)) for name in frame}, copy=False).rename(
-        columns=plain_cell
-    )
-    at_once, sink = max(1, CSV_CELLS // max(1, plain.shape[1])), BytesIO()
-    for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
-        some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)
-        sink.write(some.encode())
-    return sink.getvalue()
-
-
-def _with_titles(frame: pd.DataFrame, titles: Mapping[str, str], note: str) -> pa.Table:
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    fields = [
-        field.with_metadata({"label": titles[field.name]}) if titles.get(field.name) else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields, {"description": note} if note else None))
-
-
-def _parquet(table: pa.Table) -> bytes:
-    sink = BytesIO()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()
-
-
-def _arrow(table: pa.Table) -> bytes:
-    sink = BytesIO()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
 
 
 def codebook(

@@ -55,15 +55,22 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Terms and what there is to say of them; those without anything are left out."""
-
-    pairs: Sequence[tuple[str, Words]]
+class Items:
+    items: Sequence[Words]
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
-    items: Sequence[Words]
+class Terms:
+    """Terms and what there is to say of them, in words or several items; those without anything are left out."""
+
+    pairs: Sequence[tuple[str, Words | Items]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Text that is shown as it is written, such as a recipe."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +82,16 @@ class Signatures:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drawing:
-    """A figure with its ``number``; in Markdown its words."""
+    """A figure, what stands below it, and the name that no other figure of the page has; in Markdown its words."""
 
     figure: Figure
-    number: int
+    caption: str
+    ident: str
 
-    @property
-    def caption(self) -> str:
-        return f"Figure {self.number}. {self.figure.title}. {self.figure.caption}"
+
+def numbered(figure: Figure, number: int) -> Drawing:
+    """A figure with its number, title and caption below it."""
+    return Drawing(figure, f"Figure {number}. {figure.title}. {figure.caption}", f"figure-{number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,28 +101,47 @@ class Chapter:
     title: str
     parts: Sequence[Part]
 
+    @property
+    def ident(self) -> str:
+        """What a list of contents links to."""
+        return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "chapter"
 
-Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Drawing | Chapter"
+
+Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Drawing | Verbatim | Chapter"
 SIGNED = ("role", "name", "date", "signature")
 
 
 @dataclass(frozen=True)
 class Document:
-    """A title, what marks the whole (``INTERNAL``), and the parts."""
+    """A title, what marks the whole (``INTERNAL``), and the parts; with ``contents`` a list of its chapters.
+
+    ``about`` is a sentence below the marking, ``kind`` what the document is, beside the title of its page.
+    """
 
     title: str
     marking: str
     parts: Sequence[Part]
+    about: str = ""
+    kind: str = ""
+    contents: bool = False
 
     def html(self) -> str:
         """One HTML page, which loads nothing."""
         marking = element("p", self.marking, class_="marking") if self.marking else ""
-        body = element("main", element("h1", self.title), marking, [_html(part, 2) for part in self.parts])
-        return html_page(self.title, body)
+        head = (element("h1", self.title), marking, element("p", self.about) if self.about else "", self._contents())
+        body = element("main", *head, [_html(part, 2, linked=self.contents) for part in self.parts])
+        return html_page(f"{self.title}: {self.kind}" if self.kind else self.title, body)
+
+    def _contents(self) -> Child:
+        if not self.contents:
+            return ""
+        chapters = [part for part in self.parts if isinstance(part, Chapter)]
+        links = [element("li", element("a", one.title, href=f"#{one.ident}")) for one in chapters]
+        return element("nav", element("ul", links), aria_label="Contents")
 
     def markdown(self) -> str:
         """The same in Markdown (CommonMark, with the tables of GitHub's)."""
-        head = [f"# {plain(self.title)}", f"**{plain(self.marking)}**" if self.marking else ""]
+        head = [f"# {plain(self.title)}", f"**{plain(self.marking)}**" if self.marking else "", plain(self.about)]
         blocks = [*head, *(block for part in self.parts for block in _markdown(part, 2))]
         return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -153,22 +181,27 @@ def in_html(words: Words) -> Child:
     return words if isinstance(words, str) else element("span", f"{OPEN}: {words.words}", class_="open")
 
 
-def _html(part: Part, level: int) -> Markup:
+def _html(part: Part, level: int, *, linked: bool = False) -> Markup:
     match part:
         case Paragraph(words, strong):
             content = in_html(words)
             return element("p", element("strong", content) if strong else content)
         case Terms(pairs):
-            return definitions((term, in_html(words)) for term, words in pairs)
+            return definitions(
+                (term, _html(said, level) if isinstance(said, Items) else in_html(said)) for term, said in pairs
+            )
         case Items(items):
             return element("ul", [element("li", in_html(one)) for one in items])
         case Signatures(signers):
             return signature_lines(signers)
-        case Drawing():
-            return element("figure", svg(part.figure, f"figure-{part.number}"), element("figcaption", part.caption))
+        case Drawing(figure, caption, ident):
+            return element("figure", svg(figure, ident), element("figcaption", caption))
+        case Verbatim(text):
+            return element("pre", text)
         case Chapter(title, parts):
             heading = element(f"h{min(level, 6)}", title)
-            return element("section", heading, [_html(one, level + 1) for one in parts])
+            inner = [_html(one, level + 1) for one in parts]
+            return element("section", heading, inner, id=part.ident if linked else None)
         case Table():
             return element("div", html(part), class_="wide")
 
@@ -198,14 +231,17 @@ def _markdown(part: Part, level: int) -> Iterator[str]:
             content = in_markdown(words)
             yield f"**{content}**" if strong and isinstance(words, str) and content else content
         case Terms(pairs):
-            said = [(plain(term), in_markdown(words)) for term, words in pairs if words != ""]
-            yield "\n".join(f"- {term}: {words}" for term, words in said)
+            found = [(term, said.items if isinstance(said, Items) else (said,)) for term, said in pairs if said != ""]
+            yield "\n".join(f"- {plain(term)}: {'; '.join(map(in_markdown, words))}" for term, words in found)
         case Items(items):
             yield "\n".join(f"- {in_markdown(one)}" for one in items)
         case Signatures(signers):
             yield _grid(SIGNED, [(role, name, "", "") for role, name in signers])
         case Drawing():
             yield plain(f"{part.caption} {description(part.figure)}")
+        case Verbatim(text):
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+            yield f"{fence}\n{visible(text)}\n{fence}"
         case Chapter(title, parts):
             yield f"{'#' * min(level, 6)} {plain(title)}"
             for one in parts:

@@ -1,8 +1,7 @@
-"""A run's report as one HTML page, from what was read of it: no database is asked."""
+"""A run's report as a document, from what was read of it: no database is asked."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,20 +15,29 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agree, counted
 
 from ..plots.figure import Figure
-from ..plots.markup import Child, Markup, element
 from ..plots.planes import together
-from ..plots.svg import svg
 from ..plots.traces import plots_of, trace_figure
 from ..policy.disclosure import MARKING
 from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_table, sure
 from .constraints import REDRAWS_READ, Redraws, redraws_table, redraws_text
 from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
-from .document import definitions, html_page, signature_lines
+from .document import (
+    Chapter,
+    Document,
+    Drawing,
+    Items,
+    Paragraph,
+    Part,
+    Signatures,
+    Terms,
+    Verbatim,
+    numbered,
+)
 from .measured import result_tables
 from .release_summary import Decision, fates, moment, release_overview, summary_lines
 from .results import source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
 from .survey import survey_text
-from .tables import html, table
+from .tables import table
 from .words import (
     DIRECTIONS,
     PUBLIC_KEY,
@@ -88,34 +96,13 @@ class ReportedRun:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the report under a heading, which the list of contents links to."""
-
-    title: str
-    children: tuple[Child, ...]
-
-    @property
-    def ident(self) -> str:
-        return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
-
-    @property
-    def markup(self) -> Markup:
-        """The heading and what stands below it."""
-        return element("section", element("h2", self.title), *self.children, id=self.ident)
-
-
-def section(title: str, *children: Child) -> Section:
-    return Section(title, children)
-
-
 def report(
     runs: Sequence[ReportedRun],
     figures: Sequence[Figure],
     published: Sequence[SourceTable],
     decision: Decision | None = None,
-) -> str:
-    """The page of the first run, with what the runs beside it found. The same values give the same page, byte for byte.
+) -> Document:
+    """The report of the first run, with what the runs beside it found. The same values give the same document, byte for byte.
 
     ``decision`` is what was decided of a release of it; a report alone decides nothing.
     """
@@ -125,28 +112,33 @@ def report(
         _decision_section(decision),
         _release_section(main, beside),
         _variable_section(main.recipe),
-        section("Verdicts", _verdicts(main)),
+        Chapter("Verdicts", [_verdicts(main)]),
         *_found(main, ""),
         *_beliefs(main, ""),
         *[part for run in beside for part in (*_beside(run), *_beliefs(run, f", {run.name}"))],
-        section("Published figures", [html(source_table(one)) for one in published]) if published else None,
-        section("Figures", [_figure(one, i) for i, one in enumerate(figures, start=1)]),
+        Chapter("Published figures", [source_table(one) for one in published]) if published else None,
+        Chapter("Figures", [numbered(one, i) for i, one in enumerate(figures, start=1)]),
         _redraw_section(main, ""),
         *[_redraw_section(run, f", {run.name}") for run in beside],
         _diagnostic_section(runs),
         _method_section([run.recipe for run in runs]),
         _recipe_section(main),
     ]
-    return _page(main, [part for part in parts if part is not None])
+    return Document(
+        main.title,
+        MARKING,
+        [part for part in parts if part is not None],
+        about=main.recipe.description,
+        kind="disclosure control report",
+        contents=True,
+    )
 
 
-def _summary_section(run: ReportedRun, decision: Decision | None) -> Section:
+def _summary_section(run: ReportedRun, decision: Decision | None) -> Chapter:
     """The whole in plain sentences: what goes out, how it was judged, what was not measured."""
     records = None if run.recipe.anonymisation else run.recipe.form.records or run.records
     lines = summary_lines(release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, decision)
-    return section(
-        "Summary", element("ul", [element("li", line) for line in lines]), element("p", f"{NO_MEASURE} {READING}")
-    )
+    return Chapter("Summary", [Items(lines), Paragraph(f"{NO_MEASURE} {READING}")])
 
 
 NO_MEASURE = (
@@ -156,42 +148,38 @@ NO_MEASURE = (
 UNDECIDED = "This report was written without a release: nothing has been decided by it."
 
 
-def _decision_section(decision: Decision | None) -> Section:
+def _decision_section(decision: Decision | None) -> Chapter:
     """What the gate found, the reasons that were given, and the lines to sign on."""
     found = Decision("pass") if decision is None else decision
-    return section(
-        "Decision",
-        element("p", UNDECIDED) if decision is None else "",
-        [html(one) for one in found.tables],
-        signature_lines(found.people),
-    )
+    undecided = [Paragraph(UNDECIDED)] if decision is None else []
+    return Chapter("Decision", [*undecided, *found.tables, Signatures(found.people)])
 
 
-def _verdicts(run: ReportedRun) -> Markup:
+def _verdicts(run: ReportedRun) -> Part:
     if not run.verdicts:
-        return element("p", "The recipe has no thresholds.")
-    return html(verdict_table(run.verdicts, settings_apart(run.recipe_toml)))
+        return Paragraph("The recipe has no thresholds.")
+    return verdict_table(run.verdicts, settings_apart(run.recipe_toml))
 
 
-def _beside(run: ReportedRun) -> list[Section]:
-    shown = element("p", "These thresholds are only shown; those above decide.")
-    return [section(f"Verdicts, {run.name}", shown, _verdicts(run)), *_found(run, f", {run.name}")]
+def _beside(run: ReportedRun) -> list[Chapter]:
+    shown = Paragraph("These thresholds are only shown; those above decide.")
+    return [Chapter(f"Verdicts, {run.name}", [shown, _verdicts(run)]), *_found(run, f", {run.name}")]
 
 
-def _found(run: ReportedRun, of: str) -> list[Section]:
+def _found(run: ReportedRun, of: str) -> list[Chapter]:
     """The measures by family, then the sweeps by study, each with what its numbers mean."""
     apart = settings_apart(run.recipe_toml)
     plain = [row for row in run.rows if row.level is None and not _apart(method_called(row.method_key))]
     sections = [
-        section(f"{one.title}{of}", html(replace(one, title="")), _meanings(own))
+        Chapter(f"{one.title}{of}", [replace(one, title=""), _meanings(own)])
         for one, own in result_tables(plain, run.recipe.published, apart)
     ]
     swept = [row for row in run.rows if row.level is not None and not sums_up(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
         method = registry().get(key)
-        tables = [html(sweep_table(one, apart)) for one in sweeps_in(own)]
-        sections.append(section(f"{method.title if method else key}{of}", tables, _meanings(own)))
+        tables = [sweep_table(one, apart) for one in sweeps_in(own)]
+        sections.append(Chapter(f"{method.title if method else key}{of}", [*tables, _meanings(own)]))
     return [*sections, *_studies(run, of)]
 
 
@@ -200,7 +188,7 @@ def _apart(method: Method | None) -> bool:
     return together(method) or (method is not None and method.lattice is not None)
 
 
-def _studies(run: ReportedRun, of: str) -> list[Section]:
+def _studies(run: ReportedRun, of: str) -> list[Chapter]:
     """The studies that have tables of their own."""
     sections = []
     for step in run.recipe.studies:
@@ -208,93 +196,77 @@ def _studies(run: ReportedRun, of: str) -> list[Section]:
         own = [row for row in run.rows if row.method_key == key and run.recipe.step_of(key, row.params) is step]
         if _apart(step.method) and own:
             parts = study_parts(step.method, own)
-            tables = [element("p", one) if isinstance(one, str) else html(one) for one in parts]
-            sections.append(section(f"{step.method.title}{of}", tables, _meanings(own)))
+            tables = [Paragraph(one) if isinstance(one, str) else one for one in parts]
+            sections.append(Chapter(f"{step.method.title}{of}", [*tables, _meanings(own)]))
     return sections
 
 
-def _beliefs(run: ReportedRun, of: str) -> list[Section]:
+def _beliefs(run: ReportedRun, of: str) -> list[Chapter]:
     """How belief in the truth of records moved, and whose truth is most probable: records by their number, no values."""
     return [
-        section(
+        Chapter(
             f"{found.title}: {found.uses}{of}",
-            element("p", f"Of {found.over}: {found.answer}. {sure(found)} {ONLY}"),
-            *(html(one) for one in belief_tables(found)),
-            html(ranking_table(found)),
-            element(
-                "figure",
-                svg(drawn := belief_figure(found), f"beliefs-{run.id}-{i}"),
-                element("figcaption", drawn.caption),
-            ),
+            [
+                Paragraph(f"Of {found.over}: {found.answer}. {sure(found)} {ONLY}"),
+                *belief_tables(found),
+                ranking_table(found),
+                Drawing(drawn := belief_figure(found), drawn.caption, f"beliefs-{run.id}-{i}"),
+            ],
         )
         for i, found in enumerate(run.beliefs, start=1)
     ]
 
 
-def _meanings(rows: Sequence[Row]) -> Markup:
+def _meanings(rows: Sequence[Row]) -> Terms:
     """What each measure means and which way is better."""
     keys = dict.fromkeys((row.method_key, row.measure) for row in rows)
     known = [(registry().get(key), measure) for key, measure in keys]
-    return definitions(
-        (f"{found.name}.{measure}", f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]}")
-        for found, measure in known
-        if found is not None
+    return Terms(
+        [
+            (f"{found.name}.{measure}", f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]}")
+            for found, measure in known
+            if found is not None
+        ]
     )
-
-
-def _figure(figure: Figure, number: int) -> Markup:
-    caption = element("figcaption", f"Figure {number}. {figure.title}. {figure.caption}")
-    return element("figure", svg(figure, f"figure-{number}"), caption)
-
-
-def _page(main: ReportedRun, parts: Sequence[Section]) -> str:
-    links = [element("li", element("a", part.title, href=f"#{part.ident}")) for part in parts]
-    body = element(
-        "main",
-        element("h1", main.title),
-        element("p", MARKING, class_="marking"),
-        element("p", main.recipe.description) if main.recipe.description else "",
-        element("nav", element("ul", links), aria_label="Contents"),
-        [part.markup for part in parts],
-    )
-    return html_page(f"{main.title}: disclosure control report", body)
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Section:
+def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter:
     """Data, recipe, seed and versions: enough to make the same release again."""
     recipe = run.recipe
-    return section(
+    return Chapter(
         "What was released",
-        definitions(
-            [
-                ("Datasets", _datasets(run)),
-                *((words, ", ".join(names)) for words, names in fates(recipe).items()),
-                ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
-                ("Filter", recipe.data.where),
-                (
-                    "Sample",
-                    f"{counted(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else "",
-                ),
-                ("Records", records_text(run.records, run.dropped)),
-                ("Controls", controls_text(run.controls)),
-                ("Constraints", redraws_text(run.redraws)),
-                ("Survey weights", _sentence(survey_text(recipe)) if survey_text(recipe) else ""),
-                ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
-                ("Seed", str(run.seed)),
-                ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
-                ("Recipe", f"SHA-256 {run.recipe_sha256}"),
-                ("Made", f"run {run.id}, {moment(run.created)}, {duration(run.seconds)} of computing"),
-                ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
-                ("Called", run.called),
-                ("Note", run.note),
-                ("Beside it", ", ".join(f"{other.title} (run {other.id})" for other in beside)),
-            ]
-        ),
-        _steps(recipe),
+        [
+            Terms(
+                [
+                    ("Datasets", _datasets(run)),
+                    *((words, ", ".join(names)) for words, names in fates(recipe).items()),
+                    ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
+                    ("Filter", recipe.data.where),
+                    (
+                        "Sample",
+                        f"{counted(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else "",
+                    ),
+                    ("Records", records_text(run.records, run.dropped)),
+                    ("Controls", controls_text(run.controls)),
+                    ("Constraints", redraws_text(run.redraws)),
+                    ("Survey weights", _sentence(survey_text(recipe)) if survey_text(recipe) else ""),
+                    ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
+                    ("Seed", str(run.seed)),
+                    ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
+                    ("Recipe", f"SHA-256 {run.recipe_sha256}"),
+                    ("Made", f"run {run.id}, {moment(run.created)}, {duration(run.seconds)} of computing"),
+                    ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
+                    ("Called", run.called),
+                    ("Note", run.note),
+                    ("Beside it", ", ".join(f"{other.title} (run {other.id})" for other in beside)),
+                ]
+            ),
+            _steps(recipe),
+        ],
     )
 
 
@@ -306,20 +278,20 @@ def _datasets(run: ReportedRun) -> str:
 REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
 
 
-def _steps(recipe: Recipe) -> Markup | str:
+def _steps(recipe: Recipe) -> Part:
     if recipe.anonymisation:
         made = [[s.method.title, settings_text(s.spec.told()), s.method.source] for s in recipe.anonymisation]
-        return html(table(("method", "settings", "source"), made, title="Anonymisation, in this order"))
+        return table(("method", "settings", "source"), made, title="Anonymisation, in this order")
     if not recipe.synthesis:
-        return element("p", "The released datasets were made by another tool and are scored here.")
+        return Paragraph("The released datasets were made by another tool and are scored here.")
     rows = [[s.target, s.method.title, settings_text(s.spec.told()), s.method.source] for s in recipe.synthesis]
-    return html(table(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order"))
+    return table(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order")
 
 
-def _variable_section(recipe: Recipe) -> Section:
+def _variable_section(recipe: Recipe) -> Chapter:
     """Every variable, its role for an intruder, and whether it is released."""
     heads = ("variable", "meaning", "kind", "role", "bounds", "in the release")
-    return section("Variables", html(table(heads, [list(_variable(recipe, variable)) for variable in recipe.schema])))
+    return Chapter("Variables", [table(heads, [list(_variable(recipe, variable)) for variable in recipe.schema])])
 
 
 def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
@@ -333,22 +305,19 @@ def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
     yield out or ("replaced" if variable.name in recipe.released else "unchanged")
 
 
-def _recipe_section(run: ReportedRun) -> Section:
+def _recipe_section(run: ReportedRun) -> Chapter:
     """The whole plan, to be run again."""
-    return section(
-        "The recipe",
-        element("p", "Saved in a file, it makes the same release again: sfumato run FILE --data DATA"),
-        element("pre", run.recipe_toml),
-    )
+    said = "Saved in a file, it makes the same release again: sfumato run FILE --data DATA"
+    return Chapter("The recipe", [Paragraph(said), Verbatim(run.recipe_toml)])
 
 
-def _redraw_section(run: ReportedRun, of: str) -> Section | None:
+def _redraw_section(run: ReportedRun, of: str) -> Chapter | None:
     """How many records each step drew anew for each constraint, where a step was held to any."""
     made = redraws_table(run.redraws)
-    return section(f"Records drawn anew{of}", html(made), element("p", REDRAWS_READ)) if made else None
+    return Chapter(f"Records drawn anew{of}", [made, Paragraph(REDRAWS_READ)]) if made else None
 
 
-def _diagnostic_section(runs: Sequence[ReportedRun]) -> Section | None:
+def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:
     """Whether the models converged, parameter by parameter, and every statistic with the rule it is held against."""
     found = [one for run in runs for one in run.diagnostics]
     if not found:
@@ -359,16 +328,11 @@ def _diagnostic_section(runs: Sequence[ReportedRun]) -> Section | None:
         f"{failed} of {len(judged)} {agree(failed, 'is', 'are')} not met" if failed else f"all {len(judged)} are met"
     )
     parameters = [made for run in runs if (made := parameter_table(run.diagnostics))]
-    return section(
-        "Diagnostics",
-        element("p", f"Rules for the models: {verdict}." if judged else ""),
-        *(html(one) for one in parameters),
-        *_traces(runs),
-        html(statistic_table(found)),
-    )
+    rules = [Paragraph(f"Rules for the models: {verdict}.")] if judged else []
+    return Chapter("Diagnostics", [*rules, *parameters, *_traces(runs), statistic_table(found)])
 
 
-def _traces(runs: Sequence[ReportedRun]) -> Iterator[Markup]:
+def _traces(runs: Sequence[ReportedRun]) -> Iterator[Part]:
     """The traces of the worst parameters of every run; a line for each model that has none, saying why."""
     figures, words = [], []
     for run in runs:
@@ -378,9 +342,9 @@ def _traces(runs: Sequence[ReportedRun]) -> Iterator[Markup]:
         drawn = [line for line in worst_first(lines) if plots_of(traces[line.target])][:WORST]
         figures += [_trace(traces[line.target], line, f"trace-{run.id}-{i}") for i, line in enumerate(drawn, start=1)]
     if words:
-        yield element("ul", [element("li", one) for one in words])
+        yield Items(words)
     if figures:
-        yield element("p", element("strong", CONFIDENTIAL))
+        yield Paragraph(CONFIDENTIAL, strong=True)
         yield from figures
 
 
@@ -389,16 +353,16 @@ def _why_none(target: str, trace: Trace | None) -> str:
     return f"{target}: nothing to converge; {reason}." if reason else f"{target}: no trace was kept."
 
 
-def _trace(trace: Trace | None, line: ParameterLine, ident: str) -> Markup:
+def _trace(trace: Trace | None, line: ParameterLine, ident: str) -> Drawing:
     names: tuple[str, ...] = getattr(trace, "parameters", ())
     at = len(names) - 1 if line.parameter == ALL else names.index(line.parameter)
     assert trace is not None
     figure = trace_figure(trace, plots_of(trace)[0], at, f"{line.target} {names[at]}")
     said = ", ".join(line.flags) or "within limits"
-    return element("figure", svg(figure, ident), element("figcaption", f"{figure.title} ({said}). {figure.caption}"))
+    return Drawing(figure, f"{figure.title} ({said}). {figure.caption}", ident)
 
 
-def _method_section(recipes: Sequence[Recipe]) -> Section:
+def _method_section(recipes: Sequence[Recipe]) -> Chapter:
     """Every method that was used: what it does, where it comes from, and the settings it was used with."""
     used: dict[str, tuple[Method, list[str]]] = {}
     for recipe in recipes:
@@ -408,17 +372,9 @@ def _method_section(recipes: Sequence[Recipe]) -> Section:
             known = used.setdefault(step.method.key, (step.method, []))[1]
             if said and said not in known:
                 known.append(said)
-    return section("Methods and sources", [_method(method, said) for method, said in used.values()])
+    return Chapter("Methods and sources", [_method(method, said) for method, said in used.values()])
 
 
-def _method(method: Method, said: Sequence[str]) -> Markup:
-    return element(
-        "article",
-        element("h3", method.title, " ", element("code", method.key)),
-        definitions(
-            [
-                ("Source", method.source),
-                ("Settings", element("ul", [element("li", one) for one in said]) if said else ""),
-            ]
-        ),
-    )
+def _method(method: Method, said: Sequence[str]) -> Chapter:
+    settings = Items(said) if said else ""
+    return Chapter(f"{method.title} ({method.key})", [Terms([("Source", method.source), ("Settings", settings)])])

@@ -11,7 +11,7 @@ from sfumato.engine.wording import counted
 
 from ..plots.figure import Figure
 from ..policy.disclosure import DisclosureRules
-from .document import Chapter, Document, Drawing, Items, Paragraph, Part, Terms
+from .document import Chapter, Document, Items, Paragraph, Part, Terms, numbered
 from .privacy_promise import PrivacyPromise, promise
 from .results import method_title, output_of
 from .tables import Line, Table, table
@@ -70,7 +70,7 @@ def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Docume
         Chapter("What not to do with them", [Items(limits(release))]),
     ]
     if figures:
-        drawn = [Drawing(figure, i) for i, figure in enumerate(figures, start=1)]
+        drawn = [numbered(figure, i) for i, figure in enumerate(figures, start=1)]
         parts.append(Chapter("Figures", drawn))
     return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.rules.said}.", parts)
 

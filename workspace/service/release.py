@@ -31,7 +31,7 @@ from ..release.dossier import Dossier, dossier_of
 from ..release.forms import Form
 from ..release.gate import check_passed, examine, waived
 from ..release.public_files import public_files
-from ..release.report import report_page
+from ..release.report import report_of
 from ..store.keys import key_of_run
 from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
 from ..store.releases_in_progress import appear, begun, settle
@@ -149,7 +149,7 @@ def _line(file: Written) -> dict[str, Any]:
 def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
     """The dossier of whoever answers for the release: as confidential as the data."""
     plan = dossier.plan
-    page = report_page(workspace, plan.run.id, decision=decision_of(dossier), figures=dossier.figures())
+    page = report_of(workspace, plan.run.id, decision=decision_of(dossier), figures=dossier.figures()).html()
     yield "report.html", page.encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))

@@ -11,8 +11,9 @@ import pandas as pd
 import pyreadstat
 import pytest
 
+from sfumato.workspace.ingest.file_formats import format_called
 from sfumato.workspace.ingest.files import find_source, read_table
-from sfumato.workspace.release.forms import FILE_TYPES, FORMS
+from sfumato.workspace.release.forms import forms
 
 pytestmark = pytest.mark.slow
 
@@ -76,9 +77,9 @@ def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     (home / "wages.toml").write_text(RECIPE, "utf-8")
     assert sfumato("run", "wages.toml", "--workspace", "ws", "--quiet", "--jobs", "1") == 0
     given: list[str] = []
-    for form in FORMS:
+    for form in forms():
         assert sfumato("release", "1", "--workspace", "ws", "-o", form, "--reason", "a test", "--format", form) == 0
-        files = sorted((home / form / "public").glob(f"dataset-SYNTHETIC-*.{FILE_TYPES[form].suffix}"))
+        files = sorted((home / form / "public").glob(f"dataset-SYNTHETIC-*.{format_called(form).suffix}"))
         assert len(files) == 2
         given += ["--released", str(files[0])]
     options = ("--workspace", "scores", "--quiet", "--jobs", "1", "--json", "scores.json")

@@ -12,12 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.foreign_files import program_of
+from sfumato.workspace.ingest.file_formats import Outgoing, format_called, format_of
 from sfumato.workspace.ingest.raw_tables import RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign
-from sfumato.workspace.release.spreadsheets import spreadsheet
-from sfumato.workspace.release.tables import _arrow, _with_titles
 
 FRAME = pd.DataFrame(
     {
@@ -43,9 +42,20 @@ def workbook(sheets: dict[str, list[list[Any]]]) -> bytes:
     return sink.getvalue()
 
 
+def written(form: str) -> bytes:
+    """The table as a released file of this format."""
+    variables = {
+        name: Variable(name, Kind.CATEGORICAL, Role.SENSITIVE, title="Name of the town" if name == "town" else "")
+        for name in FRAME
+    }
+    write = format_called(form).write
+    assert write is not None
+    return write(Outgoing(FRAME, variables, {}, pd.DataFrame(), {}, "SYNTHETIC data"))
+
+
 def read(content: bytes, sheet: str = "") -> RawTable:
     """The table of an Excel or Arrow file, read in this process."""
-    return read_foreign(content, program_of(content), sheet)
+    return read_foreign(content, format_of(content).name, sheet)
 
 
 def test_the_first_sheet_is_read_unless_another_is_named_and_which_is_said() -> None:
@@ -77,12 +87,12 @@ def test_cells_keep_what_they_are_and_formulas_are_not_computed() -> None:
 
 
 def test_what_was_released_as_excel_or_arrow_is_read_again() -> None:
-    excel = spreadsheet(FRAME, "SYNTHETIC data")
-    assert excel == spreadsheet(FRAME, "SYNTHETIC data")
+    excel = written("excel")
+    assert excel == written("excel")
     cells = openpyxl.load_workbook(BytesIO(excel)).worksheets[0]
     assert cells["A3"].data_type != "f", "a text that looks like a formula is a text"
-    arrow = _arrow(_with_titles(FRAME, {"town": "Name of the town"}, ""))
-    assert program_of(arrow) == "arrow"
+    arrow = written("arrow")
+    assert format_of(arrow).name == "arrow"
     for content in (excel, arrow):
         found = read(content).frame
         assert list(found.columns) == list(FRAME.columns)
@@ -115,12 +125,14 @@ def test_hostile_archives_are_refused() -> None:
     whole = workbook({"s": [["a"], [1]]})
     with pytest.raises(BadInput, match="damaged"):
         read(whole[: len(whole) // 2])
-    arrow = _arrow(_with_titles(FRAME, {}, ""))
+    arrow = written("arrow")
     with pytest.raises(BadInput, match="damaged"):
         read(arrow[: len(arrow) // 2])
-    nested = _arrow(pa.table({"x": [[1, 2], [3]]}))
+    table, sink = pa.table({"x": [[1, 2], [3]]}), BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as nested:
+        nested.write_table(table)
     with pytest.raises(BadInput, match=r"column 1 of .* holds list values"):
-        read(nested)
+        read(sink.getvalue())
 
 
 def zipped(parts: dict[str, bytes]) -> bytes:

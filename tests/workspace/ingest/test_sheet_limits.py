@@ -12,8 +12,10 @@ import openpyxl
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest import excel_files, sheet_limits
-from sfumato.workspace.ingest.excel_files import read_excel
+from sfumato.workspace.ingest import sheet_limits
+from sfumato.workspace.ingest.file_formats import Asked
+from sfumato.workspace.ingest.formats import excel
+from sfumato.workspace.ingest.raw_tables import RawTable
 
 SHEET = "xl/worksheets/sheet1.xml"
 SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -73,13 +75,14 @@ PROCESS = """
 import io, resource, sys, time, zipfile
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest import sheet_limits
-from sfumato.workspace.ingest.excel_files import read_excel
+from sfumato.workspace.ingest.file_formats import Asked
+from sfumato.workspace.ingest.formats import excel
 if sys.argv[1:]:
     sheet_limits.MOST_CELLS = int(sys.argv[1])
 content = sys.stdin.buffer.read()
 before, held = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    read_excel(content)
+    excel.read(content, Asked("{name}"))
 except BadInput as error:
     print(error.message)
 spent = time.process_time() - before
@@ -111,6 +114,11 @@ def test_a_sheet_that_is_too_large_is_refused_soon_and_in_little_memory(bomb: st
     assert megabytes < 60
 
 
+def read_excel(content: bytes) -> RawTable:
+    """Its table, read in this process."""
+    return excel.read(content, Asked("{name}"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", ["", "A1", "A1:XFD1048576"])
 def test_a_sheet_that_is_not_is_read_whatever_it_declares(dimension: str) -> None:
@@ -121,7 +129,7 @@ def test_a_sheet_that_is_not_is_read_whatever_it_declares(dimension: str) -> Non
 
 @pytest.mark.slow
 def test_rows_that_are_far_apart_or_wide_count_with_all_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excel_files, "MOST_CELLS", 100_000)
+    monkeypatch.setattr(excel, "MOST_CELLS", 100_000)
     wide = "<row><c><v>7</v></c><c r='XFD{}'/></row>"
     rows = "".join(wide.format(number) for number in range(2, 20))
     with pytest.raises(BadInput, match="spans more than 100,000 cells"):

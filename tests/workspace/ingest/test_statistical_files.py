@@ -17,8 +17,9 @@ from sfumato.engine.data.missing_codes import range_of
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile, describe
+from sfumato.workspace.ingest.file_formats import format_of
 from sfumato.workspace.ingest.files import find_source, read_table
-from sfumato.workspace.ingest.foreign_files import packed, program_of
+from sfumato.workspace.ingest.foreign_files import packed
 from sfumato.workspace.ingest.raw_tables import Description, RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign
 from sfumato.workspace.plan.drafts import draft_of
@@ -36,7 +37,7 @@ PROGRAMS: list[tuple[str, str, Write, Form]] = [
     ("spss", "survey.sav", as_spss, "spss"),
     ("spss", "survey.zsav", as_spss, "spss"),
     ("stata", "survey.dta", as_stata, "stata"),
-    ("xpt", "survey.xpt", as_sas, "sas-xpt"),
+    ("sas-xpt", "survey.xpt", as_sas, "sas-xpt"),
 ]
 EACH = pytest.mark.parametrize(("program", "name", "write", "form"), PROGRAMS, ids=[one[1] for one in PROGRAMS])
 
@@ -44,7 +45,7 @@ EACH = pytest.mark.parametrize(("program", "name", "write", "form"), PROGRAMS, i
 def read(path: Path) -> RawTable:
     """The table of a file, read in this process."""
     content = path.read_bytes()
-    return read_foreign(content, program_of(content))
+    return read_foreign(content, format_of(content).name)
 
 
 def kinds_read(raw: RawTable, name: str, columns: list[ColumnProfile]) -> list[str | None]:
@@ -62,7 +63,7 @@ def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
     tmp_path: Path, program: str, name: str, write: Write, form: Form
 ) -> None:
     path = write(tmp_path / name)
-    assert program_of(path.read_bytes()) == program
+    assert format_of(path.read_bytes()).name == program
     raw = read(path)
     wanted, cells = values(), missing_cells()
     assert list(raw.frame.columns) == list(wanted.columns)
@@ -73,7 +74,7 @@ def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
         here, there = raw.frame[column.variable.name], wanted[column.variable.name]
         if column.variable.name in cells:
             own = kinds()[column.variable.name]
-            said = [of_sas[letter] if program == "xpt" else label for label, letter, _ in own]
+            said = [of_sas[letter] if program == "sas-xpt" else label for label, letter, _ in own]
             found = kinds_read(raw, column.variable.name, columns)
             assert found == [said[cell] if cell >= 0 else None for cell in cells[column.variable.name]]
             shown = cells[column.variable.name] == -1
@@ -81,12 +82,12 @@ def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
             assert column.missing == int((~shown).sum())
         if pd.api.types.is_numeric_dtype(there):
             np.testing.assert_allclose(
-                here.to_numpy(dtype=float), there.to_numpy(), rtol=1e-14 if program == "xpt" else 0
+                here.to_numpy(dtype=float), there.to_numpy(), rtol=1e-14 if program == "sas-xpt" else 0
             )
         else:
             assert list(here) == list(there)
         assert column.variable.title == titles()[column.variable.name]
-        if program != "xpt":  # SAS keeps labels of values in another file
+        if program != "sas-xpt":  # SAS keeps labels of values in another file
             labelled = {f"{code:g}": label for code, label in labels().get(column.variable.name, {}).items()}
             assert {code: label for code, label in column.variable.labels.items() if code in labelled} == labelled
 
@@ -102,7 +103,7 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     data = conform(raw.frame, everything, MissingPolicy.KEEP, tags=raw.tags)
     content = released(data, form)
     assert content == released(data, form), "the bytes are the same at another time of day"
-    again = read_foreign(content, program_of(content))
+    again = read_foreign(content, format_of(content).name)
     for column in columns:
         one = column.variable
         assert list(raw.frame[one.name].isna()) == list(again.frame[one.name].isna())
@@ -187,11 +188,11 @@ def test_labelled_codes_are_levels_and_a_likert_scale_with_labelled_ends_is_orde
 
 def test_dates_of_each_program_are_dates(tmp_path: Path) -> None:
     days = pd.to_datetime(["1899-12-31", "1960-01-01", "2024-02-29"])
-    since = {"spss": "1582-10-14", "xpt": "1960-01-01", "stata": "1960-01-01"}
+    since = {"spss": "1582-10-14", "sas-xpt": "1960-01-01", "stata": "1960-01-01"}
     writers = {
         "spss": (pyreadstat.write_sav, 86_400, "SDATE10"),
         "stata": (pyreadstat.write_dta, 1, "%td"),
-        "xpt": (pyreadstat.write_xport, 1, "DATE9."),
+        "sas-xpt": (pyreadstat.write_xport, 1, "DATE9."),
     }
     for program, (write, unit, form) in writers.items():
         counts = (days - pd.Timestamp(since[program])).days.to_numpy(dtype=float) * unit

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.workspace.plots.distributions import Group, bin_edges, distribution_figure
+from sfumato.workspace.plots.column import Column, bin_edges
+from sfumato.workspace.plots.distributions import Group, distribution_figure
 from sfumato.workspace.plots.figure import Figure, description
+from sfumato.workspace.plots.marginal import MOST_STRETCHED, marginal
 from sfumato.workspace.plots.series import Series
 
 small_counts = st.lists(st.integers(0, 40), min_size=1, max_size=60)
@@ -48,10 +50,10 @@ def test_a_histogram_counts_every_released_record_and_hides_the_few(
     assert figure.kind == "histogram"
     for middle, count in bars(dataset).items():
         low, high = middle - panel.bar / 2, middle + panel.bar / 2
-        assert count == sum(low - 1e-9 <= v < high - 1e-9 for v in released)
+        assert count == sum(low - 1e-9 <= v < high - 1e-9 for v in released) / len(released)
         exact = sum(low - 1e-9 <= v < high - 1e-9 for v in own)
-        assert np.isnan(bars(confidential)[middle]) if exact < 3 else bars(confidential)[middle] == exact
-    assert dataset.y.sum() == len(released)
+        assert np.isnan(bars(confidential)[middle]) if exact < 3 else bars(confidential)[middle] == exact / len(own)
+    assert dataset.y.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", [Kind.CATEGORICAL, Kind.COUNT])
@@ -68,10 +70,10 @@ def test_a_small_sample_made_anew_looks_like_the_data_and_another_distribution_d
         return panel.y_label, [one.y.tolist() for one in panel.series]
 
     label, (ours, theirs) = heights(20, 10)
-    assert label == "share of the records"
+    assert label == "share of records"
     assert ours == pytest.approx(theirs)
     assert heights(15, 15)[1][1] == [0.5, 0.5], "the control"
-    assert heights(300, 600) == ("records", [[600, 300], [300, 600]])
+    assert heights(300, 600)[1] == [[600 / 900, 300 / 900], [300 / 900, 600 / 900]]
 
 
 def test_an_outlier_is_neither_drawn_nor_does_it_stretch_the_axis() -> None:
@@ -100,15 +102,15 @@ def test_bins_hold_the_span_at_round_places_and_are_few(low: float, size: float,
 
 def test_one_value_makes_one_bin() -> None:
     (panel,) = drawn(Kind.COUNT, [5] * 4, [5] * 7).panels
-    assert [one.y.tolist() for one in panel.series] == [[4.0], [7.0]]
+    assert [one.y.tolist() for one in panel.series] == [[1.0], [1.0]]
 
 
 def test_levels_are_counted_and_rare_confidential_ones_left_out() -> None:
     own = ["a"] * 5 + ["b"] * 2 + ["c"] + ["d"] * 3
     (panel,) = drawn(Kind.CATEGORICAL, own, ["a"] * 6 + ["b"] * 5, levels=("a", "b", "c", "d", "e")).panels
     assert panel.x_names == ("a", "b", "d")
-    np.testing.assert_array_equal(panel.series[0].y, [5.0, np.nan, 3.0])
-    assert panel.series[1].y.tolist() == [6.0, 5.0, 0.0]
+    np.testing.assert_array_equal(11 * panel.series[0].y, [5.0, np.nan, 3.0])
+    np.testing.assert_allclose(11 * panel.series[1].y, [6.0, 5.0, 0.0])
 
 
 def test_many_levels_are_counted_together() -> None:
@@ -116,22 +118,22 @@ def test_many_levels_are_counted_together() -> None:
     own = [level for i, level in enumerate(levels) for _ in range(40 - i)]
     (panel,) = drawn(Kind.CATEGORICAL, own, own, levels=levels).panels
     assert panel.x_names == (*levels[:20], "10 other levels")
-    assert panel.series[0].y[-1] == sum(40 - i for i in range(20, 30))
-    assert panel.series[1].y.sum() == len(own)
+    assert panel.series[0].y[-1] == sum(40 - i for i in range(20, 30)) / len(own)
+    assert panel.series[1].y.sum() == pytest.approx(1)
 
 
 def test_dates_are_binned_by_days_and_named() -> None:
     days = pd.date_range("2020-01-01", periods=90).strftime("%Y-%m-%d")
     (panel,) = drawn(Kind.DATE, list(days), list(days)).panels
-    assert panel.series[1].y.sum() == 90
-    np.testing.assert_array_equal(panel.series[0].y, np.where(panel.series[1].y < 3, np.nan, panel.series[1].y))
+    assert panel.series[1].y.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(panel.series[0].y, np.where(panel.series[1].y < 3 / 90, np.nan, panel.series[1].y))
     assert all(name.startswith(("2019-12", "2020-")) for name in panel.x_names)
 
 
 def test_bins_of_dates_with_times_of_day_are_whole_days_each_named_once() -> None:
     moments = pd.date_range("1969-12-30 06:00", periods=30, freq="5h").strftime("%Y-%m-%d %H:%M").tolist()
     (panel,) = drawn(Kind.DATE, moments, moments).panels
-    assert panel.series[1].y.sum() == 30
+    assert panel.series[1].y.sum() == pytest.approx(1)
     assert len(set(panel.x_names)) == len(panel.x_names)
 
 
@@ -165,7 +167,7 @@ def test_long_tails_are_drawn_on_a_log_scale_in_the_variable_s_own_numbers() -> 
 def test_a_continuous_variable_with_a_bin_width_is_a_histogram() -> None:
     figure = drawn(Kind.CONTINUOUS, [0.5, 0.6, 0.7, 1.5], [0.1, 1.9], width=1.0)
     assert figure.kind == "histogram"
-    assert figure.panels[0].series[1].y.tolist() == [1.0, 1.0]
+    assert figure.panels[0].series[1].y.tolist() == [0.5, 0.5]
 
 
 def test_every_run_has_a_panel_with_the_same_confidential_bars() -> None:
@@ -181,7 +183,7 @@ def test_every_run_has_a_panel_with_the_same_confidential_bars() -> None:
 
 def test_the_description_does_not_tell_a_few_from_none() -> None:
     words = description(drawn(Kind.COUNT, [0] * 9 + [3, 3] + [9] * 4, [0] * 3 + [9], width=1.0))
-    assert "at 0.5 9," in words
+    assert "at 0.5 0.6," in words
     assert "at 3.5 not shown" in words
     assert "at 4.5 not shown" in words
 
@@ -192,3 +194,34 @@ def test_few_records_at_all_show_nothing_of_the_confidential(request: pytest.Fix
         released = ["a", "b"] if kind is Kind.CATEGORICAL else [1, 2, 9]
         (panel,) = make(kind, own, released).panels
         assert np.isnan(panel.series[0].y).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 400), min_size=1, max_size=80),
+    st.lists(st.integers(0, 400), min_size=1, max_size=80),
+    st.sampled_from([Kind.COUNT, Kind.CATEGORICAL]),
+)
+def test_the_app_draws_the_bars_of_the_report_and_all_records(own: list[int], released: list[int], kind: Kind) -> None:
+    own, released = (
+        [v % 12 for v in own] if kind.has_levels else own,
+        [v % 12 for v in released] if kind.has_levels else released,
+    )
+    levels = tuple(map(str, range(12))) if kind.has_levels else ()
+    texts = [list(map(str, values)) if levels else values for values in (own, released)]
+    (reported,) = drawn(kind, *texts, levels=levels).panels
+    column = Column(Variable("v", kind, levels=levels), np.array(own, float), (np.array(released, float),), levels)
+    (shown,) = marginal(column, "shares" if levels else "histogram").figure.panels
+    assert reported.y_label == shown.y_label
+    for ours, theirs in zip(reported.series, shown.series, strict=True):
+        if levels:
+            there = dict(zip(shown.x_names, theirs.y, strict=True))
+            found = {name: there.get(name) for name in reported.x_names}
+        else:
+            every = own + released
+            assert reported.bar == shown.bar or max(every) - min(every) >= MOST_STRETCHED * reported.bar
+            found = dict(zip(theirs.x, theirs.y, strict=True))
+        if levels or reported.bar == shown.bar:
+            for x, y in zip(reported.x_names if levels else ours.x, ours.y, strict=True):
+                assert np.isnan(y) or found[x] == pytest.approx(y)
+    assert all(one.y.sum() == pytest.approx(1) for one in shown.series)

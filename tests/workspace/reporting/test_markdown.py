@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sfumato.workspace.reporting.document import Chapter, Document, Paragraph, plain
+from sfumato.workspace.reporting.document import Chapter, Document, Items, Paragraph, Terms, Verbatim, plain
 from sfumato.workspace.reporting.tables import table
 
 WORDS = st.text(st.sampled_from("-+=.)( 019ax*_#>|&;:~`\\<[]!{}@$"), max_size=8)
@@ -53,3 +53,18 @@ def test_what_would_be_a_list_or_a_line_without_the_escape(words: str) -> None:
     """The control: the parser sees a block where nothing is escaped."""
     assert set(read(f"above\n\n{words}")[0]) - {"paragraph_open", "inline", "paragraph_close"}
     assert set(read(plain(words))[0]) == {"paragraph_open", "inline", "paragraph_close"}
+
+
+@given(st.lists(st.text(st.sampled_from("`~ #ab"), max_size=8), max_size=4).map("\n".join))
+def test_a_text_shown_as_it_is_written_stays_within_its_fence(text: str) -> None:
+    tokens = MarkdownIt("commonmark").parse(Document("T", "", (Verbatim(text), Paragraph("after"))).markdown())
+    kinds = [token.type for token in tokens]
+    assert kinds[-4:] == ["fence", "paragraph_open", "inline", "paragraph_close"]
+    assert tokens[-4].content == f"{text}\n"
+
+
+def test_several_items_of_a_term_stand_in_one_line() -> None:
+    document = Document("T", "", (Terms([("Settings", Items(["a = 1", "b = 2"])), ("Source", "")]),))
+    assert "- Settings: a = 1; b = 2" in document.markdown()
+    assert "Source" not in document.markdown()
+    assert "<dd><ul><li>a = 1</li><li>b = 2</li></ul></dd>" in document.html()

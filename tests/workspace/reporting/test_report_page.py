@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
@@ -19,7 +22,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.distributions import Group, distribution_figure
-from sfumato.workspace.release.report import report_page
+from sfumato.workspace.release.report import report_page, write_report
 from sfumato.workspace.reporting.document import definitions
 from sfumato.workspace.reporting.tables import html, table
 from sfumato.workspace.store.workspace import Workspace
@@ -172,6 +175,23 @@ def test_no_word_of_a_table_is_broken_inside(page: str) -> None:
     of_cells = " ".join(rule for selector, rule in rules.items() if re.search(r"\b(th|td|table)\b", selector))
     assert "overflow-wrap: break-word" in of_cells
     assert not re.search(r"anywhere|break-all|hyphens: auto|table-layout: fixed", of_cells)
+
+
+@pytest.mark.slow
+def test_a_report_in_markdown_has_the_same_chapters_and_hostile_names_are_words(
+    opened: Workspace, page: str, tmp_path: Path
+) -> None:
+    assert write_report(opened, 1, tmp_path / "report.md") == (tmp_path / "report.md").stat().st_size
+    tokens = MarkdownIt("commonmark").enable("table").parse((tmp_path / "report.md").read_text("utf-8"))
+    headings = [
+        "".join(child.content for child in after.children or ())
+        for one, after in pairwise(tokens)
+        if one.type == "heading_open" and one.tag == "h2"
+    ]
+    chapters = re.findall(r"<section id=.*?<h2>(.*?)</h2>", page)
+    assert headings == [unescape(one) for one in chapters]
+    kinds = {child.type for token in tokens for child in (token, *(token.children or ()))}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image"}
 
 
 def test_numbers_are_the_run_s_own(opened: Workspace, page: str) -> None:

@@ -271,7 +271,7 @@ def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "report_page", full_disk)
+        patch.setattr(releasing, "report_of", full_disk)
         with pytest.raises(OSError, match="No space"):
             release(workspace, done, tmp_path / "out")
     with monkeypatch.context() as patch:

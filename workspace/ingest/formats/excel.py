@@ -1,33 +1,52 @@
-"""Sheets of Excel files (.xlsx): the values that cells show, no formula is computed, no link followed. Untrusted: the bytes."""
+"""Sheets of Excel files (.xlsx). Untrusted: the bytes.
+
+Of a file the values are read that cells show: no formula is computed, no link followed. In a released one texts that look like formulas
+are texts, and the bytes are the same each time.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 import zipfile
 from collections.abc import Iterable
 from io import BytesIO
-from typing import Any
-
-import openpyxl
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.wording import counted
 
-from .limits import MOST_COLUMNS
-from .raw_tables import RawTable
-from .sheet_limits import MOST_CELLS, check_archive
+from ...errors import NotReleased
+from ..file_formats import Asked, Format, Outgoing
+from ..limits import MOST_COLUMNS
+from ..sheet_limits import MOST_CELLS, check_archive
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..raw_tables import RawTable
 
 MOST_ROWS = 1_048_576
+MOST_WRITTEN = 16_384
+"""Variables that a sheet has room for."""
+LONGEST_TEXT = 32_767
+MOMENT = (1980, 1, 1, 0, 0, 0)
+"""When a released file and its parts say that they were written: it is no matter of its readers."""
+_DATES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 ERRORS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 """What a cell shows whose formula has no value."""
 
 
-def read_excel(content: bytes, sheet: str = "") -> RawTable:
+def read(content: bytes, asked: Asked) -> RawTable:
     """The table of one sheet, the first unless one is named: names in its first row that holds something.
 
     Raises BadInput, and what zipfile and openpyxl raise.
     """
+    import openpyxl
+
+    from ..raw_tables import RawTable
+
+    sheet = asked.sheet
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if "xl/workbook.xml" not in archive.namelist():
             raise BadInput("", "{name} is a zip archive, not a table; unpack it")
@@ -71,6 +90,8 @@ def _rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
+    import pandas as pd
+
     header, body = list(rows[0]), rows[1:]
     while header and header[-1] is None:
         header.pop()
@@ -99,6 +120,8 @@ def _name(cell: object) -> str:
 
 def _column(values: list[Any]) -> pd.Series:
     """Numbers, dates or truth values where all cells are such; text where they are mixed."""
+    import pandas as pd
+
     kinds = {type(cell) for cell in values if cell is not None}
     if not kinds:
         return pd.Series([None] * len(values), dtype="object")
@@ -110,3 +133,79 @@ def _column(values: list[Any]) -> pd.Series:
         moments = [None if cell is None else dt.datetime.fromisoformat(cell.isoformat()[:26]) for cell in values]
         return pd.Series(pd.array(moments, dtype="datetime64[us]"))
     return pd.Series([None if cell is None else _name(cell) for cell in values], dtype="object")
+
+
+def write(out: Outgoing) -> bytes:
+    """Raises NotReleased where a sheet has no room for the columns."""
+    import openpyxl
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
+    frame = out.frame
+    if len(frame) >= MOST_ROWS or frame.shape[1] > MOST_WRITTEN:
+        raise NotReleased(
+            f"a sheet has room for {MOST_ROWS - 1:,} records of {MOST_WRITTEN:,} variables; choose another --format"
+        )
+    book = openpyxl.Workbook(write_only=True)
+    book.properties.title = out.note or None
+    book.properties.creator = "Sfumato"
+    sheet = book.create_sheet("data")
+    columns = [_cells(frame[name]) for name in frame]
+
+    def text(value: str) -> WriteOnlyCell:
+        if len(value) > LONGEST_TEXT:
+            raise NotReleased("a text is too long for a cell of a sheet; choose another --format")
+        cell = WriteOnlyCell(sheet, value)
+        cell.data_type = "s"  # one that begins with = too
+        return cell
+
+    try:
+        sheet.append([text(str(name)) for name in frame])
+        for row in zip(*columns, strict=True):
+            sheet.append([text(value) if isinstance(value, str) else value for value in row])
+    except IllegalCharacterError:
+        raise NotReleased("a text has a character that a sheet cannot hold; choose another --format") from None
+    sink = BytesIO()
+    book.save(sink)
+    return _undated(sink.getvalue())
+
+
+def _cells(values: pd.Series) -> list[object]:
+    """The cells of a column (n,): numbers, texts, dates; None for a missing one."""
+    import pandas as pd
+
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype("object").map(str, na_action="ignore")
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return [None if pd.isna(moment) else moment.to_pydatetime() for moment in values]
+    return [None if pd.isna(value) else value for value in values.astype("object")]
+
+
+def _undated(content: bytes) -> bytes:
+    sink = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as given, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:
+        for entry in given.infolist():
+            part = given.read(entry)
+            if entry.filename == "docProps/core.xml":
+                part = _DATES.sub(rb"\g<1>1980-01-01T00:00:00Z", part)
+            about = zipfile.ZipInfo(entry.filename, MOMENT)
+            about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, entry.external_attr
+            made.writestr(about, part)
+    return sink.getvalue()
+
+
+FORMAT = Format(
+    kind="an Excel",
+    listed="Excel (.xlsx)",
+    suffixes=(".xlsx",),
+    recognised=lambda head: head.startswith(b"PK\x03\x04"),
+    refused={b"\xd0\xcf\x11\xe0": "is an Excel file of before 2007; save it as .xlsx"},
+    read=read,
+    subprocess=True,
+    sheets=True,
+    write=write,
+    media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    needs=("openpyxl",),
+    manual="One sheet: its stored values, and nothing is computed.",
+    order=4,
+)

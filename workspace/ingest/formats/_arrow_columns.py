@@ -1,4 +1,4 @@
-"""Arrow files (Feather version 2) and streams, with the label that a column's metadata may have. Untrusted: the bytes."""
+"""Columns of Arrow tables, of which Arrow and Parquet files are made, with the label that a column's metadata may have."""
 
 from __future__ import annotations
 
@@ -6,22 +6,13 @@ import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
 
-from .raw_tables import Description, RawTable
+from ..file_formats import Outgoing
+from ..raw_tables import Description
 
 _TEXTS = ["string", "large_string", "string_view", "date", "timestamp", "null"]
 _KINDS = ["boolean", "integer", "floating", "decimal", *_TEXTS]
 READABLE = [getattr(pa.types, f"is_{kind}") for kind in _KINDS]
 """What a column may hold."""
-
-
-def read_arrow(content: bytes) -> RawTable:
-    """The table of an Arrow file or stream. Raises BadInput, and what pyarrow raises."""
-    opened = pa.ipc.open_file(content) if content.startswith(b"ARROW1") else pa.ipc.open_stream(content)
-    with opened as reader:
-        check_types(reader.schema, "{name}", "")
-        table = reader.read_all()
-    table.validate(full=True)
-    return RawTable(table.to_pandas(ignore_metadata=True), titles(table.schema))
 
 
 def titles(schema: pa.Schema) -> dict[str, Description]:
@@ -43,3 +34,11 @@ def check_types(found: pa.Schema, name: str, place: str) -> None:
                 f"column {number} of {name} holds {str(kind).partition('<')[0]} values; a table has one number, text or "
                 "date a cell: convert the column, or leave it out",
             )
+
+
+def with_titles(out: Outgoing) -> pa.Table:
+    """The released table with the titles of its variables and what it is, and nothing that pandas adds."""
+    table = pa.Table.from_pandas(out.frame, preserve_index=False).replace_schema_metadata(None)
+    titles = {name: variable.title for name, variable in out.variables.items()}
+    fields = [one.with_metadata({"label": titles[one.name]}) if titles.get(one.name) else one for one in table.schema]
+    return table.cast(pa.schema(fields, {"description": out.note} if out.note else None))

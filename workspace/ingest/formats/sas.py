@@ -1,0 +1,45 @@
+"""Files of SAS (.sas7bdat), which are read alone. Untrusted: the bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..file_formats import Asked, Format
+
+if TYPE_CHECKING:
+    from ..raw_tables import RawTable
+
+EPOCH = "1960-01-01"
+MAGIC = bytes.fromhex("000000000000000000000000c2ea8160b31411cfbd92080009c7318c181f1011")
+_DAYS = re.compile(
+    r"(DATE|YYMMDD\w?|DDMMYY\w?|MMDDYY\w?|YYMMDDP|E8601DA|B8601DA|IS8601DA|WEEKDATE|WEEKDATX|WORDDATE|WORDDATX|DAY|JULIAN|NLDATE)\d*(\.\d+)?"
+)
+_SECONDS = re.compile(r"(DATETIME|E8601DT|B8601DT|IS8601DT|DATEAMPM|NLDATM|MDYAMPM)\d*(\.\d+)?")
+
+
+def unit(form: str) -> str:
+    """What a column of this format counts from the epoch; empty where it holds no dates."""
+    form = form.upper()
+    return "second" if _SECONDS.fullmatch(form) else "day" if _DAYS.fullmatch(form) else ""
+
+
+def read(content: bytes, _asked: Asked | None = None) -> RawTable:
+    import pyreadstat
+
+    from ._statistical import Program, read_statistical
+
+    return read_statistical(content, Program(reader=pyreadstat.read_sas7bdat, epoch=EPOCH, unit=unit))
+
+
+FORMAT = Format(
+    kind="a SAS",
+    suffixes=(".sas7bdat",),
+    recognised=lambda head: head.startswith(MAGIC),
+    read=read,
+    subprocess=True,
+    released_as="sas-xpt",
+    needs=("pyreadstat",),
+    manual="Titles; `.A` to `.Z` and `._`. Labels of values stand in another file.",
+    order=8,
+)
