@@ -114,9 +114,10 @@ def detect_format(directory: Path, file: str, project: str) -> FileLookedAt | Jo
 
     Raises BadInput, OSError and StrangeFile; then nothing was stored.
     """
-    from sfumato.workspace.ingest.dialects import detect, head_of
+    from sfumato.workspace.ingest.dialects import detect
+    from sfumato.workspace.ingest.files import text_head
 
-    head = head_of(Path(file).expanduser())
+    head = text_head(Path(file).expanduser())
     found = detect(head) if head.strip() and b"\0" not in head[:2] else None
     if found is None or (found.usual and not found.doubts):
         return import_file(directory, file, project)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from sfumato.engine.wording import counted
-from sfumato.workspace.release.forms import Form, form_of, forms
 
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
@@ -100,6 +100,26 @@ def said_internal(*, public: bool) -> str:
     return "" if public else f"; {INTERNAL}"
 
 
+class FormName(click.ParamType[str]):
+    """A format that data can leave in; the formats are looked up when one is asked for, so that no other command waits for them."""
+
+    name = "format"
+
+    def _known(self) -> click.Choice[str]:
+        from sfumato.workspace.release.forms import forms
+
+        return click.Choice(forms())
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._known().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self._known().get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return self._known().shell_complete(ctx, param, incomplete)
+
+
 @click.command()
 @RUN
 @click.option(
@@ -123,16 +143,14 @@ def said_internal(*, public: bool) -> str:
     metavar="CHECK=REASON",
     help="Reason for waiving one check that blocks (kept in the audit log). Repeatable.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(forms()), help="Of the datasets (default: the confidential file's)."
-)
+@click.option("--format", "form", type=FormName(), help="Of the datasets (default: the confidential file's).")
 @WORKSPACE
 def release(
     run_id: str,
     output: Path | None,
     reason: str,
     waivers: tuple[str, ...],
-    form: Form | None,
+    form: str | None,
     directory: Path | None,
     *,
     asking: bool,
@@ -144,6 +162,7 @@ def release(
     with --request and a --reason, another account answers (sfumato approve), and then it is written with -o alone.
     """
     from sfumato.workspace.release.contents import plan_release
+    from sfumato.workspace.release.forms import form_of
     from sfumato.workspace.service.release import release as write
 
     if asking == (output is not None):

@@ -10,19 +10,15 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sfumato.engine.recipe.text_format import DELIMITERS, TextFormat
 from sfumato.engine.wording import counted
 
-from ..plain_files import open_plain
-from .file_formats import format_of
 from .number_signs import WHOLE, is_number, signs_of
 
 SAMPLE_BYTES = 1 << 18
@@ -124,19 +120,6 @@ def detect(content: bytes, said: Mapping[str, Any] | None = None, whole: str = "
     shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
     usual = not known and not skip and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
     return Detection(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
-
-
-def head_of(file: Path) -> bytes:
-    """The whole lines among the first bytes of a file of text; none of one that says itself how it is read. Raises OSError, StrangeFile."""
-    handle = open_plain(file, follow=True)
-    with os.fdopen(handle, "rb") as opened:
-        head = opened.read(SAMPLE_BYTES)
-        more = bool(opened.read(1))
-    if format_of(head).describes_itself:
-        return b""
-    if more and b"\0" in head[:4]:  # UTF-16 or UTF-32, whose characters may end within an end of line
-        return head[: len(head) // 4 * 4]
-    return head[: head.rfind(b"\n") + 1] or head if more else head
 
 
 def _said(key: str, value: object) -> Reason:

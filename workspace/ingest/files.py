@@ -22,7 +22,8 @@ from sfumato.engine.recipe.text_format import TextFormat
 from ..errors import StrangeFile
 from ..plain_files import open_plain
 from ..visible_text import printable
-from .file_formats import Asked, Format, format_of, with_sheets
+from .dialects import SAMPLE_BYTES
+from .file_formats import HEAD_BYTES, Asked, Format, format_of, with_sheets
 from .filters import select_where
 from .foreign_files import read_in_subprocess
 from .holdout import check_column, held_out, with_column
@@ -112,9 +113,11 @@ def find_source(file: str, beside: Path | None = None, place: str = "data.file")
     try:
         name = _in_utf8(path.name, place)
         opened = os.fdopen(open_plain(path, follow=True), "rb")
-        large = LargeFile.of(opened, name) if os.fstat(opened.fileno()).st_size > large_bytes() else None
-        if large is not None:
-            return LargeSource(large)
+        if os.fstat(opened.fileno()).st_size > large_bytes():
+            form = format_of(opened.peek(HEAD_BYTES))
+            large = LargeFile.of(opened, name, text=not form.describes_itself) if form.read_large else None
+            if large is not None:
+                return LargeSource(large)
         with opened, bounded_memory(os.fstat(opened.fileno()).st_size, path.name, place):
             return Source(name, opened.read())
     except StrangeFile as error:
@@ -172,6 +175,19 @@ def _shipped(file: str, place: str) -> Source:
 def is_text(source: Source) -> bool:
     """Whether a file is one of text, which does not say itself how it is read."""
     return not format_of(source.head).describes_itself and bool(source.head.strip())
+
+
+def text_head(file: Path) -> bytes:
+    """The whole lines among the first bytes of a file of text; none of one that says itself how it is read. Raises OSError, StrangeFile."""
+    handle = open_plain(file, follow=True)
+    with os.fdopen(handle, "rb") as opened:
+        head = opened.read(SAMPLE_BYTES)
+        more = bool(opened.read(1))
+    if format_of(head).describes_itself:
+        return b""
+    if more and b"\0" in head[:4]:  # UTF-16 or UTF-32, whose characters may end within an end of line
+        return head[: len(head) // 4 * 4]
+    return head[: head.rfind(b"\n") + 1] or head if more else head
 
 
 def read_frame(

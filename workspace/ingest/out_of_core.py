@@ -34,7 +34,6 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.text_format import TextFormat
 
-from .file_formats import format_of
 from .filters import columns_read, select_where
 from .holdout import check_column, held_out, with_column
 from .limits import at_once_bytes
@@ -310,18 +309,17 @@ class LargeFile:
         weakref.finalize(self, self.file.close)
 
     @classmethod
-    def of(cls, file: BufferedReader, name: str) -> LargeFile | None:
-        """The file, hashed; None for one of a format that is read whole, and where the system does not name what is opened. Raises OSError."""
+    def of(cls, file: BufferedReader, name: str, *, text: bool) -> LargeFile | None:
+        """The file, hashed, and surveyed if it is one of text; None where the system does not name what is opened. Raises OSError."""
+        if not (OPENED / str(file.fileno())).exists():
+            return None
         head = file.read(HEAD_BYTES)
         file.seek(0)
-        form = format_of(head)
-        if form.read_large is None or not (OPENED / str(file.fileno())).exists():
-            return None
         stamp = _stamp(file)
         found, surveyor = hashlib.sha256(), Surveyor()
         while piece := file.read(PIECE):
             found.update(piece)
-            if not form.describes_itself:
+            if text:
                 surveyor.see(piece)
         return cls(name, file, found.hexdigest(), head, stamp[0], stamp, surveyor.done())
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.workspace.ingest.dialects import _text, detect, head_of
-from sfumato.workspace.ingest.files import Source, read_frame
+from sfumato.workspace.ingest.dialects import _text, detect
+from sfumato.workspace.ingest.files import Source, read_frame, text_head
 from sfumato.workspace.ingest.number_signs import number
 
 NAMES = ("name", "town", "born", "age", "income", "share")
@@ -198,10 +198,10 @@ def test_what_the_owner_says_holds_though_it_is_what_holds_by_default(lines: str
 def test_the_head_of_a_long_file_has_no_broken_character(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "long.csv"
     path.write_bytes("\n".join(["town;age", *(f"Zürich {i};{i % 90}" for i in range(40_000))]).encode(encoding))
-    found = detect(head_of(path))
+    found = detect(text_head(path))
     assert found.format.delimiter == ";"
     assert found.header == ("town", "age")
-    assert "\ufffd" not in _text(head_of(path), found.format.encoding)
+    assert "\ufffd" not in _text(text_head(path), found.format.encoding)
 
 
 def test_codes_made_of_nines_far_from_the_rest_are_pointed_at_and_not_taken() -> None:
