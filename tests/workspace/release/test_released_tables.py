@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.workspace.release import tables
+from sfumato.workspace.ingest.formats import csv as csv_format
 from sfumato.workspace.release.tables import codebook, dataset_bytes, level_names, released_levels
 from sfumato.workspace.visible_text import is_formula
 
@@ -87,7 +87,7 @@ def test_a_parquet_file_says_what_it_is() -> None:
 @pytest.mark.parametrize("records", [0, 1, 29, 30, 31, 400])
 def test_a_csv_file_in_blocks_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, records: int) -> None:
     """Days with moments among them, which are written otherwise; whole numbers with missing ones."""
-    monkeypatch.setattr(tables, "CSV_CELLS", 9)
+    monkeypatch.setattr(csv_format, "CELLS", 9)
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(records) % 365, unit="D")
     days = days + pd.to_timedelta(np.where(np.arange(records) % 70 == 5, 90, 0), unit="s")
     income = np.round(np.random.default_rng(1).lognormal(8, 1, records), 2)
