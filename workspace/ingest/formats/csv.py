@@ -29,7 +29,7 @@ def check_text(head: bytes, asked: Asked) -> None:
     if why := refusal_of(head):
         raise BadInput(asked.place, f'"{asked.name}" {why}')
     if asked.form is None and b"\0" in head[:65536]:
-        raise BadInput(asked.place, f'"{asked.name}" is not a table: {readable()} files can be read')
+        raise BadInput(asked.place, f'"{asked.name}" is not a table; these files can be read: {readable()}')
 
 
 def read(content: bytes, asked: Asked) -> RawTable:
