@@ -119,8 +119,8 @@ def test_a_one_column_file_keeps_its_empty_lines_as_missing_records() -> None:
     [
         (b"", '"file.csv" is empty'),
         (b" \n\n \n", '"file.csv" is empty'),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0", "CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS files can be read"),
-        ("code,visits\na,1\n".encode("utf-16"), "CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS files can be read"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0", "these files can be read: CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS"),
+        ("code,visits\na,1\n".encode("utf-16"), "these files can be read: CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS"),
         (b"PAR1 and then no Parquet", "damaged Parquet"),
         (b"\n\ncode,visits,income\na,1,1\n", "its first line names no columns"),
         (b'{"code": 1}\n', "its first line names no columns"),
