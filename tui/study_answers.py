@@ -255,17 +255,19 @@ def answer_text(study: Study) -> Content:
         if found is None:
             continue
         if found.value is None:
-            without = (f"{mark('fail')} {output.without or output.meaning}: ", "$error bold")
+            without = (f"{mark('fail')} {output.study.no_answer_text or output.meaning}: ", "$error bold")
             said.append(Content.assemble(without, found.reason))
             continue
         told = (
-            output.sentence.format(value=found.value) if output.sentence else f"{output.meaning}: {number(found.value)}"
+            output.study.sentence.format(value=found.value)
+            if output.sentence
+            else f"{output.meaning}: {number(found.value)}"
         )
         bold, colon, rest = told.partition(":")
         said.append(
             Content.assemble(
                 (f"{mark('pass')} {bold}", "$success bold"),
-                f"{colon}{rest}{_but(study, output.decided_by, found.value)}",
+                f"{colon}{rest}{_but(study, output.study.criterion, found.value)}",
             )
         )
     return Content(" · ").join(said)
@@ -346,7 +348,7 @@ class PlaneView(StudyView):
 
     def planes(self, picture: int, at: int) -> list[Panel]:
         """What each plane shows, with the place ``at`` on the axis."""
-        return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.planes]
+        return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.study.planes]
 
     def lines(self, picture: int) -> Lines:
         name = self.pictures[picture]
@@ -362,7 +364,7 @@ class PlaneView(StudyView):
         name, at = self.pictures[picture], first_place(self.study, self.pictures[picture])
         drawn = [
             replace(one, series=one.series[:2])
-            for plane, one in zip(self.study.method.planes, self.planes(picture, at), strict=True)
+            for plane, one in zip(self.study.method.study.planes, self.planes(picture, at), strict=True)
             if plane.across
         ]
         return figure_of(f"{self.title}, {name}: {spread_text(self.study, name)}", drawn)
@@ -380,9 +382,9 @@ def first_place(study: Study, name: str) -> int:
 def spread_text(study: Study, name: str) -> str:
     """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
     parts = []
-    for output in (output for output in study.method.answers if output.spread):
+    for output in (output for output in study.method.answers if output.study.spread):
         whole, worst, best = (
-            study.answer(output.name, name, **{output.spread: end}) for end in ("all", "worst", "best")
+            study.answer(output.name, name, **{output.study.spread: end}) for end in ("all", "worst", "best")
         )
         ends = [one.value for one in (worst, best) if one is not None]
         band = f" ({' .. '.join(map(number, ends))})" if ends else ""
@@ -447,7 +449,7 @@ def slider(study: Study, name: str, at: int, width: int) -> str:
 
 def place_text(study: Study, name: str, at: int) -> str:
     """What every measure is at a place of the axis, those along the axis first; then the suggested place."""
-    along = [plane.up for plane in study.method.planes if not plane.across]
+    along = [plane.up for plane in study.method.study.planes if not plane.across]
     outputs = sorted(study.outputs(name), key=lambda output: output.name not in along)
     said = [f"{output.title} {number(study.values[name, output.name][at])}" for output in outputs]
     if found := study.on_axis(name):
@@ -469,6 +471,6 @@ def view_of(study: Study) -> StudyView:
     """How a study that sums its points up is shown."""
     if together(study.method):
         return TogetherView(study)
-    if study.method.lattice is not None:
+    if study.method.study.lattice is not None:
         return LatticeView.of(KnowledgeLattice.of(study.method, study.rows))
-    return PlaneView(study) if study.method.planes and study.points else LimitView(study)
+    return PlaneView(study) if study.method.study.planes and study.points else LimitView(study)

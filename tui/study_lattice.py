@@ -69,7 +69,7 @@ class LatticeView(StudyView):
 
     @property
     def _axis(self) -> str:
-        axis = self.found.method.axis
+        axis = self.found.method.study.axis
         return axis.label if axis else ""
 
     def _of_size(self, size: int, measure: str, *, own: bool) -> list[float | None]:

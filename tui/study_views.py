@@ -93,7 +93,7 @@ class CurveView(StudyView):
     @property
     def axis(self) -> Axis:
         method = method_called(self.measures[0][0].key)
-        return (method.axis if method else None) or Axis("level", "the level of the study")
+        return (method.study.axis if method else None) or Axis("level", "the level of the study")
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -200,13 +200,13 @@ def share_columns(curve: Curve) -> list[tuple[float | None, ...]]:
 def share_names(key: str) -> list[str]:
     """What a study calls the shares of the variance behind its intervals."""
     method = method_called(key)
-    return [output.name for output in method.outputs if output.share_of_band] if method else []
+    return [output.name for output in method.outputs if output.study.variance_share_of] if method else []
 
 
 def shares_heading(key: str) -> str:
     """``data/noise/both``: the shares of the variance behind a study's intervals."""
     method = method_called(key)
-    return "/".join(output.title for output in method.outputs if output.share_of_band) if method else ""
+    return "/".join(output.title for output in method.outputs if output.study.variance_share_of) if method else ""
 
 
 def reading(curve: Curve, x: float) -> str:

@@ -17,7 +17,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.registry import method
+from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, as_generalised
 from ..methods.run import Run
 from ..methods.spec import Param
@@ -88,7 +88,7 @@ def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) ->
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 
-@method(
+@anonymisation_method(
     "Global recoding",
     spec=GeneralisationSpec,
     source="Samarati & Sweeney (1998), §3; Sweeney (2002)",

@@ -17,7 +17,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.registry import method
+from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Variant
@@ -109,7 +109,7 @@ def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) 
     require_complete(data, spec.keys(data.schema), place)
 
 
-@method(
+@anonymisation_method(
     "Microaggregation (MDAV)",
     spec=MicroaggregationSpec,
     source="Domingo-Ferrer & Mateo-Sanz (2002); Domingo-Ferrer & Torra (2005), Algorithm 1",

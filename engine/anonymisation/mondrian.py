@@ -21,7 +21,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput
 from ..methods.drafting import GENERAL, Case, Declined, Offer, drafts, hierarchies_for
-from ..methods.registry import method
+from ..methods.registry import anonymisation_method
 from ..methods.release_form import Anonymised
 from ..methods.run import Run
 from ..methods.spec import Param
@@ -132,7 +132,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(f"{'; '.join(why)}{said}", settings | trees, GENERAL, missed=tuple(missed))
 
 
-@method(
+@anonymisation_method(
     "Mondrian k-anonymity",
     spec=MondrianSpec,
     source="LeFevre, DeWitt & Ramakrishnan (2006); l-diversity: Machanavajjhala et al. (2007); t-closeness: Li, Li & "

@@ -13,7 +13,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput
 from ..methods.drafting import SUITED, Case, Declined, Offer, drafts, hierarchies_for
-from ..methods.registry import method
+from ..methods.registry import anonymisation_method
 from ..methods.release_form import Anonymised
 from ..methods.run import Run
 from ..methods.spec import Param
@@ -71,7 +71,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(f"{why}{said}", settings | trees, SUITED, missed=tuple(missed))
 
 
-@method(
+@anonymisation_method(
     "p-sensitive k-anonymity",
     spec=PSensitiveSpec,
     source="Truta & Vinay (2006), Definition 2; LeFevre, DeWitt & Ramakrishnan (2006)",

@@ -14,7 +14,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.registry import method
+from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised
 from ..methods.run import Run
 from ..methods.spec import Param
@@ -49,7 +49,7 @@ def check(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> No
     require_records(data, spec.k, place)
 
 
-@method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check)
+@anonymisation_method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check)
 def suppression(data: Microdata, spec: SuppressionSpec, run: Run) -> Anonymised:
     """The records whose values of the quasi-identifiers k or more records share; the others are left out.
 

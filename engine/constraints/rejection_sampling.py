@@ -148,7 +148,7 @@ class Maker(Protocol):
 
 def may_redraw(step: Maker) -> bool:
     """Whether a record drawn anew is what its method says it is: none of a step with a privacy account, whose proof is of records drawn once."""
-    return step.method.account is None and step.spec.redrawable
+    return step.method.synthesis.account is None and step.spec.redrawable
 
 
 def check_makers(keeping: ConstraintPlan, steps: Sequence[Maker], place: str = "constraints") -> None:
@@ -158,7 +158,7 @@ def check_makers(keeping: ConstraintPlan, steps: Sequence[Maker], place: str = "
         if not asked or may_redraw(step):
             continue
         at, method = f"{place}.{asked[0]}", step.method.key
-        if step.method.account is not None:
+        if step.method.synthesis.account is not None:
             raise BadInput(
                 at,
                 f"{step.place} would draw records anew that break it, and the privacy account of {method} is of records drawn once; use "

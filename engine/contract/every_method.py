@@ -41,8 +41,8 @@ def test_it_is_documented(method: Method) -> None:
 @every_method
 def test_its_outputs_are_declared(method: Method) -> None:
     if method.family == "synthesis":
-        assert (method.draw is None) == method.joint
-        assert set(method.targets) <= set(Kind)
+        assert (method.synthesis.draw is None) == method.joint
+        assert set(method.synthesis.targets) <= set(Kind)
         return
     if method.family == "anonymisation":
         assert issubclass(method.spec, AnonymisationSpec)
@@ -117,28 +117,31 @@ def wrong(method: Method) -> list[str]:
     found = [
         (output.name, "minimum_of")
         for output in method.outputs
-        if output.minimum_of and (output.minimum_of not in names or not method.output(output.minimum_of).scores)
+        if output.quality.minimum_of
+        and (output.minimum_of not in names or not method.output(output.minimum_of).quality.scores)
     ]
     found += [
         (output.name, "limit")
         for output in method.outputs
-        if output.limit and not output.minimum_of and output.scores != "table"
+        if output.quality.limit and not output.quality.minimum_of and output.quality.scores != "table"
     ]
     found += [
         (output.name, "limit_parameter")
         for output in method.outputs
-        if output.limit_parameter and output.limit_parameter not in parameters
+        if output.study.limit_parameter and output.limit_parameter not in parameters
     ]
-    for plane in method.planes:
+    for plane in method.study.planes:
         if not {plane.across or plane.up, plane.up} <= curves or plane.chance not in ("", "diagonal", *answers):
             found.append((plane.title, "plane"))
-    if (method.axis is not None) != (method.family == "studies"):
+    if (method.study.axis is not None) != (method.family == "studies"):
         found.append((method.key, "axis"))
     if answers and method.family != "studies":
         found.append((method.key, "answer"))
-    if method.lattice is not None:
+    if method.study.lattice is not None:
         told = {
-            f.name: getattr(method.lattice, f.name) for f in dataclasses.fields(method.lattice) if f.name != "subset"
+            f.name: getattr(method.study.lattice, f.name)
+            for f in dataclasses.fields(method.lattice)
+            if f.name != "subset"
         }
         lacking = {name for own in told.values() for name in ((own,) if isinstance(own, str) else own)} - answers
         found += [(name, "lattice") for name in sorted(lacking)]

@@ -85,7 +85,7 @@ def _made(seed: int = 11) -> Microdata:
 
 def seen_by(method: Method, data: Microdata) -> Microdata:
     """The confidential records as a run gives them to a method: with control records where it needs some."""
-    if not method.controls:
+    if not method.measurement.controls:
         return data
     controls = _made(13)
     return data.with_controls(Microdata(data.schema, controls.frame[list(data.schema.names)]))
@@ -110,7 +110,7 @@ def releases(confidential: Microdata) -> list[Microdata]:
 
 def target_of(method: Method, schema: Schema, kind: Kind | None = None) -> str:
     """The variable that a synthesis method is tried on: of this kind or one it produces, a sensitive one if there is one."""
-    kinds = (kind,) if kind else method.targets or tuple(Kind)
+    kinds = (kind,) if kind else method.synthesis.targets or tuple(Kind)
     suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
     return sorted(suitable, key=lambda v: v.role is not Role.SENSITIVE)[0].name
 
@@ -172,7 +172,7 @@ def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recip
         table["study"] = [step]
     else:
         table["measure"] = [step]
-        if method.controls:
+        if method.measurement.controls:
             table["data"] = {"holdout": 0.5}
         if method.uses_release_models:
             table["release"] = {"m": DRAWS}

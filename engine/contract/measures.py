@@ -153,7 +153,7 @@ def test_measure_is_sound_where_values_are_missing(
 ) -> None:
     data = with_missing(confidential, 1)
     for released in (*(with_missing(release, seed) for seed, release in enumerate(releases, 2)), releases[0], data):
-        if released.origin == "synthetic" or method.confidential:
+        if released.origin == "synthetic" or method.measurement.confidential:
             assert_sound(method, measured(method, data, released, run_of()).estimates)
 
 
@@ -193,7 +193,7 @@ def test_arrays_of_single_records_are_declared(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
     measure = measured(method, confidential, releases[0], run_of())
-    assert set(measure.per_record) <= {array.name for array in method.per_record}
+    assert set(measure.per_record) <= {array.name for array in method.measurement.per_record}
 
 
 def whole_measure(method: Method, data: Microdata, releases: list[Microdata]) -> WholeMeasure:
@@ -212,7 +212,7 @@ def test_measure_of_a_whole_release_is_sound(
     assert len(found.datasets) == len(releases)
     for measure in (found.whole, *found.datasets):
         assert_sound(method, measure.estimates)
-        assert set(measure.per_record) <= {array.name for array in method.per_record}
+        assert set(measure.per_record) <= {array.name for array in method.measurement.per_record}
         assert all(len(array) == len(confidential) for array in measure.per_record.values())
     assert answers(found.whole) == answers(whole_measure(method, confidential, releases).whole)
     pd.testing.assert_frame_equal(confidential.frame, before[0])
@@ -324,7 +324,7 @@ def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> 
         {
             "title": method.title,
             "variables": {variable.name: variable.to_table() for variable in schema},
-            **({"data": {"holdout": 0.5}} if method.controls else {}),
+            **({"data": {"holdout": 0.5}} if method.measurement.controls else {}),
             **(made if method.uses_release_models else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
             section: [{"method": method.key, **step} for step in steps],
         }

@@ -78,7 +78,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names, params = ["method"], [pytest.param(found, id=found.key) for found in methods]
     if "kind" in metafunc.fixturenames:
         names.append("kind")
-        params = [pytest.param(m, k, id=f"{m.key}-{k}") for m in methods for k in m.targets or tuple(Kind)]
+        params = [pytest.param(m, k, id=f"{m.key}-{k}") for m in methods for k in m.synthesis.targets or tuple(Kind)]
     if "output" in metafunc.fixturenames:
         names.append("output")
         params = [pytest.param(m, o, id=f"{m.key}.{o.name}") for m in methods for o in m.outputs]
@@ -89,9 +89,9 @@ def _methods_of(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
     """The chosen methods that a test is for."""
     methods = [found for found in chosen_methods(config) if found.family in mark.args]
     if mark.kwargs.get("confidential"):
-        methods = [found for found in methods if found.confidential]
+        methods = [found for found in methods if found.measurement.confidential]
     if mark.kwargs.get("private"):
-        methods = [found for found in methods if found.account is not None]
+        methods = [found for found in methods if found.synthesis.account is not None]
     if "whole" in mark.kwargs:
         methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
     return methods

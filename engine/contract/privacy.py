@@ -242,7 +242,7 @@ MOST_TARGETS = 3
 
 def private_table(method: Method) -> dict[str, Any]:
     """The table of a recipe that the method makes whole at an epsilon of 1, as far as its parameters allow."""
-    kinds = method.targets or tuple(Kind)
+    kinds = method.synthesis.targets or tuple(Kind)
     names = [v.name for v in DECLARED if v.kind in kinds]
     targets = names[: MOST_TARGETS if method.joint else 1]
     step: dict[str, Any] = table_of(method, DECLARED)

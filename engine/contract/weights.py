@@ -36,7 +36,7 @@ def released(method: Method, data: Microdata, fit: Fit, kind: Kind | None = None
 
 def weighable(method: Method, data: Microdata, kind: Kind) -> bool:
     """Whether the example of this kind can be weighed: bins may be the data's, which is refused where it is checked."""
-    if not method.weighted:
+    if not method.synthesis.weighted:
         return False
     target, own = target_of(method, data.schema, kind), np.where(np.arange(len(data)) == 0, 0.5, 1.0)
     try:
@@ -48,8 +48,8 @@ def weighable(method: Method, data: Microdata, kind: Kind) -> bool:
 
 @every_synthesis
 def test_weights_are_refused_where_they_would_be_passed_over(method: Method, confidential: Microdata) -> None:
-    if method.weighted:
-        assert any(weighable(method, confidential, kind) for kind in map(Kind, method.targets or Kind))
+    if method.synthesis.weighted:
+        assert any(weighable(method, confidential, kind) for kind in map(Kind, method.synthesis.targets or Kind))
         return
     weights = np.full(len(confidential), 0.5)
     with pytest.raises(BadInput, match="cannot give single records less influence"):

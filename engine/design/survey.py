@@ -149,7 +149,7 @@ def check_weights(data: Microdata) -> None:
 
 def settings_of(method: Method, schema: Schema) -> dict[str, str]:
     """What the rows of a method say of the survey design, beside the settings of their step."""
-    design = SurveyDesign.of(schema) if method.survey_weighted else None
+    design = SurveyDesign.of(schema) if method.measurement.survey_weighted else None
     return {} if design is None else {SURVEY_SETTING: str(design)}
 
 
@@ -158,7 +158,9 @@ def is_unweighted(method: Method, schema: Schema) -> bool:
 
     Risks count records and persons in the release, whatever they stand for.
     """
-    return method.family in INFORMATION and not method.survey_weighted and SurveyDesign.of(schema) is not None
+    return (
+        method.family in INFORMATION and not method.measurement.survey_weighted and SurveyDesign.of(schema) is not None
+    )
 
 
 def said_unweighted(method: Method, measure: Measure, schema: Schema) -> Measure:

@@ -137,7 +137,7 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
         draws = ("draw/1",)
         yield Task(draws[0], TaskKind.ANONYMISE, draw=1)
     for j, step in enumerate(recipe.measures):
-        if step.method.confidential:
+        if step.method.measurement.confidential:
             yield Task(f"measure/{j}/confidential", TaskKind.MEASURE, j)
     for draw in range(1, recipe.m + 1):
         for j, step in enumerate(recipe.measures):
@@ -330,11 +330,11 @@ def measure_block(
     def models(data: Microdata) -> tuple[ReleaseModel, ...]:
         data = data.alone
         for step in recipe.synthesis:
-            if data.weights is not None and not step.method.weighted_release_model:
+            if data.weights is not None and not step.method.synthesis.weighted_release_model:
                 raise NotComputable(
                     f"{step.method.key} ({step.place}) does not say how probable a release is that records of less influence made"
                 )
-        made = [(made, made.method.release_model) for made in recipe.synthesis]
+        made = [(made, made.method.synthesis.release_model) for made in recipe.synthesis]
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 
     spec = step.spec.for_release(recipe.schema, recipe.released)
@@ -353,13 +353,13 @@ def gather_blocks(
 ) -> tuple[WholeMeasure, list[Row]]:
     """What all blocks of a measure say together: rows of the whole release, and of each dataset alone."""
     step = recipe.measures[item]
-    assert step.method.gather is not None
+    assert step.method.measurement.gather is not None
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         for part in parts:
             if NOT_COMPUTED in part:
                 raise NotComputable(str(part[NOT_COMPUTED]))
-        found = step.method.gather(_seen(step, confidential), releases, spec, parts)
+        found = step.method.measurement.gather(_seen(step, confidential), releases, spec, parts)
     except NotComputable as error:
         found = WholeMeasure(_without_values(step.method, error))
     settings = recipe.settings(step)
@@ -371,7 +371,7 @@ def gather_blocks(
 
 def _seen(step: Step, confidential: Microdata) -> Microdata:
     """The confidential records as a measure sees them: with controls where it needs them. Raises NotComputable where it lacks them."""
-    if not step.method.controls:
+    if not step.method.measurement.controls:
         return confidential.alone
     if confidential.controls is None:
         raise NotComputable(f"no control records were held out; {HOW_TO_HOLD_OUT}")
@@ -449,7 +449,7 @@ def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> 
 def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
     """What the points of each study say together, by the study's own rule."""
     for step in recipe.studies:
-        if rule := step.method.summarise:
+        if rule := step.method.study.summarise:
             own = [row for row in rows if recipe.step_of(row.method_key, row.params) is step]
             settings = recipe.settings(step)
             yield from (replace(row, params=row_params(step.method, row.params, settings)) for row in rule(own))
@@ -514,7 +514,7 @@ def execute(
         releases = [anonymised.data]
     rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
     for j, step in enumerate(recipe.measures):
-        if step.method.confidential:
+        if step.method.measurement.confidential:
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])
     for draw, released in enumerate(releases, start=1):
         for j, step in enumerate(recipe.measures):

@@ -37,6 +37,62 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class QualityOutput:
+    """What an output says of data quality.
+
+    ``scores`` says which columns it scores one by one, or that it scores the whole table; the output that is
+    the least of those columns names it in ``minimum_of``. ``limit`` is the default of an output over all.
+    """
+
+    scores: Literal["", "numbers", "categories", "table"] = ""
+    minimum_of: str = ""
+    limit: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutput:
+    """What an output is in a study.
+
+    ``answer`` is an output without a level, which sums the points up; ``on_axis`` says that its value lies on
+    the study's axis. ``sentence`` says such an answer in words, ``no_answer_text`` that there is none; ``criterion`` is the output
+    that is 1 where the answer holds. ``spread`` is the row parameter that tells an answer of all, of the best and of the worst
+    apart.
+
+    Of a curve: ``variance_share_of`` is the row parameter that names another output, where it is a part of the variance behind that one's
+    interval. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
+    """
+
+    answer: bool = False
+    on_axis: bool = False
+    sentence: str = ""
+    no_answer_text: str = ""
+    criterion: str = ""
+    spread: str = ""
+    variance_share_of: str = ""
+    limit_parameter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RiskOutput:
+    """What an output says of risk.
+
+    ``questions`` are those that it answers, on which it stands in the risk assessment of a release. ``evidence`` is of what
+    kind it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what they could show.
+    ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
+    of the confidential data.
+
+    ``gate_reference`` says that its share is held against limits before a release: beyond its own baseline, which is what there would be by
+    "chance", without any disclosure; or by the "margin" of the data, which a useful release goes beyond too; or beyond "nothing", where it
+    is a share of the records that has no baseline of its own. Only what is beyond chance may block a release.
+    """
+
+    questions: tuple[Question, ...] = ()
+    gate_reference: Literal["", "chance", "margin", "nothing"] = ""
+    evidence: str = ""
+    ratio_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
 
@@ -44,23 +100,9 @@ class Output:
     Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
     are no result. ``short`` is what it is called where there is little room.
 
-    Of data quality: ``scores`` says which columns it scores one by one, or that it scores the whole table; the output that is
-    the least of those columns names it in ``minimum_of``. ``limit`` is the default of an output over all.
-
-    Of a study: ``answer`` is an output without a level, which sums the points up; ``on_axis`` says that its value lies on
-    the study's axis. ``sentence`` says such an answer in words, ``without`` that there is none; ``decided_by`` is the output
-    that is 1 where the answer holds. ``spread`` is the row parameter that tells an answer of all, of the best and of the worst
-    apart. ``share_of_band`` is a part of the variance behind another output's interval, which the row's
-    parameter ``of`` names. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
-
-    Of a risk: ``questions`` are those that it answers, on which it stands in the risk assessment of a release. ``evidence`` is of what
-    kind it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what they could show.
-    ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
-    of the confidential data.
-
-    ``held_beyond`` says that its share is held against limits before a release: beyond its own baseline, which is what there would be by
-    "chance", without any disclosure; or by the "margin" of the data, which a useful release goes beyond too; or beyond "nothing", where it
-    is a share of the records that has no baseline of its own. Only what is beyond chance may block a release.
+    ``estimated`` says that its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its
+    interval; else it is a function of the release and the tables alone. ``detectable`` names the output of the same use that holds
+    the smallest leak found with 80 % power.
 
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
@@ -69,6 +111,8 @@ class Output:
     would give back what it compares. It must speak of information lost, not of risk, and neither it nor what is public beside it may
     give back a statistic that rests on few records: no smallest or largest value, no range. Left out, it is as confidential
     as the data.
+
+    What only data quality, a study or a risk has is in ``quality``, ``study`` and ``risk``.
     """
 
     name: str
@@ -78,23 +122,13 @@ class Output:
     intermediate: bool = False
     range: Range = UNBOUNDED
     short: str = ""
-    scores: Literal["", "numbers", "categories", "table"] = ""
-    minimum_of: str = ""
-    limit: Limit | None = None
-    answer: bool = False
-    on_axis: bool = False
-    sentence: str = ""
-    without: str = ""
-    decided_by: str = ""
-    spread: str = ""
-    share_of_band: bool = False
-    limit_parameter: str = ""
-    questions: tuple[Question, ...] = ()
-    held_beyond: Literal["", "chance", "margin", "nothing"] = ""
-    evidence: str = ""
-    ratio_to: str = ""
+    estimated: bool = False
+    detectable: str = ""
     drawn: Literal["", "interval", "note"] = ""
     public: Literal["", "score", "share", "grade"] = ""
+    quality: QualityOutput = QualityOutput()
+    study: StudyOutput = StudyOutput()
+    risk: RiskOutput = RiskOutput()
 
     @property
     def title(self) -> str:

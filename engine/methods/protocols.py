@@ -1,4 +1,4 @@
-"""What the function of a method takes and returns, family by family: mypy checks it where ``@method`` stands.
+"""What the function of a method takes and returns, family by family: mypy checks it where its decorator stands.
 
 Each is generic over the method's Spec. Families are told apart by what a method brings: synthesis a ``draw`` (or a ``joint_draw`` of several variables), anonymisation
 an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality and risk are measures.
@@ -222,13 +222,3 @@ class Summarise(Protocol):
     """What only all points of a study together say: rows to add to theirs; those of ``intermediate`` outputs then leave."""
 
     def __call__(self, rows: Sequence[Any], /) -> list[Any]: ...
-
-
-Function = (
-    SynthesisMethod[Any]
-    | JointSynthesisMethod[Any]
-    | AnonymisationMethod[Any]
-    | MeasureMethod[Any]
-    | WholeMeasureMethod[Any]
-    | StudyMethod[Any]
-)

@@ -1,4 +1,7 @@
-"""The one extension point: ``@method`` on a function makes it a method of a family.
+"""The one extension point: a decorator on a function makes it a method of its kind.
+
+``@synthesis_method``, ``@anonymisation_method``, ``@measure_method`` (utility, quality, risk) and ``@study_method`` take what such a method brings
+and no more, and mypy holds the function to it. ``@method`` finds out which is meant, for packages that know no other.
 
 What a family's function takes and returns says ``sfumato.engine.methods.protocols``. What screens, commands and reports say and
 draw of a method they read from its ``Output``s, from the ``Axis`` and the ``Plane``s of a study, and from the
@@ -19,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..errors import BadInput, Extra, suggestion
 from .outputs import Axis, Beliefs, Lattice, Output, Plane, RecordArray, Split
@@ -33,7 +36,6 @@ from .protocols import (  # fmt: skip
     Check,
     Combine,
     Draw,
-    Function,
     Gather,
     JointCheck,
     JointDraw,
@@ -58,17 +60,70 @@ if TYPE_CHECKING:
     from .run import Run
 
 OWN = "sfumato"
+_ATTRIBUTE = "__sfumato_method__"
 
+F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S", bound=Spec)
 A = TypeVar("A", bound="AnonymisationSpec")
 P = TypeVar("P", bound=StudySpec)
 
 
+@dataclass(frozen=True, slots=True)
+class SynthesisPart:
+    """What a synthesis method brings: how it draws one target, or with ``joint_draw`` several in one step, and what it can do besides.
+
+    ``targets`` are the kinds of variable that it can produce. ``account`` says what a release costs in differential privacy.
+    ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
+    this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once.
+    """
+
+    draw: Draw[Any] | None = None
+    joint_draw: JointDraw[Any] | None = None
+    targets: tuple[str, ...] = ()
+    account: Account[Any] | None = None
+    release_model: ReleaseModelOf[Any] | None = None
+    weighted: bool = False
+    weighted_release_model: bool = False
+    tables: Tables[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurePart:
+    """What a measure of utility, quality or risk asks for, and leaves beside its outputs.
+
+    ``confidential`` asks for a row of the confidential data scored against themselves. ``controls`` says that it holds what it finds
+    against records that no release was made of: its confidential data have them (``Microdata.controls``), and a recipe without any is
+    refused. ``survey_weighted`` says that it speaks of the population where a variable is the survey weight
+    (``sfumato.engine.design.survey``). With ``gather`` it sees all released datasets at once, and asks the models of all steps unless
+    it has controls. ``per_record`` declares the arrays of a ``Measure`` with one value a record, ``beliefs`` which outputs tell
+    what an intruder believes before and after.
+    """
+
+    confidential: bool = False
+    controls: bool = False
+    survey_weighted: bool = False
+    gather: Gather[Any] | None = None
+    per_record: tuple[RecordArray, ...] = ()
+    beliefs: Beliefs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPart:
+    """What a study declares of the picture of its points, and what it makes of all of them together."""
+
+    axis: Axis | None = None
+    planes: tuple[Plane, ...] = ()
+    split: Split | None = None
+    lattice: Lattice | None = None
+    summarise: Summarise | None = None
+
+
 @dataclass(frozen=True)
 class Method:
-    """A registered method. ``key`` is ``family.name``; ``confidential`` says whether the confidential data get a row too.
+    """A registered method. What only methods of one kind have is ``synthesis``, ``measurement`` or ``study``, as declared by its decorator.
 
-    ``package`` is the distribution that it comes from.
+    ``check`` is the method's own check of the confidential data, ``combine`` its rule in place of the average over the released datasets.
+    ``extra`` is the part of Sfumato's package that it needs, ``package`` the distribution that it comes from.
     """
 
     family: str
@@ -76,30 +131,14 @@ class Method:
     title: str
     spec: type[Spec]
     source: str
-    func: Function
+    func: Callable[..., Any]
     outputs: tuple[Output, ...] = ()
-    draw: Draw[Any] | None = None
-    joint_draw: JointDraw[Any] | None = None
-    account: Account[Any] | None = None
-    release_model: ReleaseModelOf[Any] | None = None
-    weighted: bool = False
-    weighted_release_model: bool = False
-    controls: bool = False
-    survey_weighted: bool = False
-    gather: Gather[Any] | None = None
-    confidential: bool = False
-    targets: tuple[str, ...] = ()
-    check: Check[Any] | JointCheck[Any] | None = None
+    synthesis: SynthesisPart = SynthesisPart()
+    measurement: MeasurePart = MeasurePart()
+    study: StudyPart = StudyPart()
+    check: Callable[..., None] | None = None
     combine: Combine | None = None
-    summarise: Summarise | None = None
-    tables: Tables[Any] | None = None
     extra: Extra | None = None
-    axis: Axis | None = None
-    planes: tuple[Plane, ...] = ()
-    split: Split | None = None
-    lattice: Lattice | None = None
-    per_record: tuple[RecordArray, ...] = ()
-    beliefs: Beliefs | None = None
     package: str = OWN
 
     @property
@@ -110,7 +149,7 @@ class Method:
     @property
     def families(self) -> tuple[str, ...]:
         """The families that what it brings suits."""
-        if self.draw is not None or self.joint:
+        if self.synthesis.draw is not None or self.joint:
             return ("synthesis",)
         from .release_form import AnonymisationSpec
 
@@ -121,16 +160,18 @@ class Method:
     @property
     def joint(self) -> bool:
         """Whether it is a synthesis that makes several variables in one step."""
-        return self.joint_draw is not None
+        return self.synthesis.joint_draw is not None
 
     def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
         """Fit a synthesis method to its targets: one, unless it is joint. Raises BadInput where data have weights that it cannot use."""
-        if data.weights is not None and not self.weighted:
+        if data.weights is not None and not self.synthesis.weighted:
             raise BadInput("weights", self.cannot_weigh)
         if self.joint:
-            return cast("JointSynthesisMethod[Any]", self.func)(data, targets, spec, run, draws)
+            joint: JointSynthesisMethod[Any] = self.func
+            return joint(data, targets, spec, run, draws)
         (target,) = targets
-        return cast("SynthesisMethod[Any]", self.func)(data, target, spec, run, draws)
+        single: SynthesisMethod[Any] = self.func
+        return single(data, target, spec, run, draws)
 
     def drawn(
         self,
@@ -144,55 +185,55 @@ class Method:
         records: int | None = None,
     ) -> Mapping[str, NDArray[np.generic]]:
         """The values of the targets in dataset ``index``, each (records,), of a synthesis method."""
-        if self.joint_draw is not None:
+        if self.synthesis.joint_draw is not None:
             records = len(confidential) if records is None else records
-            return self.joint_draw(fit, spec, targets, confidential, released, index, records, rng)
-        assert self.draw is not None
+            return self.synthesis.joint_draw(fit, spec, targets, confidential, released, index, records, rng)
+        assert self.synthesis.draw is not None
         (target,) = targets
-        return {target: self.draw(fit, spec, target, confidential, released, index, rng)}
+        return {target: self.synthesis.draw(fit, spec, target, confidential, released, index, rng)}
 
     def check_on(self, data: Microdata, targets: tuple[str, ...], spec: Spec, place: str) -> None:
         """The method's own check of the data, if it has one; ``targets`` of a whole measure are those whose models can be asked. Raises BadInput."""
         if self.check is None:
             return
         if self.joint or self.whole:
-            cast("JointCheck[Any]", self.check)(data, targets, spec, place)
+            self.check(data, targets, spec, place)
         else:
-            cast("Check[Any]", self.check)(data, targets[0] if targets else "", spec, place)
+            self.check(data, targets[0] if targets else "", spec, place)
 
     @property
     def cannot_weigh(self) -> str:
         """That a synthesis method cannot give single records less influence, and which can."""
-        able = ", ".join(found.name for found in registry().values() if found.weighted)
+        able = ", ".join(found.name for found in registry().values() if found.synthesis.weighted)
         return f"{self.key} cannot give single records less influence; use {able}, or leave the weights out"
 
     @property
     def whole(self) -> bool:
         """Whether it is a measure of all released datasets at once."""
-        return self.gather is not None
+        return self.measurement.gather is not None
 
     @property
     def uses_release_models(self) -> bool:
         """Whether it asks the models that made the release, as a measure of all datasets does that has no controls."""
-        return self.whole and not self.controls
+        return self.whole and not self.measurement.controls
 
     @property
     def anonymise(self) -> AnonymisationMethod[Any]:
         """The function of an anonymisation method."""
-        return cast("AnonymisationMethod[Any]", self.func)
+        return self.func
 
     @property
     def measure(self) -> MeasureMethod[Any]:
-        return cast("MeasureMethod[Any]", self.func)
+        return self.func
 
     @property
     def measure_block(self) -> WholeMeasureMethod[Any]:
         """The function of a measure of a whole release."""
-        return cast("WholeMeasureMethod[Any]", self.func)
+        return self.func
 
     @property
     def point(self) -> StudyMethod[Any]:
-        return cast("StudyMethod[Any]", self.func)
+        return self.func
 
     @property
     def results(self) -> tuple[Output, ...]:
@@ -202,21 +243,25 @@ class Method:
     @property
     def answers(self) -> tuple[Output, ...]:
         """What sums up the points of a study."""
-        return tuple(output for output in self.outputs if output.answer)
+        return tuple(output for output in self.outputs if output.study.answer)
 
     @property
     def curves(self) -> tuple[Output, ...]:
         """What a study has at each of its levels."""
-        return tuple(output for output in self.results if not output.answer and not output.share_of_band)
+        return tuple(
+            output for output in self.results if not output.study.answer and not output.study.variance_share_of
+        )
 
     def record_part(self, part: str) -> RecordArray | None:
         """The array that tells this part of a record's risk; None where the method declares none."""
-        return next((one for one in self.per_record if one.part == part), None)
+        return next((one for one in self.measurement.per_record if one.part == part), None)
 
     @property
     def record_meaning(self) -> str:
         """What the probability of a single record means; empty where the method speaks of none."""
-        telling = (one.meaning for part in ("probability", "hit") for one in self.per_record if one.part == part)
+        telling = (
+            one.meaning for part in ("probability", "hit") for one in self.measurement.per_record if one.part == part
+        )
         return next(telling, "")
 
     def output(self, measure: str) -> Output:
@@ -228,7 +273,7 @@ class Method:
 
 
 @overload
-def method(
+def synthesis_method(
     title: str,
     *,
     spec: type[S],
@@ -243,7 +288,7 @@ def method(
     extra: Extra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
-def method(
+def synthesis_method(
     title: str,
     *,
     spec: type[S],
@@ -258,28 +303,32 @@ def method(
     weighted_release_model: bool = ...,
     extra: Extra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
-@overload
-def method(
-    title: str, *, spec: type[A], source: str, check: Check[A] | None = ..., extra: Extra | None = ...
-) -> Callable[[AnonymisationMethod[A]], AnonymisationMethod[A]]: ...
-@overload
-def method(  # type: ignore[overload-overlap]  # a StudySpec is a Spec: the narrower stands first
+def synthesis_method(
     title: str,
     *,
-    spec: type[P],
+    spec: type[Spec],
     source: str,
-    outputs: tuple[Output, ...],
-    check: Check[P] | None = ...,
-    combine: Combine | None = ...,
-    summarise: Summarise | None = ...,
-    extra: Extra | None = ...,
-    axis: Axis | None = ...,
-    planes: tuple[Plane, ...] = ...,
-    split: Split | None = ...,
-    lattice: Lattice | None = ...,
-) -> Callable[[StudyMethod[P]], StudyMethod[P]]: ...
+    outputs: tuple[Output, ...] = (),
+    check: Callable[..., None] | None = None,
+    extra: Extra | None = None,
+    **part: Any,
+) -> Callable[[F], F]:
+    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``); ``part`` is its ``SynthesisPart``.
+
+    ``source`` cites paper and section. Only a joint one has an ``account`` and outputs.
+    """
+    return _registered(title, spec, source, outputs, synthesis=SynthesisPart(**part), check=check, extra=extra)
+
+
+def anonymisation_method(
+    title: str, *, spec: type[A], source: str, check: Check[A] | None = None, extra: Extra | None = None
+) -> Callable[[AnonymisationMethod[A]], AnonymisationMethod[A]]:
+    """Register a step of an anonymisation. ``source`` cites paper and section."""
+    return _registered(title, spec, source, check=check, extra=extra)
+
+
 @overload
-def method(
+def measure_method(
     title: str,
     *,
     spec: type[S],
@@ -293,7 +342,7 @@ def method(
     beliefs: Beliefs | None = ...,
 ) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
 @overload
-def method(
+def measure_method(
     title: str,
     *,
     spec: type[S],
@@ -307,22 +356,71 @@ def method(
     extra: Extra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
 ) -> Callable[[MeasureMethod[S]], MeasureMethod[S]]: ...
-def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callable[[Any], Any]:
-    """Register a function as a method.
+def measure_method(
+    title: str,
+    *,
+    spec: type[Spec],
+    source: str,
+    outputs: tuple[Output, ...],
+    check: Callable[..., None] | None = None,
+    combine: Combine | None = None,
+    extra: Extra | None = None,
+    **part: Any,
+) -> Callable[[F], F]:
+    """Register a measure of utility, quality or risk, of one released dataset or with ``gather`` of all; ``part`` is its ``MeasurePart``.
 
-    ``source`` cites paper and section. ``confidential`` asks for a row of the confidential data scored against
-    themselves. ``targets`` are the kinds of variable that a synthesis method can produce; with a ``joint_draw`` it produces several variables in one step, and
-    its ``account`` says what they cost. ``release_model`` is what an intruder makes of a release of it; a measure with ``gather`` reads those of all steps.
-    ``weighted`` says that its fit, and ``weighted_release_model`` that this model, gives each record the influence that
-    ``Microdata.weights`` says. ``controls`` says that a measure holds what it finds against records that no release was made of: its
-    confidential data have them (``Microdata.controls``), and a recipe without any is refused. ``survey_weighted`` says that a measure speaks of the
-    population where a variable is the survey weight (``sfumato.engine.design.survey``). ``check`` is the method's own check of the confidential data. ``axis``, ``planes``, ``split`` and ``lattice`` are a study's; ``per_record`` declares the arrays of a
-    ``Measure`` with one value a record, ``beliefs`` which outputs tell what an intruder believes before and after. ``extra`` is the part of the package that it needs.
+    ``source`` cites paper and section.
     """
+    measurement = MeasurePart(**part)
+    return _registered(title, spec, source, outputs, measurement=measurement, check=check, combine=combine, extra=extra)
 
-    def register(func: Any) -> Any:
+
+def study_method(
+    title: str,
+    *,
+    spec: type[P],
+    source: str,
+    outputs: tuple[Output, ...],
+    check: Check[P] | None = None,
+    combine: Combine | None = None,
+    summarise: Summarise | None = None,
+    extra: Extra | None = None,
+    axis: Axis | None = None,
+    planes: tuple[Plane, ...] = (),
+    split: Split | None = None,
+    lattice: Lattice | None = None,
+) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
+    """Register a study, which goes along its ``axis``. ``source`` cites paper and section."""
+    study = StudyPart(axis, planes, split, lattice, summarise)
+    return _registered(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
+
+
+def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callable[[F], F]:
+    """Register a function as a method of the family that its Spec and ``rest`` belong to: for packages that know no other decorator.
+
+    ``rest`` are the keywords of ``synthesis_method`` where it has a ``draw`` or a ``joint_draw``, of ``anonymisation_method`` or ``study_method`` where the
+    Spec is an ``AnonymisationSpec`` or a ``StudySpec``, else of ``measure_method``. Those are checked by mypy, these are not. TypeError for
+    a keyword that the family does not have.
+    """
+    from .release_form import AnonymisationSpec
+
+    decorator: Callable[..., Any] = measure_method
+    if "draw" in rest or "joint_draw" in rest:
+        decorator = synthesis_method
+    elif issubclass(spec, AnonymisationSpec):
+        decorator = anonymisation_method
+    elif issubclass(spec, StudySpec):
+        decorator = study_method
+    registered: Callable[[F], F] = decorator(title, spec=spec, source=source, **rest)
+    return registered
+
+
+def _registered(
+    title: str, spec: type[Spec], source: str, outputs: tuple[Output, ...] = (), **parts: Any
+) -> Callable[[F], F]:
+    def register(func: F) -> F:
         family, name = ("", *str(func.__module__).split("."))[-2:]
-        func.__sfumato_method__ = Method(family, name, title, spec, source, func, **rest)
+        setattr(func, _ATTRIBUTE, Method(family, name, title, spec, source, func, outputs, **parts))
         return func
 
     return register
@@ -350,9 +448,9 @@ def _own_method(key: str) -> Method | None:
 def methods_of_module(module: ModuleType) -> list[Method]:
     """The methods that a module itself defines."""
     found = [
-        value.__sfumato_method__
+        getattr(value, _ATTRIBUTE)
         for value in vars(module).values()
-        if callable(value) and hasattr(value, "__sfumato_method__") and value.__module__ == module.__name__
+        if callable(value) and hasattr(value, _ATTRIBUTE) and value.__module__ == module.__name__
     ]
     if len(found) > 1:
         raise TypeError(f"{module.__name__} has {len(found)} methods; a method is one file")
@@ -413,7 +511,7 @@ def _from_outside(entry: EntryPoint) -> Method:
     loaded = entry.load()
     if isinstance(loaded, ModuleType):
         loaded = next((own.func for own in methods_of_module(loaded)), None)
-    found = getattr(loaded, "__sfumato_method__", None)
+    found = getattr(loaded, _ATTRIBUTE, None)
     if not isinstance(found, Method):
         raise ValueError(f"{entry.value} is no function with @method, and no module that defines one")
     if getattr(loaded, "__name__", "") != name:

@@ -32,7 +32,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case
-from ..methods.outputs import Limit, Output
+from ..methods.outputs import Limit, Output, QualityOutput
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -218,7 +218,7 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             "high",
             range=SHARE,
             short=short,
-            scores="numbers",
+            quality=QualityOutput(scores="numbers"),
             public="score",
         ),
         Output("unscaled", "the same before scaling", "high", range=SHARE),
@@ -227,8 +227,7 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             f"smallest scaled value of the columns; {advice}",
             "high",
             range=SHARE,
-            minimum_of="nmi",
-            limit=limit,
+            quality=QualityOutput(minimum_of="nmi", limit=limit),
             public="score",
         ),
     )

@@ -15,7 +15,7 @@ from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec
@@ -38,7 +38,7 @@ class IlmSpec(Spec):
             raise BadInput(place, f"no quasi-identifier is {', '.join(NUMBERS[:-1])} or {NUMBERS[-1]}; leave it out")
 
 
-@method(
+@measure_method(
     "Information loss metric",
     spec=IlmSpec,
     source="Byun, Sohn, Bertino & Li (2006), Definition 7; Measuring Data Quality for Project Lighthouse §3.3",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.microdata import Microdata
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Limit
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.run import Run
 from ._columns import InformationSpec, information_kept, numerical, outputs_by
@@ -25,7 +25,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Normalized mutual information v1",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4; Kraskov, Stögbauer & Grassberger (2004)",

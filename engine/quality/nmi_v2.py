@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..data.microdata import Microdata
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.run import Run
 from ._columns import InformationSpec, information_kept, outputs_by
 
 
-@method(
+@measure_method(
     "Normalized mutual information v2",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4 and §4.2, example 2; Kraskov, Stögbauer & Grassberger (2004)",

@@ -8,8 +8,8 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
-from ..methods.outputs import Limit, Output
-from ..methods.registry import method
+from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec
@@ -30,7 +30,7 @@ def _offer(case: Case) -> Offer | None:
     return Offer("how many records are left", limits=(OfferedLimit("share", "min", LIMIT.least, LIMIT.source),))
 
 
-@method(
+@measure_method(
     "Records not suppressed",
     spec=NonSuppressedSpec,
     source="Measuring Data Quality for Project Lighthouse §3.5",
@@ -42,8 +42,7 @@ def _offer(case: Case) -> Offer | None:
             "share",
             range=SHARE,
             short="non-suppressed",
-            scores="table",
-            limit=LIMIT,
+            quality=QualityOutput(scores="table", limit=LIMIT),
             public="share",
         ),
     ),

@@ -12,8 +12,8 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
-from ..methods.outputs import Limit, Output
-from ..methods.registry import method
+from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.run import Run
 from ._columns import ColumnsSpec, measure_columns, numerical
@@ -48,7 +48,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Pearson's correlation",
     spec=ColumnsSpec,
     source="Measuring Data Quality for Project Lighthouse §3.2",
@@ -58,7 +58,7 @@ def _offer(case: Case) -> Offer | None:
             "correlation of original and released values, 0 where it is negative",
             "high",
             range=SHARE,
-            scores="numbers",
+            quality=QualityOutput(scores="numbers"),
             public="score",
         ),
         Output(
@@ -66,8 +66,7 @@ def _offer(case: Case) -> Offer | None:
             f"smallest correlation of the columns; {LIMIT}",
             "high",
             range=SHARE,
-            minimum_of="rho",
-            limit=LIMIT,
+            quality=QualityOutput(minimum_of="rho", limit=LIMIT),
             public="score",
         ),
     ),

@@ -17,8 +17,8 @@ from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Limit, Output
-from ..methods.registry import method
+from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -72,7 +72,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Revised information loss metric",
     spec=RilmSpec,
     source="Measuring Data Quality for Project Lighthouse §3.3; Byun, Sohn, Bertino & Li (2006), Definition 7",
@@ -83,7 +83,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             range=SHARE,
             short="rilm of numbers",
-            scores="numbers",
+            quality=QualityOutput(scores="numbers"),
         ),
         Output(
             "categorical",
@@ -91,7 +91,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             range=SHARE,
             short="rilm",
-            scores="categories",
+            quality=QualityOutput(scores="categories"),
             public="score",
         ),
         Output(
@@ -99,15 +99,14 @@ def _offer(case: Case) -> Offer | None:
             "smallest of the numerical columns; Lighthouse sets no threshold for it",
             "high",
             range=SHARE,
-            minimum_of="numerical",
+            quality=QualityOutput(minimum_of="numerical"),
         ),
         Output(
             "minimum_categorical",
             f"smallest of the categorical columns; {LIMIT}",
             "high",
             range=SHARE,
-            minimum_of="categorical",
-            limit=LIMIT,
+            quality=QualityOutput(minimum_of="categorical", limit=LIMIT),
             public="score",
         ),
     ),

@@ -36,7 +36,7 @@ def accounts_of(
 
     What such steps do not make is not covered, nor that as many records are released as there are.
     """
-    kept = [step for step in recipe.synthesis if step.method.account is not None]
+    kept = [step for step in recipe.synthesis if step.method.synthesis.account is not None]
     if not secret:
         return tuple((step, PUBLIC_KEY) for step in kept)
     made = {name for step in kept for name in step.targets}
@@ -54,9 +54,9 @@ def accounts_of(
         reasons.append(Uncovered(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
     found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
     for step in kept:
-        assert step.method.account is not None
+        assert step.method.synthesis.account is not None
         records = len(data) if recipe.form.records is None else recipe.form.records
-        account = step.method.account(data, step.targets, step.spec, records, recipe.m)
+        account = step.method.synthesis.account(data, step.targets, step.spec, records, recipe.m)
         if isinstance(account, PrivacyAccount):
             account = replace(account, uncovered=(*account.uncovered, *reasons))
         found.append((step, account))

@@ -74,13 +74,13 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
     """
     check_weights(data.alone)
     for step in recipe.synthesis:
-        for name in step.targets if step.method.account is None else ():
+        for name in step.targets if step.method.synthesis.account is None else ():
             require_varying(data, name, f"{step.place}.target")
         _check_terms(step, data.alone)
-    asked = tuple(name for step in recipe.synthesis if step.method.release_model for name in step.targets)
+    asked = tuple(name for step in recipe.synthesis if step.method.synthesis.release_model for name in step.targets)
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.whole else step.targets
-        step.method.check_on(data if step.method.controls else data.alone, targets, step.spec, step.place)
+        step.method.check_on(data if step.method.measurement.controls else data.alone, targets, step.spec, step.place)
     check_on_data(data, recipe.schema)
     check_budget(recipe, data.alone)
 

@@ -99,7 +99,7 @@ def figure_beside(row: Row, published: Sequence[Published]) -> float | None:
 
 def _swept(method: Method) -> bool:
     """Whether its numbers stand at levels alone: those of a study that sums nothing up, or combines releases level by level."""
-    return method.family == "studies" and (method.summarise is None or method.combine is not None)
+    return method.family == "studies" and (method.study.summarise is None or method.combine is not None)
 
 
 def _spread(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str, Any], str]]:

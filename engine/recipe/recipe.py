@@ -167,7 +167,7 @@ class Recipe:
         )
         for step in (*measures, *studies):
             step.spec.check_release(schema, released, step.place)
-            if step.method.controls and source.holdout is None:
+            if step.method.measurement.controls and source.holdout is None:
                 raise BadInput(
                     f"{step.place}.method",
                     f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
@@ -342,8 +342,8 @@ def _require_models(step: Step, synthesis: Sequence[Step]) -> None:
             f"{step.place}.method", f"{step.method.key} asks the models that made the release; add [[synthesis]] steps"
         )
     for made in synthesis:
-        if made.method.release_model is None:
-            able = [found.name for found in registry().values() if found.release_model is not None]
+        if made.method.synthesis.release_model is None:
+            able = [found.name for found in registry().values() if found.synthesis.release_model is not None]
             raise BadInput(
                 f"{step.place}.method",
                 f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
@@ -395,9 +395,10 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
     for i, name in enumerate(names):
         at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
         kind = schema.require(name, at).kind
-        if step.method.targets and kind not in step.method.targets:
+        if step.method.synthesis.targets and kind not in step.method.targets:
             raise BadInput(
-                at, f'{step.method.name} produces {" or ".join(step.method.targets)} variables; "{name}" is {kind}'
+                at,
+                f'{step.method.name} produces {" or ".join(step.method.synthesis.targets)} variables; "{name}" is {kind}',
             )
     return Step(place, step.method, step.spec, tuple(names))
 

@@ -184,7 +184,7 @@ def ratio_to(value: str) -> str:
     """What ``max_ratio`` of a measure (its key) is held against, in words, where that is the baseline of its row; else empty."""
     key, _, measure = value.rpartition(".")
     method = method_called(key)
-    return next((one.ratio_to for one in method.outputs if one.name == measure), "") if method else ""
+    return next((one.risk.ratio_to for one in method.outputs if one.name == measure), "") if method else ""
 
 
 def _ratio(observed: float, row: Row, confidential: Row | None) -> tuple[float | None, str]:

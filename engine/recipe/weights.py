@@ -51,7 +51,7 @@ class Weighting(Section):
                 "weights", "they are the influence of records on models; add [[synthesis]] steps or leave them out"
             )
         for place, method in steps:
-            if not method.weighted:
+            if not method.synthesis.weighted:
                 raise BadInput(f"{place}.method", method.cannot_weigh)
         return found
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, OfferedLimit
-from ..methods.outputs import Output, Question
+from ..methods.outputs import Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import Row, average, by_series
 from ..statistics.score_interval import score_interval
@@ -46,7 +46,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="attack",
-            questions=questions,
+            risk=RiskOutput(questions=questions),
         ),
         Output(
             "baseline_success",
@@ -70,8 +70,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "low",
             range=AT_MOST_ONE,
             short="excess",
-            held_beyond="chance",
-            questions=questions,
+            risk=RiskOutput(gate_reference="chance", questions=questions),
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
     )

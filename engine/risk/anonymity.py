@@ -22,8 +22,8 @@ from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.intruder import KeyVariables, SensitiveVariables
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
@@ -88,7 +88,7 @@ def _offer(case: Case) -> Offer | None:
     return Offer("whether the released table has the classes that were asked for", settings, limits=tuple(limits))
 
 
-@method(
+@measure_method(
     "Anonymity",
     spec=AnonymitySpec,
     source="Sweeney (2002); Machanavajjhala et al. (2007); Truta & Vinay (2006); Li, Li & Venkatasubramanian (2007)",
@@ -99,7 +99,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "records",
             range=AT_LEAST_ONE,
-            questions=("singling out", "linkability"),
+            risk=RiskOutput(questions=("singling out", "linkability")),
         ),
         Output("classes", "equivalence classes", "none", "classes", range=AT_LEAST_ONE),
         Output(
@@ -108,7 +108,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
         Output(
             "l_distinct",
@@ -116,7 +116,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
         Output(
             "l_entropy",
@@ -124,7 +124,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
         Output(
             "c_recursive",
@@ -132,7 +132,7 @@ def _offer(case: Case) -> Offer | None:
             "frequent and rarer ones, in the worst class: the table is recursively (c, l)-diverse for every larger c",
             "low",
             range=NON_NEGATIVE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
         Output(
             "t",
@@ -140,7 +140,7 @@ def _offer(case: Case) -> Offer | None:
             "where values have an order, else half the sum of differences",
             "low",
             range=SHARE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
     ),
     confidential=True,

@@ -14,8 +14,8 @@ from ..matching.matching import Matcher, Matches, attribute_probabilities
 from ..matching.radius import Radii
 from ..methods.drafting import Case, Offer, drafts, radii_for
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec, Variant
@@ -69,7 +69,7 @@ def _offer(case: Case) -> Offer | None:
     return Offer(f"whether those alike in {', '.join(kept)} give {', '.join(guessed)} away. {alike}".strip(), settings)
 
 
-@method(
+@measure_method(
     "Attribute risk",
     spec=AttributeSpec,
     source="Guo & Hu §4.1, after Mitra, Blanchard, Dove, Tudor & Spicer (2020)",
@@ -81,7 +81,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
         Output(
             "risk_excluding_self",
@@ -89,7 +89,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("inference",),
+            risk=RiskOutput(questions=("inference",)),
         ),
     ),
     confidential=True,

@@ -44,7 +44,7 @@ from ..matching.radius import Radii, Radius
 from ..methods.drafting import Case, Declined, Offer, drafts, radii_for
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
@@ -317,7 +317,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(why.strip(), settings, limits=(excess_limit("inference"),))
 
 
-@method(
+@measure_method(
     "Attribute inference",
     spec=AttributeInferenceSpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), §3.1 and §4.3; Francis & Wagner (2025)",

@@ -34,8 +34,8 @@ from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods.outputs import Beliefs, Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Beliefs, Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.release_models import (
     Guesses,
     Models,
@@ -69,8 +69,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="R",
-        questions=("inference",),
-        ratio_to=BEFORE,
+        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
     ),
     Output(
         "prior_risk",
@@ -85,8 +84,7 @@ OUTPUTS = (
         "probability of the truth once the release is known, mean of the records",
         "low",
         range=SHARE,
-        questions=("inference",),
-        ratio_to=BEFORE,
+        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
     ),
     Output(
         "nearly_certain",
@@ -94,8 +92,7 @@ OUTPUTS = (
         "low",
         "share",
         range=SHARE,
-        questions=("inference",),
-        ratio_to=BEFORE,
+        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
     ),
     Output("right_both", "records guessed right before and after the release", "none", "records", range=NON_NEGATIVE),
     Output(
@@ -130,7 +127,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="R of first",
-        ratio_to=BEFORE,
+        risk=RiskOutput(ratio_to=BEFORE),
     ),
     Output(
         "own_record_risk",
@@ -621,7 +618,7 @@ def gather(
     return summarised(confidential, parts, numbers, groups, drawn)
 
 
-@method(
+@measure_method(
     "Strongest intruder",
     spec=BayesianPosteriorSpec,
     source="Reiter, Wang & Zhang, eq. 1-15",

@@ -44,8 +44,8 @@ from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import Known, SensitiveVariables
-from ..methods.outputs import Output, Question, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, Question, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Goal, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
@@ -114,7 +114,9 @@ _BASELINE = "its baseline is that of values drawn from the confidential margin"
 def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
     questions: tuple[Question, ...] = ("inference",) if goal == "low" else ()
     beyond: Literal["", "margin"] = "margin" if name == "disco_beyond" else ""
-    return Output(name, meaning, goal, "share", range=SHARE, questions=questions, held_beyond=beyond)
+    return Output(
+        name, meaning, goal, "share", range=SHARE, risk=RiskOutput(questions=questions, gate_reference=beyond)
+    )
 
 
 def _offer(case: Case) -> Offer | None:
@@ -136,7 +138,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Correct attribution",
     spec=CorrectAttributionSpec,
     source="Elliot (2014); Taub, Elliot, Pampaka & Smith (2018); Taub & Elliot (2019); Raab, Nowok & Dibben (2024)",

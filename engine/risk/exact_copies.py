@@ -21,8 +21,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput
-from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.outputs import Output, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -56,7 +56,7 @@ class ExactCopiesSpec(Spec):
         check_binning(self.bins, {n: schema[n].kind for n in names if schema[n].kind in BINNED}, f"{place}.bins")
 
 
-@method(
+@measure_method(
     "Exact copies",
     spec=ExactCopiesSpec,
     source="Good (1953); Park & Ghosh §4.4",
@@ -67,7 +67,7 @@ class ExactCopiesSpec(Spec):
             "low",
             "share",
             range=SHARE,
-            evidence="exact copies",
+            risk=RiskOutput(evidence="exact copies"),
         ),
         Output(
             "lone_copies",
@@ -75,8 +75,7 @@ class ExactCopiesSpec(Spec):
             "low",
             "share",
             range=SHARE,
-            questions=("singling out",),
-            evidence="exact copies",
+            risk=RiskOutput(questions=("singling out",), evidence="exact copies"),
         ),
     ),
 )

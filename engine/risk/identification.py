@@ -20,8 +20,8 @@ from ..matching.radius import Radii
 from ..matching.targets import check_among, chosen
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -34,7 +34,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="EMR",
-        questions=("linkability",),
+        risk=RiskOutput(questions=("linkability",)),
     ),
     Output(
         "true_match_rate",
@@ -43,7 +43,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="TMR",
-        questions=("singling out", "linkability"),
+        risk=RiskOutput(questions=("singling out", "linkability")),
     ),
     Output(
         "false_match_rate",
@@ -52,7 +52,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="FMR",
-        questions=("linkability",),
+        risk=RiskOutput(questions=("linkability",)),
     ),
     Output(
         "unique_matches",
@@ -61,7 +61,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="unique",
-        questions=("singling out",),
+        risk=RiskOutput(questions=("singling out",)),
     ),
 )
 
@@ -189,7 +189,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(why.strip(), {key: value for key, value in settings.items() if value}, limits=(limit,))
 
 
-@method(
+@measure_method(
     "Identification risk",
     spec=IdentificationSpec,
     source="Reiter & Mitra (2009), J. Privacy and Confidentiality 1(1); Guo & Hu §4.2; radii as in Hornby & Hu (2021)",

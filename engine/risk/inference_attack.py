@@ -47,8 +47,8 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
 from ..methods.intruder import Known
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -227,7 +227,7 @@ ATTACK = "inference attack"
 _GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
-@method(
+@measure_method(
     "Inference attack",
     spec=InferenceAttackSpec,
     source="Park & Ghosh §4.4",
@@ -239,16 +239,14 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "high",
             "share",
             range=SHARE,
-            questions=("inference",),
-            evidence=ATTACK,
+            risk=RiskOutput(questions=("inference",), evidence=ATTACK),
         ),
         Output(
             "mean_absolute_error",
             "distance of the number so inferred from the record's own, averaged over the records",
             "high",
             range=NON_NEGATIVE,
-            questions=("inference",),
-            evidence=ATTACK,
+            risk=RiskOutput(questions=("inference",), evidence=ATTACK),
         ),
         Output(
             "guess_misclassification",
@@ -256,14 +254,14 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "none",
             "share",
             range=SHARE,
-            evidence=ATTACK,
+            risk=RiskOutput(evidence=ATTACK),
         ),
         Output(
             "guess_mean_absolute_error",
             f"distance from the number that {_GUESS}",
             "none",
             range=NON_NEGATIVE,
-            evidence=ATTACK,
+            risk=RiskOutput(evidence=ATTACK),
         ),
     ),
     confidential=True,

@@ -49,8 +49,8 @@ from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.intruder import Known
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.release_models import Models
 from ..methods.results import Estimate, Measure, WholeMeasure
 from ..methods.run import Progress, Run
@@ -204,7 +204,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="AUC",
-        questions=("membership",),
+        risk=RiskOutput(questions=("membership",)),
     ),
     *attack_outputs("guesses", "take a person for one of the data, at the false positives asked for,", ("membership",)),
 )
@@ -239,7 +239,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer("whether it can be told who is in the data and who is not", limits=(excess_limit("membership"),))
 
 
-@method(
+@measure_method(
     "Membership inference",
     spec=MembershipInferenceSpec,
     source="van Breugel, Sun, Qian & van der Schaar (2023); Carlini et al. (2022); Newcombe (2006)",

@@ -74,8 +74,8 @@ from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import KeyVariables
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -335,7 +335,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
         )
 
 
-@method(
+@measure_method(
     "Population uniqueness",
     spec=PopulationUniquenessSpec,
     source="Skinner & Shlomo (2008); Elamir & Skinner (2006); Pitman (1995), Hoshino (2001); Zayatz (1991)",
@@ -346,7 +346,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
             drawn="interval",
         ),
         Output(
@@ -355,9 +355,8 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",), gate_reference="nothing"),
             drawn="interval",
-            held_beyond="nothing",
         ),
         Output(
             "specification_uniques",
@@ -375,7 +374,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
         ),
         Output(
             "zayatz_uniques",
@@ -383,7 +382,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
         ),
     ),
     per_record=(

@@ -53,8 +53,8 @@ from ..matching.linkage import Links, best_links, pairs_compared
 from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
 from ..matching.radius import Radii
 from ..methods.intruder import Known
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
@@ -121,7 +121,7 @@ def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> 
 _BASELINE = "its baseline is a released record of the block picked at random"
 
 
-@method(
+@measure_method(
     "Record linkage",
     spec=RecordLinkageSpec,
     source="Fellegi & Sunter (1969); Winkler (1988); Domingo-Ferrer & Torra (2001); Belin & Rubin (1995)",
@@ -133,8 +133,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "share",
             range=SHARE,
             short="linked",
-            questions=("linkability",),
-            held_beyond="chance",
+            risk=RiskOutput(questions=("linkability",), gate_reference="chance"),
         ),
         Output(
             "linked_share_informed",
@@ -142,8 +141,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
-            questions=("linkability",),
-            held_beyond="chance",
+            risk=RiskOutput(questions=("linkability",), gate_reference="chance"),
         ),
         Output(
             "uniquely_linked",
@@ -151,7 +149,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
-            questions=("singling out", "linkability"),
+            risk=RiskOutput(questions=("singling out", "linkability")),
         ),
         Output(
             "precision",
@@ -159,7 +157,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
-            questions=("linkability",),
+            risk=RiskOutput(questions=("linkability",)),
         ),
         Output(
             "recall",
@@ -167,7 +165,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
-            questions=("linkability",),
+            risk=RiskOutput(questions=("linkability",)),
         ),
         Output(
             "blocked_away",

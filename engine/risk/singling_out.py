@@ -44,7 +44,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Declined, Offer, drafts
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -293,7 +293,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     )
 
 
-@method(
+@measure_method(
     "Singling out",
     spec=SinglingOutSpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3 and §4.2; Cohen & Nissim (2020), PNAS 117(15)",

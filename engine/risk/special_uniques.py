@@ -50,8 +50,8 @@ from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import KeyVariables
-from ..methods.outputs import Output, RecordArray
-from ..methods.registry import method
+from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -177,7 +177,7 @@ class SpecialUniquesSpec(Spec):
         check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
-@method(
+@measure_method(
     "Special uniques",
     spec=SpecialUniquesSpec,
     source="Elliot, Manning & Ford (2002); Skinner & Elliot (2002); Manning, Haglin & Keane (2008)",
@@ -188,7 +188,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
         ),
         Output(
             "minimal_uniques",
@@ -196,7 +196,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "sets",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
         ),
         Output("mean_score", "SUDA score, averaged over all records of the table", "low", range=NON_NEGATIVE),
         Output("largest_score", "largest SUDA score of a record", "low", range=NON_NEGATIVE),
@@ -206,7 +206,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "share",
             range=SHARE,
-            questions=("singling out", "linkability"),
+            risk=RiskOutput(questions=("singling out", "linkability")),
         ),
         Output(
             "largest_dis",
@@ -214,7 +214,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "share",
             range=SHARE,
-            questions=("singling out", "linkability"),
+            risk=RiskOutput(questions=("singling out", "linkability")),
         ),
         Output(
             "attribute_contribution",

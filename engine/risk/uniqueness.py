@@ -26,8 +26,8 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import KeyVariables
-from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.outputs import Output, RiskOutput
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -71,7 +71,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Uniqueness",
     spec=UniquenessSpec,
     source="Dale & Elliot (2001); Park & Ghosh §4.4; Raab, Nowok & Dibben (2024)",
@@ -82,7 +82,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "records",
             range=NON_NEGATIVE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
         ),
         Output(
             "population_uniques",
@@ -90,7 +90,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
-            questions=("singling out", "linkability"),
+            risk=RiskOutput(questions=("singling out", "linkability")),
         ),
         Output(
             "replicated_uniques",
@@ -98,8 +98,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
-            questions=("singling out", "linkability"),
-            held_beyond="nothing",
+            risk=RiskOutput(questions=("singling out", "linkability"), gate_reference="nothing"),
         ),
         Output(
             "share_in_small_groups",
@@ -107,7 +106,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
-            questions=("singling out",),
+            risk=RiskOutput(questions=("singling out",)),
         ),
     ),
     confidential=True,

@@ -32,8 +32,8 @@ from ..data.microdata import Microdata, as_column
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Axis, Output, Plane, Split
-from ..methods.registry import Method, find, method
+from ..methods.outputs import Axis, Output, Plane, Split, StudyOutput
+from ..methods.registry import Method, find, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run, silent
@@ -298,7 +298,7 @@ def check_generator(
     """BadInput when there is no such synthesis method, or it cannot make one of the variables, or has no such setting."""
     method = find(key, f"{place}.generator", ("synthesis",))
     for name in variables:
-        if method.targets and schema[name].kind not in method.targets:
+        if method.synthesis.targets and schema[name].kind not in method.targets:
             raise BadInput(f"{place}.generator", f'{key} cannot make "{name}", which is {schema[name].kind}')
     _spec(method, variables[:-1], tuple(settings.items()), f"{place}.generator_settings")
 
@@ -327,8 +327,8 @@ def generator_of(data: Microdata, key: str, settings: Settings, variables: tuple
     chosen = data.frame[list(variables)].iloc[rng.integers(len(data), size=len(data))].reset_index(drop=True)
     sample, method = Microdata(schema, chosen), find(key, "", ("synthesis",))
     run = Run(rng.spawn(1)[0])
-    if method.tables is not None:
-        found: Tables = method.tables(sample, _spec(method, (), settings, key), run)
+    if method.synthesis.tables is not None:
+        found: Tables = method.synthesis.tables(sample, _spec(method, (), settings, key), run)
         return found
     return _one_after_another(sample, method, settings, run)
 
@@ -441,7 +441,7 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
     )
 
 
-@method(
+@study_method(
     "Calibration of data quality measures",
     spec=CalibrationSpec,
     source="Measuring Data Quality for Project Lighthouse §4",
@@ -457,9 +457,11 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
                 goal,
                 range=AT_LEAST_ONE if name in COUNTED else SHARE,
                 short=SHORT.get(name, ""),
-                answer=name not in CURVES,
-                on_axis=name == "suggested_threshold",
-                spread="generators" if name in AREAS else "",
+                study=StudyOutput(
+                    answer=name not in CURVES,
+                    on_axis=name == "suggested_threshold",
+                    spread="generators" if name in AREAS else "",
+                ),
             )
             for name, (meaning, goal) in SUMMARIES.items()
         ),

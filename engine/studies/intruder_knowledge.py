@@ -32,8 +32,8 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.matching import Exact, Matcher, Within, expected_match_risk, true_match_rate
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
-from ..methods.outputs import Axis, Lattice, Output
-from ..methods.registry import method
+from ..methods.outputs import Axis, Lattice, Output, RiskOutput, StudyOutput
+from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run
@@ -148,7 +148,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="EMR",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
     Output(
         RATE,
@@ -157,7 +157,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="TMR",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
     Output(
         "largest_risk",
@@ -166,9 +166,8 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="largest",
-        answer=True,
-        ratio_to="of the confidential data",
-        questions=("linkability",),
+        study=StudyOutput(answer=True),
+        risk=RiskOutput(ratio_to="of the confidential data", questions=("linkability",)),
     ),
     Output(
         "shapley_risk",
@@ -177,7 +176,7 @@ OUTPUTS = (
         "expected matches",
         range=UNBOUNDED,
         short="Shapley",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
     Output(
         "added_risk",
@@ -186,7 +185,7 @@ OUTPUTS = (
         "expected matches",
         range=UNBOUNDED,
         short="added",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
     Output(
         "risk_without",
@@ -195,7 +194,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="without",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
     Output(
         "lowering_share",
@@ -204,7 +203,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="lowers",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
     Output(
         "coarsen_first",
@@ -213,7 +212,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="coarsen first",
-        answer=True,
+        study=StudyOutput(answer=True),
     ),
 )
 _OUTPUTS = {output.name: output for output in OUTPUTS}
@@ -282,7 +281,7 @@ class _Table:
         """Every subset, then what is largest, what each variable makes, and which to coarsen."""
         if not len(self.expected):
             for output in OUTPUTS:
-                if output.answer:
+                if output.study.answer:
                     yield replace(
                         self.head,
                         measure=output.name,
@@ -327,7 +326,7 @@ class _Table:
         return narrowed(output.range, (None, self.records)) if output.unit == "records" else output.range
 
 
-@method(
+@study_method(
     "Which knowledge makes the risk",
     spec=IntruderKnowledgeSpec,
     source="Reiter & Mitra (2009) for each subset; Shapley (1953)",

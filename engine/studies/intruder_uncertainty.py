@@ -33,8 +33,8 @@ from ..matching.intruder import (
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Held, Matcher, Matches, Within, attribute_probabilities
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised, SensitiveVariables
-from ..methods.outputs import Axis, Output
-from ..methods.registry import method
+from ..methods.outputs import Axis, Output, RiskOutput, StudyOutput
+from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row, by_series
 from ..methods.run import Progress, Run
@@ -69,11 +69,11 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="AR",
-        questions=("inference",),
+        risk=RiskOutput(questions=("inference",)),
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(
-        Output(name, meaning, "none", "share", range=SHARE, short=short, share_of_band=True)
+        Output(name, meaning, "none", "share", range=SHARE, short=short, study=StudyOutput(variance_share_of="of"))
         for (name, meaning), short in zip(SHARES.items(), ("data", "noise", "both"), strict=True)
     ),
 )
@@ -282,7 +282,7 @@ def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
     return shares.datasets, shares.noise, shares.interaction
 
 
-@method(
+@study_method(
     "Uncertainty of the intruder's knowledge",
     spec=IntruderUncertaintySpec,
     source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work; "

@@ -17,8 +17,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Axis, Output
-from ..methods.registry import method
+from ..methods.outputs import Axis, Output, StudyOutput
+from ..methods.registry import study_method
 from ..methods.results import Estimate, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Run
@@ -110,7 +110,7 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
     return [_answer(sizes) for sizes in studies.values()]
 
 
-@method(
+@study_method(
     "Smallest sufficient sample",
     spec=MinimisationSpec,
     source="Measuring Data Quality for Project Lighthouse §5",
@@ -122,7 +122,7 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
                 "high",
                 range=SHARE,
                 short=SHORT.get(name, name),
-                limit_parameter=name,
+                study=StudyOutput(limit_parameter=name),
             )
             for name, (key, output, _) in MEASURES.items()
         ),
@@ -140,11 +140,13 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
             "low",
             "records",
             range=AT_LEAST_ONE,
-            answer=True,
-            on_axis=True,
-            sentence="{value:,.0f} records are enough: every sub-sample meets minimum data quality",
-            without="No size is enough",
-            decided_by="passing",
+            study=StudyOutput(
+                answer=True,
+                on_axis=True,
+                sentence="{value:,.0f} records are enough: every sub-sample meets minimum data quality",
+                no_answer_text="No size is enough",
+                criterion="passing",
+            ),
         ),
     ),
     check=check,

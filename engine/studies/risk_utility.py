@@ -52,9 +52,9 @@ from ..design.categories import BinsByVariable, categories_of
 from ..design.estimation import Model
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Axis, Output, Plane
+from ..methods.outputs import Axis, Output, Plane, StudyOutput
 from ..methods.privacy import POSITIVE, NoAccount, PrivacyAccount
-from ..methods.registry import Method, find, method
+from ..methods.registry import Method, find, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run
@@ -143,7 +143,7 @@ class Synthesiser:
 
     def has_epsilon(self, place: str) -> bool:
         """Whether its method keeps a privacy account. Raises BadInput."""
-        return self.method(place).account is not None
+        return self.method(place).synthesis.account is not None
 
     def spec(self, epsilon: float, variables: Sequence[str], bins: Bins, place: str) -> Spec:
         """Its settings at an epsilon, with the study's bins where it says none of its own. Raises BadInput."""
@@ -159,7 +159,7 @@ class Synthesiser:
     def priced(self, data: Microdata, epsilon: float, records: int, bins: Bins, place: str) -> Spec:
         """The settings with which a record costs ``epsilon``: what a dataset costs is in proportion to the setting. Raises BadInput."""
         names = self.targets or data.schema.names
-        account = self.method(place).account
+        account = self.method(place).synthesis.account
         unit = self.spec(1.0, names, bins, place)
         if account is None:
             return unit
@@ -192,7 +192,7 @@ class Synthesiser:
 
     def cost(self, data: Microdata, spec: Spec, records: int) -> PrivacyAccount | NoAccount:
         """What a dataset of so many records costs with these settings."""
-        account = self.method("").account
+        account = self.method("").synthesis.account
         if account is None:
             return NoAccount("the method has no epsilon: it is the same at each")
         return account(data, self.targets or data.schema.names, spec, records, 1)
@@ -409,12 +409,10 @@ OUTPUTS = (
     Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records"),
     Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release"),
     Output(
-        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, answer=True, on_axis=True,
-        sentence="From epsilon {value:g} on it is within the limit", without="No epsilon is shown to be large enough",
+        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"),
     ),
     Output(
-        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, answer=True, on_axis=True,
-        sentence="Up to epsilon {value:g} it is within the limit", without="No epsilon is shown to be small enough",
+        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"),
     ),
 )  # fmt: skip
 
@@ -437,7 +435,7 @@ PLANES = (
 """Figures 5 and 6, 7, 9, the maps of these against each other, and 8."""
 
 
-@method(
+@study_method(
     "Risk and utility by epsilon",
     spec=RiskUtilitySpec,
     source="Park & Ghosh §4.3-4.4, Table 1, Figures 5 to 9",

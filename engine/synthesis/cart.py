@@ -36,7 +36,7 @@ from ..arrays import Floats, Integers
 from ..data.microdata import DAY, Microdata
 from ..data.schema import Kind
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -154,7 +154,7 @@ def _shape(seen: VariableProfile) -> str:
     return ", ".join([str(kind), *shares, *skew])
 
 
-@method(
+@synthesis_method(
     "Classification and regression trees",
     spec=CartSpec,
     source="Reiter (2005); synthpop: Nowok, Raab & Dibben (2016); Guo & Hu Supp 4",

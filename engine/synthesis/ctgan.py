@@ -39,7 +39,7 @@ from ..arrays import Floats
 from ..data.microdata import DAY, Microdata, as_column
 from ..data.schema import Kind
 from ..errors import GAN
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
@@ -285,7 +285,7 @@ def draw(
     return values[nearest_donors(wanted, generated[:, : wanted.shape[1]], before.discrete, rng)]
 
 
-@method(
+@synthesis_method(
     "Conditional tabular GAN",
     spec=CtganSpec,
     source="Xu, Skoularidou, Cuesta-Infante & Veeramachaneni (2019); Measuring Data Quality for Project Lighthouse §4.1",

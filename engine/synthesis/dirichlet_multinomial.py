@@ -38,7 +38,7 @@ from ..design.categories import (
 )
 from ..design.distinct_records import ranks
 from ..errors import BadInput
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.release_models import Guesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
@@ -338,7 +338,7 @@ def release_model(
     return CountedRelease(data, targets, spec, releases)
 
 
-@method(
+@synthesis_method(
     "Dirichlet-multinomial",
     spec=DirichletMultinomialSpec,
     source="Reiter, Wang & Zhang §3.1; Park & Ghosh Table 1",

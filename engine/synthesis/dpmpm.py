@@ -32,7 +32,7 @@ from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, ca
 from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -256,7 +256,7 @@ def joint_draw(
     return found
 
 
-@method(
+@synthesis_method(
     "Dirichlet process mixture of products of multinomials",
     spec=DpmpmSpec,
     source="Hu, Reiter & Wang (2014); Manrique-Vallier & Reiter (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2; Jain & Neal (2004)",

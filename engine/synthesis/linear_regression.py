@@ -33,7 +33,7 @@ from ..design.linear_predictor import linear_predictor
 from ..design.regression_rows import RegressionRows, held_together, triangle_together, weights_together
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.drafting import SUITED, Case, Offer, drafts
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.release_models import Guesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run, silent
@@ -374,7 +374,7 @@ def release_model(
     return RegressedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
-@method(
+@synthesis_method(
     "Bayesian linear regression",
     spec=LinearRegressionSpec,
     source="Guo & Hu §2.2, eq. 6-8",

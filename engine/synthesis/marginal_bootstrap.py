@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Spec
@@ -48,7 +48,7 @@ def joint_draw(
     return found
 
 
-@method(
+@synthesis_method(
     "Bayesian bootstrap of the marginals",
     spec=MarginalBootstrapSpec,
     source="Rubin (1981); Park & Ghosh Table 1",

@@ -35,7 +35,7 @@ from ..design.categories import categories_of
 from ..design.completed_design import CompletedDesign, require_determined
 from ..design.stratified_logit import StratumRecords, check_groups, strata_of, stratified_records, stratum_name
 from ..errors import BadInput, NotComputable
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -206,7 +206,7 @@ def release_model(
     )
 
 
-@method(
+@synthesis_method(
     "Multinomial logit",
     spec=MultinomialLogisticSpec,
     source="Reiter, Wang & Zhang §4; Reiter & Kinney 2012",

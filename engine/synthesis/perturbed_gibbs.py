@@ -32,7 +32,7 @@ from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, ca
 from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
 from ..errors import BadInput
 from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, Uncovered, virtual_records
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -266,7 +266,7 @@ def moved(codes: Codes, present: int, share: float, rng: np.random.Generator) ->
     return np.where(codes < present, codes + inside, codes)
 
 
-@method(
+@synthesis_method(
     "Perturbed Gibbs sampler",
     spec=PerturbedGibbsSpec,
     source="Park & Ghosh §3.1-3.4, eq. 1-6",

@@ -26,7 +26,7 @@ from ..data.schema import Kind
 from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins, learned_of
 from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
 from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -131,7 +131,7 @@ def probabilities(
     return found
 
 
-@method(
+@synthesis_method(
     "Perturbed multiple imputation",
     spec=PerturbedImputationSpec,
     source="Park & Ghosh §3.5; Friedman, Hastie & Tibshirani (2010)",

@@ -51,7 +51,7 @@ from ..design.distinct_records import distinct_records
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialModel, sequential_models, sequential_terms, share_of
 from ..errors import BadInput
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.release_models import Guesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run
@@ -405,7 +405,7 @@ def release_model(
     )
 
 
-@method(
+@synthesis_method(
     "Sequential logistic regressions",
     spec=SequentialLogisticSpec,
     source="Reiter, Wang & Zhang §3.1; Reiter & Kinney 2012; Firth 1993",

@@ -25,7 +25,7 @@ from ..design.linear_predictor import linear_predictor
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, require_room_for_chains
 from ..methods.drafting import SUITED, Case, Offer, drafts
-from ..methods.registry import method
+from ..methods.registry import synthesis_method
 from ..methods.release_models import Guesses, Plausibility
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run, silent
@@ -316,7 +316,7 @@ def _is_term(seen: VariableProfile) -> bool:
     return not seen.missing and kind is not Kind.DATE and not (kind.has_levels and seen.distinct > MOST_LEVELS)
 
 
-@method(
+@synthesis_method(
     "Zero-inflated truncated Poisson regression",
     spec=ZeroInflatedSpec,
     source="Guo & Hu §2.1, eq. 1-5",

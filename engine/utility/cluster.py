@@ -34,7 +34,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Role
 from ..errors import NotComputable
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
@@ -233,7 +233,7 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
     return ClusterDifference(float(weight @ (released / rows - c) ** 2) / clusters, float(weight @ variance) / clusters)
 
 
-@method(
+@measure_method(
     "Cluster analysis",
     spec=ClusterSpec,
     source="Woo et al. (2009); Guo & Hu §3.1; UPGMA: Sokal & Michener (1958)",

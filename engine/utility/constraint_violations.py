@@ -18,7 +18,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -52,7 +52,7 @@ class ConstraintViolationsSpec(Spec):
         return replace(self, rules=self.rules or {one.name: one.text for one in schema.constraints})
 
 
-@method(
+@measure_method(
     "Records that break constraints",
     spec=ConstraintViolationsSpec,
     source="edit rules: Fellegi & Holt (1976); three-valued truth: Kleene (1938)",

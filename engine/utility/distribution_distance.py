@@ -38,7 +38,7 @@ from ..design.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories,
 from ..design.survey import SurveyDesign
 from ..errors import BadInput, NotComputable
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -86,7 +86,7 @@ class DistributionDistanceSpec(Spec):
         check_binning(self.bins, used, f"{place}.bins")
 
 
-@method(
+@measure_method(
     "Distances of distributions",
     spec=DistributionDistanceSpec,
     source="Park & Ghosh §4.3",

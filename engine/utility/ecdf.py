@@ -28,7 +28,7 @@ from ..design.survey_estimation import effective_size
 from ..errors import BadInput
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -138,7 +138,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Empirical distribution functions",
     spec=EcdfSpec,
     source="Woo et al. (2009); Guo & Hu §3.1",

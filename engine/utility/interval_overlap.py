@@ -33,7 +33,7 @@ from ..errors import BadInput, NotComputable
 from ..execution.combining import BOUNDS, DEGREES, by_combining_rules, stated_bounds
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -113,7 +113,7 @@ def _offer(case: Case) -> Offer | None:
     )
 
 
-@method(
+@measure_method(
     "Confidence interval overlap",
     spec=IntervalOverlapSpec,
     source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raghunathan et al. (2003); Hutson & Ernst (2000)",

@@ -46,7 +46,7 @@ from ..design.sparse_design import Indicators, Intercept, Product, SparseDesign,
 from ..errors import NotComputable
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -225,7 +225,7 @@ def _offer(case: Case) -> Offer | None:
     return Offer(why, limits=(OfferedLimit("s_pmse", "max", 10, f"ten times what a right model would give; {OURS}"),))
 
 
-@method(
+@measure_method(
     "Propensity score",
     spec=PropensitySpec,
     source="Woo et al. (2009); Snoke et al. (2018) §3; Guo & Hu §3.1",

@@ -28,7 +28,7 @@ from ..data.schema import Schema
 from ..design.estimation import Answer, Model, check_models, records_left_out
 from ..errors import BadInput, NotComputable
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -66,7 +66,7 @@ def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str
         model.check_domains(data, f"{place}.models[{i}]")
 
 
-@method(
+@measure_method(
     "Distances of regression coefficients",
     spec=RegressionDistanceSpec,
     source="Park & Ghosh §4.3",

@@ -17,7 +17,7 @@ from ..design.survey_estimation import design_effect, weighted_mean, weighted_qu
 from ..errors import BadInput
 from ..execution.combining import BOUNDS, averages_within_bounds, stated_bounds
 from ..methods.outputs import Output
-from ..methods.registry import method
+from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -50,7 +50,7 @@ class SummarySpec(Spec):
         return replace(self, variables=self.variables or compared_variables(schema, released, SUMMARISED))
 
 
-@method(
+@measure_method(
     "Summary statistics",
     spec=SummarySpec,
     source="Guo & Hu Supp 1, Table 5",

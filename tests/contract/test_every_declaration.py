@@ -8,13 +8,15 @@ import pytest
 from own_methods import METHODS
 
 from sfumato.engine.contract.every_method import wrong
-from sfumato.engine.methods.outputs import Output, RecordArray
+from sfumato.engine.methods.outputs import Output, QualityOutput, RecordArray
 from sfumato.engine.methods.registry import Method, method_called, registry
 
 
 def test_a_declaration_that_does_not_fit_is_found() -> None:
     whole = registry()["quality.pearson"]
-    lost = Output("lost", "the least of a column that is not there", "high", minimum_of="nothing")
+    lost = Output(
+        "lost", "the least of a column that is not there", "high", quality=QualityOutput(minimum_of="nothing")
+    )
     fields: dict[str, Any] = {name: getattr(whole, name) for name in whole.__dataclass_fields__}
     assert wrong(Method(**{**fields, "outputs": (*whole.outputs, lost)})) == ["lost: minimum_of"]
 

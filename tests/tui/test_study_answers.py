@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from sfumato.engine.methods.outputs import Axis, Limit, Output, Plane
+from sfumato.engine.methods.outputs import Axis, Limit, Output, Plane, QualityOutput, StudyOutput
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.study_answers import LimitView, PlaneView, view_of
@@ -14,7 +14,13 @@ from sfumato.workspace.views.studies import Answer, Study
 BUDGETS = (1.0, 2.0, 4.0)
 LOSS = Output("loss", "what the release loses at this budget", "low", short="lost")
 GAIN = Output("gain", "what the intruder gains at this budget", "low")
-BEST = Output("best", "budget at which loss and gain are the same", "none", "epsilon", answer=True, on_axis=True)
+BEST = Output(
+    "best",
+    "budget at which loss and gain are the same",
+    "none",
+    "epsilon",
+    study=StudyOutput(answer=True, on_axis=True),
+)
 
 
 def invented(*outputs, **changes):
@@ -78,9 +84,14 @@ def test_a_study_without_points_is_shown_without_them():
 
 
 def test_a_quality_measure_of_another_package_is_on_the_board_with_its_limit(monkeypatch):
-    twin = Output("rho", "another correlation of a column", "high", scores="numbers")
-    rank = Output("rank", "rank correlation of a column", "high", scores="numbers")
-    least = Output("least_rank", "the least of them", "high", minimum_of="rank", limit=Limit(0.7, "our institute"))
+    twin = Output("rho", "another correlation of a column", "high", quality=QualityOutput(scores="numbers"))
+    rank = Output("rank", "rank correlation of a column", "high", quality=QualityOutput(scores="numbers"))
+    least = Output(
+        "least_rank",
+        "the least of them",
+        "high",
+        quality=QualityOutput(minimum_of="rank", limit=Limit(0.7, "our institute")),
+    )
     method = invented(
         rank, least, twin, replace(least, name="least_rho", minimum_of="rho"), family="quality", name="rank", axis=None
     )

@@ -170,7 +170,7 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
 def costs_more(method: Method, step: Mapping[str, Any]) -> bool:
     """Whether a run says before it is begun what the step costs beside time: it keeps a privacy account, or leaves more than its dataset."""
     asked = any(info.param.beside and step.get(info.name) for info in method.spec.params())
-    return method.account is not None or asked
+    return method.synthesis.account is not None or asked
 
 
 def step_fields(method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]) -> list[Field]:

@@ -209,7 +209,9 @@ class Studies(SaysPoint, Pane):
 
     async def _bring_planes(self) -> None:
         """The planes, mounted when a study first has some."""
-        most = max((len(view.study.method.planes) for view in self._views if isinstance(view, PlaneView)), default=0)
+        most = max(
+            (len(view.study.method.study.planes) for view in self._views if isinstance(view, PlaneView)), default=0
+        )
         if most and not self.query(Planes):
             planes = Planes(most)
             planes.display = False

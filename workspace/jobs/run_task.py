@@ -287,7 +287,7 @@ def _to_measure(tables: Tables, given: TaskInput) -> Microdata:
     Raises EngineError where the controls are not there.
     """
     method = _recipe(given.recipe).measures[given.held.item].method
-    if method.controls:
+    if method.measurement.controls:
         if CONTROLS not in given.tables:
             raise EngineError("the control records of the run are not there; enter the run anew")
         return _controlled(tables.directory, given.schema, given.confidential, given.tables[CONTROLS])

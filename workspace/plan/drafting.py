@@ -239,7 +239,9 @@ class _Draft:
         """What the methods of a family offer, the most suited first, of equal ones ours; reasons of those that decline are noted."""
         found = []
         for method in registry().values():
-            if method.family != family or (kind is not None and method.targets and kind not in method.targets):
+            if method.family != family or (
+                kind is not None and method.synthesis.targets and kind not in method.targets
+            ):
                 continue
             offer = offer_of(method, case)
             if isinstance(offer, Declined):
@@ -346,7 +348,10 @@ class _Draft:
         if case.want == "synthesis" and (still := [name for name in case.sensitive if name not in case.released]):
             self.warnings.append(f"SENSITIVE AND NOT MADE ANEW: {_names(still)}.")
         answered = {
-            q for step, _ in measures for output in registry()[step.table["method"]].results for q in output.questions
+            q
+            for step, _ in measures
+            for output in registry()[step.table["method"]].results
+            for q in output.risk.questions
         }
         if still_open := [question for question in QUESTIONS if question not in answered]:
             self.warnings.append(f"NOT MEASURED: {', '.join(still_open)}.")

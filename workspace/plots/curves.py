@@ -37,7 +37,7 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     for run in runs:
         for row in run.rows:
             method = registry().get(row.method_key)
-            if method and method.axis and not method.answers and _output(row) in method.curves:
+            if method and method.study.axis and not method.answers and _output(row) in method.curves:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
     return [_sweep(rows) for rows in swept.values()]
@@ -50,7 +50,7 @@ def _output(row: Row) -> Output | None:
 
 
 def _sweep(rows: Sequence[Named]) -> Figure:
-    axis = registry()[f"studies.{rows[0][1].method}"].axis
+    axis = registry()[f"studies.{rows[0][1].method}"].study.axis
     assert axis is not None
     panels = [
         panel

@@ -39,7 +39,7 @@ class DrawnPlane:
 
 def together(method: Method | None) -> bool:
     """Whether the curves of a study are drawn together."""
-    return method is not None and method.axis is not None and method.axis.together
+    return method is not None and method.study.axis is not None and method.axis.together
 
 
 def curve_of(row: Row, axis: Axis) -> str:
@@ -52,11 +52,11 @@ def drawn_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
 
     ``rows`` are its averages: those of draws, without a level or of no curve play no part.
     """
-    assert method.axis is not None
-    curve = method.axis.curve
+    assert method.study.axis is not None
+    curve = method.study.axis.curve
     kept = [row for row in rows if row.draw is None and row.level is not None and curve in row.params]
     found = []
-    for plane in method.planes:
+    for plane in method.study.planes:
         upward = [row for row in kept if row.measure == plane.up]
         for named in dict.fromkeys(tuple(str(row.params.get(name, "")) for name in plane.each) for row in upward):
             own = [row for row in upward if tuple(str(row.params.get(name, "")) for name in plane.each) == named]
@@ -70,7 +70,7 @@ def drawn_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
 def _panel(
     method: Method, plane: Plane, named: Sequence[str], up: Sequence[Row], across: Sequence[Row]
 ) -> Panel | None:
-    axis = method.axis
+    axis = method.study.axis
     assert axis is not None
     if not any(row.value is not None for row in up) or (plane.across and all(row.value is None for row in across)):
         return None
@@ -147,7 +147,7 @@ def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
         uses: dict[str, list[Row]] = {}
         for row in run.rows:
             method = method_called(row.method_key) if row.family == "studies" else None
-            if method is not None and together(method) and method.axis and method.axis.curve in row.params:
+            if method is not None and together(method) and method.study.axis and method.axis.curve in row.params:
                 uses.setdefault(_use(method, row), []).append(row)
         for own in uses.values():
             method = method_called(own[0].method_key)
@@ -158,13 +158,17 @@ def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 def _use(method: Method, row: Row) -> str:
     """What the rows of one use of a study share: its settings, without what tells its curves, planes and limits apart."""
-    assert method.axis is not None
-    apart = {method.axis.curve, method.axis.limit, *(name for plane in method.planes for name in plane.each)}
+    assert method.study.axis is not None
+    apart = {
+        method.study.axis.curve,
+        method.axis.limit,
+        *(name for plane in method.study.planes for name in plane.each),
+    }
     return json.dumps([row.method_key, {k: v for k, v in row.params.items() if k not in apart}], sort_keys=True)
 
 
 def _figures(method: Method, rows: Sequence[Row], run: str) -> list[Figure]:
-    axis = method.axis
+    axis = method.study.axis
     assert axis is not None
     planes = drawn_planes(method, rows)
     said = " of ".join(f"{rows[0].params[name]:,} {name}" for name in axis.uses if name in rows[0].params)

@@ -128,7 +128,7 @@ def _public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare
             continue
         value, lower, upper = (_shown(one, public, rules, records) for one in (row.value, row.lower, row.upper))
         ends = (None, None) if public == "grade" else (lower, upper)
-        baseline = None if method.confidential else _shown(row.baseline, public, rules, records)
+        baseline = None if method.measurement.confidential else _shown(row.baseline, public, rules, records)
         yield replace(row, value=value, lower=ends[0], upper=ends[1], baseline=baseline, reason="")
 
 

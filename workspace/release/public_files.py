@@ -119,7 +119,7 @@ def named_by(named: Counts) -> dict[str, tuple[str, ...]]:
 def _named_kinds(dossier: Dossier, confidential: pa.Table) -> Counts:
     """The kinds of missing value that the datasets tell apart: none where the form has no room for them, or a privacy account is kept."""
     plan = dossier.plan
-    account = any(step.method.account for step in plan.run.recipe.synthesis)
+    account = any(step.method.synthesis.account for step in plan.run.recipe.synthesis)
     if not keeps_codes(dossier.form) or account:
         return {}
     return {name: counts for name, counts in named_kinds(own_kinds(confidential)).items() if name not in plan.left_out}

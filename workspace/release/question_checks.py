@@ -38,7 +38,7 @@ def would_answer(question: Question) -> tuple[str, ...]:
     return tuple(
         found.key
         for found in registry().values()
-        if found.family == "risk" and any(question in output.questions for output in found.results)
+        if found.family == "risk" and any(question in output.risk.questions for output in found.results)
     )
 
 
@@ -58,7 +58,7 @@ def _asked(case: Case) -> Sighting:
 def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
     """Value and baseline of a row as shares, and how far it is beyond, of what is left."""
     value = row.value or 0.0
-    if output.held_beyond == "nothing":
+    if output.risk.gate_reference == "nothing":
         share = value / records if output.unit == "records" else value
         return share, 0.0, share
     base = row.baseline or 0.0
@@ -71,7 +71,7 @@ def _beyond(case: Case, question: Question) -> Sighting:
     rows = _rows(case)
     for row in answering(rows, question):
         output = output_of(row)
-        if output is None or not output.held_beyond or row.value is None or row.level is not None:
+        if output is None or not output.risk.gate_reference or row.value is None or row.level is not None:
             continue
         one = _sighting(row, output, case.plan.records)
         if worst is None or _order(one, case, question) > _order(worst, case, question):
@@ -83,9 +83,9 @@ def _sighting(row: Row, output: Output, records: int) -> Sighting:
     value, base, beyond = _held(row, output, records)
     sure = value if row.lower is None else row.lower
     use, target = settings_text(row.params), f" of {row.target}" if row.target else ""
-    against = "" if output.held_beyond == "nothing" else f", {base:.4g} without a disclosure"
+    against = "" if output.risk.gate_reference == "nothing" else f", {base:.4g} without a disclosure"
     said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}"
-    may = output.held_beyond == "chance" and sure > base
+    may = output.risk.gate_reference == "chance" and sure > base
     return Sighting(said, value, base, beyond, at_most="block" if may else "warn")
 
 

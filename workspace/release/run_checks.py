@@ -109,7 +109,9 @@ def _worst_records(case: Case) -> Sighting:
         method = registry()[measure.key]
         risk = risk_of_records(case.workspace, measure)
         asked = int(risk.asked.sum())
-        if not asked or (risk.prior is not None and (method.controls or method.beliefs is not None)):
+        if not asked or (
+            risk.prior is not None and (method.measurement.controls or method.measurement.beliefs is not None)
+        ):
             continue
         # a suppressed record is not asked about, nor released
         everybody |= asked == len(risk) or not case.synthetic

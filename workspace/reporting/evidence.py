@@ -98,14 +98,14 @@ def kinds() -> dict[str, list[Method]]:
     """The kinds of evidence that there are, and the methods that measure each."""
     found: dict[str, list[Method]] = {}
     for method in registry().values():
-        for kind in dict.fromkeys(output.evidence for output in method.outputs if output.evidence):
+        for kind in dict.fromkeys(output.risk.evidence for output in method.outputs if output.evidence):
             found.setdefault(kind, []).append(method)
     return found
 
 
 def _kind(row: Row) -> str:
     method = method_called(row.method_key)
-    return next((o.evidence for o in method.outputs if o.name == row.measure), "") if method else ""
+    return next((o.risk.evidence for o in method.outputs if o.name == row.measure), "") if method else ""
 
 
 def evidence_lines(rows: Iterable[Row]) -> list[str]:

@@ -174,8 +174,8 @@ class KnowledgeLattice:
 
 def lattice_of(method: Method) -> Lattice:
     """The lattice that a study declares. It has one where this is asked."""
-    assert method.lattice is not None
-    return method.lattice
+    assert method.study.lattice is not None
+    return method.study.lattice
 
 
 def lattice_parts(method: Method, rows: Iterable[Row]) -> list[Table | str]:

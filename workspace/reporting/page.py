@@ -185,7 +185,7 @@ def _found(run: ReportedRun, of: str) -> list[Chapter]:
 
 def _apart(method: Method | None) -> bool:
     """Whether a study has tables of its own: its curves are drawn together, or it tells of every subset of some variables."""
-    return together(method) or (method is not None and method.lattice is not None)
+    return together(method) or (method is not None and method.study.lattice is not None)
 
 
 def _studies(run: ReportedRun, of: str) -> list[Chapter]:

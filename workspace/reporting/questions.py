@@ -25,7 +25,7 @@ ASKS: Mapping[Question, str] = MappingProxyType(
 def questions_of(row: Row) -> tuple[Question, ...]:
     """Those that the method of a row says it answers."""
     output = output_of(row)
-    return output.questions if output else ()
+    return output.risk.questions if output else ()
 
 
 def averages_of_risk(rows: Iterable[Row]) -> list[Row]:
@@ -69,8 +69,8 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
         method = method_called(row.method_key)
         if (
             method is None
-            or method.beliefs is None
-            or row.measure != method.beliefs.after
+            or method.measurement.beliefs is None
+            or row.measure != method.measurement.beliefs.after
             or row_settings(row.method_key, row.params)
         ):
             continue

@@ -50,12 +50,12 @@ def together_tables(method: Method, rows: Sequence[Row]) -> list[Table]:
 def answered(method: Method, row: Row) -> str:
     """What an answer says, in its own words: ``From epsilon 5 on it is within the limit``."""
     output = method.output(row.measure)
-    return output.without if row.value is None else output.sentence.format(value=row.value)
+    return output.study.no_answer_text if row.value is None else output.study.sentence.format(value=row.value)
 
 
 def limit_table(method: Method, rows: Iterable[Row]) -> Table | None:
     """A line for every curve and limit: which point of the axis keeps to it, and what speaks against that. None without limits."""
-    axis = method.axis
+    axis = method.study.axis
     assert axis is not None
     told = [row for row in rows if row.level is None and "of" in row.params]
     if not told:
@@ -79,7 +79,7 @@ def limit_table(method: Method, rows: Iterable[Row]) -> Table | None:
 
 def level_table(method: Method, heading: str, planes: Sequence[DrawnPlane]) -> Table:
     """A line for every measure and curve, a column a point of the axis; on a page the intervals too."""
-    axis = method.axis
+    axis = method.study.axis
     assert axis is not None
     levels = sorted({row.level for one in planes for row in one.rows if row.level is not None})
     lines = [line for one in planes for line in _lines(method, one, levels)]
@@ -92,7 +92,7 @@ def level_table(method: Method, heading: str, planes: Sequence[DrawnPlane]) -> T
 
 
 def _lines(method: Method, plane: DrawnPlane, levels: Sequence[float]) -> list[Line]:
-    axis = method.axis
+    axis = method.study.axis
     assert axis is not None
     title = plane.panel.title
     lines: list[Line] = []
@@ -177,7 +177,7 @@ def _result(own: Row | None, released: Row | None, published: Sequence[Published
     assert row is not None
     uses = apart.get(row.method_key, {})
     method = method_called(row.method_key)
-    naming = row_settings(row.method_key, row.params) if method and method.beliefs else ("q",)
+    naming = row_settings(row.method_key, row.params) if method and method.measurement.beliefs else ("q",)
     named = params_text({name: row.params[name] for name in naming if name in row.params})
     short = params_text({name: value for name, value in row.params.items() if name not in (*naming, *uses)})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
@@ -215,7 +215,7 @@ def output_of(row: Row) -> Output | None:
 def axis_of(row: Row) -> Axis | None:
     """The levels along which the row's study goes."""
     method = method_called(row.method_key)
-    return None if method is None else method.axis
+    return None if method is None else method.study.axis
 
 
 def title_of(row: Row) -> str:
@@ -344,11 +344,11 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
     """What a study says that sums its points up: its answers, a sentence each or in tables, and its points."""
     if together(method):
         return [*together_tables(method, rows)]
-    if method.lattice is not None:
+    if method.study.lattice is not None:
         return lattice_parts(method, rows)
     found = [row for row in rows if row.level is None]
     beside = {id(row): figure for row in found if (figure := figure_beside(row, published)) is not None}
-    curve, by = method.axis.curve if method.axis else "", method.split.by if method.split else ""
+    curve, by = method.study.axis.curve if method.axis else "", method.study.split.by if method.split else ""
     single = [row for row in found if not (curve and curve in row.params) and not (by and by in row.params)]
     parts = [
         "\n".join(_answer(method, row, published) for row in single),
@@ -361,8 +361,8 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
 
 def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
     """The answers of every curve of a study, a line each; published figures ``beside`` them by the answer's identity."""
-    curve = method.axis.curve if method.axis else ""
-    spread = {output.name: output.spread for output in method.answers}
+    curve = method.study.axis.curve if method.axis else ""
+    spread = {output.name: output.study.spread for output in method.answers}
     placed = {
         (str(one.params[curve]), one.measure, str(one.params.get(spread.get(one.measure, ""), ""))): one
         for one in found
@@ -389,7 +389,7 @@ def _with_spare(column: Column, spare: int) -> Column:
 
 def split_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
     """The answers that a study splits by a parameter, its values in columns, and of how many each column speaks."""
-    split = method.split
+    split = method.study.split
     if split is None:
         return None
     placed = {(one.measure, one.params[split.by]): one for one in found if split.by in one.params}

@@ -14,7 +14,7 @@ def form_text(method: Method) -> str:
     """Whether a measure of information has a weighted form; empty for other methods."""
     if method.family not in INFORMATION:
         return ""
-    return WEIGHED if method.survey_weighted else NOT_WEIGHED
+    return WEIGHED if method.measurement.survey_weighted else NOT_WEIGHED
 
 
 def survey_text(recipe: Recipe) -> str:
@@ -23,7 +23,7 @@ def survey_text(recipe: Recipe) -> str:
     if design is None:
         return ""
     methods = {step.method.key: step.method for step in recipe.measures}.values()
-    weighed = [found.key for found in methods if found.survey_weighted]
+    weighed = [found.key for found in methods if found.measurement.survey_weighted]
     plain = [found.key for found in methods if is_unweighted(found, recipe.schema)]
     said = [
         str(design),

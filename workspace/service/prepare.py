@@ -205,7 +205,7 @@ def cost_notice(workspace: Workspace, draft: Draft) -> str:
     run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
-    if not any(step.method.account for step in recipe.synthesis) and not chains_words(recipe, None):
+    if not any(step.method.synthesis.account for step in recipe.synthesis) and not chains_words(recipe, None):
         return ""
     data = _stored(workspace, draft, recipe, workspace.dataset(draft.dataset_id))
     if data is None:

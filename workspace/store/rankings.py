@@ -71,7 +71,7 @@ def holds_risk(tables: Tables, method: str, sha256: str) -> bool:
 
 def _with_parts(method: str, arrays: Arrays) -> Arrays:
     declared = method_called(method)
-    return by_part(arrays, declared.per_record if declared else ())
+    return by_part(arrays, declared.measurement.per_record if declared else ())
 
 
 def rank(

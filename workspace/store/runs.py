@@ -383,4 +383,4 @@ def has_beliefs(workspace: Workspace, run: Run) -> bool:
     ).fetchall()
     left = {row["name"] for row in rows}
     steps = run.recipe.measures if left else ()
-    return any(step.method.beliefs and f"guesses/{item}" in left for item, step in enumerate(steps))
+    return any(step.method.measurement.beliefs and f"guesses/{item}" in left for item, step in enumerate(steps))

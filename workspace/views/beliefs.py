@@ -34,15 +34,15 @@ def belief_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
 def tells_beliefs(measure: RecordMeasure) -> bool:
     """Whether the measure tells what an intruder believes before and after."""
     method = method_called(measure.key)
-    return measure.guesses is not None and method is not None and method.beliefs is not None
+    return measure.guesses is not None and method is not None and method.measurement.beliefs is not None
 
 
 def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> BeliefsFound:
     """What is believed of all records that were asked about. Raises NotFound, NotReady, DamagedTable."""
     run, method = find_run(workspace, run_id), method_called(measure.key)
-    if measure.guesses is None or method is None or method.beliefs is None:
+    if measure.guesses is None or method is None or method.measurement.beliefs is None:
         raise NotReady(f"{measure.key} of run {run_id} says nothing of what an intruder believes")
-    told = method.beliefs
+    told = method.measurement.beliefs
     step = run.recipe.measures[measure.item]
     settings = run.recipe.settings(step)
     rows = [

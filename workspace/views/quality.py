@@ -47,11 +47,11 @@ def metrics(recipe: Recipe) -> list[Metric]:
 
 def _metrics(method: Method) -> Iterator[Metric]:
     for output in method.outputs:
-        whole, limit = f"{method.key}.{output.name}", output.limit.least if output.limit else None
-        if output.minimum_of:
-            column = method.output(output.minimum_of)
-            yield Metric(column.title, f"{method.key}.{column.name}", whole, column.scores or "table", limit)
-        elif output.scores == "table":
+        whole, limit = f"{method.key}.{output.name}", output.quality.limit.least if output.limit else None
+        if output.quality.minimum_of:
+            column = method.output(output.quality.minimum_of)
+            yield Metric(column.title, f"{method.key}.{column.name}", whole, column.quality.scores or "table", limit)
+        elif output.quality.scores == "table":
             yield Metric(output.title, "", whole, "table", limit)
 
 

@@ -144,8 +144,8 @@ class Study:
 
     @property
     def axis(self) -> Axis:
-        assert self.method.axis is not None
-        return self.method.axis
+        assert self.method.study.axis is not None
+        return self.method.study.axis
 
     @property
     def names(self) -> Sequence[str]:
@@ -165,7 +165,7 @@ class Study:
 
     def on_axis(self, curve: str = "") -> Answer | None:
         """The answer that is a point of the axis."""
-        names = [output.name for output in self.method.answers if output.on_axis]
+        names = [output.name for output in self.method.answers if output.study.on_axis]
         return self.answer(names[0], curve) if names else None
 
 
@@ -200,7 +200,7 @@ def studies(workspace: Workspace, run_id: int) -> list[Study]:
 
 
 def _shown_by_rows(step: Step) -> bool:
-    return together(step.method) or step.method.lattice is not None
+    return together(step.method) or step.method.study.lattice is not None
 
 
 def _is_of(recipe: Recipe, step: Step, row: Row) -> bool:
@@ -211,7 +211,7 @@ _Stored = tuple[str, float | None, Answer]
 
 
 def _study(method: Method, spec: Spec, rows: Sequence[_Stored]) -> Study:
-    axis = method.axis
+    axis = method.study.axis
     assert axis is not None
     found: dict[tuple[str, str], dict[float, float | None]] = {}
     for measure, level, one in rows:
@@ -221,9 +221,9 @@ def _study(method: Method, spec: Spec, rows: Sequence[_Stored]) -> Study:
     points = tuple(sorted({point for values in found.values() for point in values}))
     curves = {name: tuple(values.get(point) for point in points) for name, values in found.items()}
     limits = {
-        output.name: float(getattr(spec, output.limit_parameter))
+        output.name: float(getattr(spec, output.study.limit_parameter))
         for output in method.curves
-        if output.limit_parameter and any(measure == output.name for _, measure in curves)
+        if output.study.limit_parameter and any(measure == output.name for _, measure in curves)
     }
     settings = {name: getattr(spec, name) for name in axis.uses}
     return Study(method, settings, points, curves, limits, tuple(one for _, level, one in rows if level is None))

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema
-from sfumato.engine.methods.outputs import Limit, Output
+from sfumato.engine.methods.outputs import Limit, Output, QualityOutput
 from sfumato.engine.methods.registry import method
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
@@ -38,10 +38,9 @@ class ValuesKeptSpec(Spec):
     spec=ValuesKeptSpec,
     source="An example (2026), section 3",
     outputs=(
-        Output("kept", "values that the release keeps", "high", "share", range=(0.0, 1.0), scores="numbers"),
+        Output("kept", "values that the release keeps", "high", "share", range=(0.0, 1.0), quality=QualityOutput(scores="numbers")),
         Output(
-            "least_kept", "the least of the columns", "high", "share", range=(0.0, 1.0), minimum_of="kept",
-            limit=Limit(0.25, "an example"),
+            "least_kept", "the least of the columns", "high", "share", range=(0.0, 1.0), quality=QualityOutput(minimum_of="kept", limit=Limit(0.25, "an example")),
         ),
     ),
 )  # fmt: skip
