@@ -1,6 +1,6 @@
 """The statistical engine: pure computation, values in and values out.
 
-What a method of another package needs is imported from here: ``from sfumato.engine import Microdata, Run, Spec, method``. Each name is
+What a method of another package needs is imported from here: ``from sfumato.engine import Microdata, Run, Spec, measure_method``. Each name is
 loaded when it is asked for, so that the import itself loads nothing.
 """
 
@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from .matching.radius import Radii
     from .methods.drafting import Case, Offer, drafts
     from .methods.intruder import KeyVariables, Known, QuasiIdentifiers, SensitiveVariables
-    from .methods.outputs import Axis, Beliefs, Limit, Output, Plane, RecordArray, Split
-    from .methods.registry import method
+    from .methods.outputs import (  # fmt: skip
+        Axis,
+        Beliefs,
+        Limit,
+        Output,
+        Plane,
+        QualityOutput,
+        RecordArray,
+        RiskOutput,
+        Split,
+        StudyOutput,
+    )
+    from .methods.registry import anonymisation_method, measure_method, method, study_method, synthesis_method
     from .methods.release_form import AnonymisationSpec, Anonymised
     from .methods.results import Diagnostic, Estimate, Fit, Goal, Measure, StudyPoint
     from .methods.run import Run
@@ -33,8 +44,19 @@ _HOMES = {
     "matching.radius": ("Radii",),
     "methods.drafting": ("Case", "Offer", "drafts"),
     "methods.intruder": ("KeyVariables", "Known", "QuasiIdentifiers", "SensitiveVariables"),
-    "methods.outputs": ("Axis", "Beliefs", "Limit", "Output", "Plane", "RecordArray", "Split"),
-    "methods.registry": ("method",),
+    "methods.outputs": (  # fmt: skip
+        "Axis",
+        "Beliefs",
+        "Limit",
+        "Output",
+        "Plane",
+        "QualityOutput",
+        "RecordArray",
+        "RiskOutput",
+        "Split",
+        "StudyOutput",
+    ),
+    "methods.registry": ("anonymisation_method", "measure_method", "method", "study_method", "synthesis_method"),
     "methods.release_form": ("AnonymisationSpec", "Anonymised"),
     "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),
     "methods.run": ("Run",),
@@ -44,11 +66,12 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [  # noqa: RUF022  (by subject)
-    "method", "Spec", "StudySpec", "Param", "Variant", "Run",
+    "synthesis_method", "anonymisation_method", "measure_method", "study_method", "method",
+    "Spec", "StudySpec", "Param", "Variant", "Run",
     "Known", "KeyVariables", "SensitiveVariables", "Radii",
     "Microdata", "Schema", "Variable", "Kind", "Role",
     "Estimate", "Measure", "Fit", "Diagnostic", "StudyPoint", "Goal",
-    "Output", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "Split",
+    "Output", "QualityOutput", "StudyOutput", "RiskOutput", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "Split",
     "AnonymisationSpec", "Anonymised", "QuasiIdentifiers", "Limits", "anonymised_table", "notes_of", "equivalence_classes",
     "drafts", "Offer", "Case",
     "BadInput", "NotComputable", "NotConverged",

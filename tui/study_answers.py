@@ -260,7 +260,7 @@ def answer_text(study: Study) -> Content:
             continue
         told = (
             output.study.sentence.format(value=found.value)
-            if output.sentence
+            if output.study.sentence
             else f"{output.meaning}: {number(found.value)}"
         )
         bold, colon, rest = told.partition(":")
@@ -273,9 +273,9 @@ def answer_text(study: Study) -> Content:
     return Content(" · ").join(said)
 
 
-def _but(study: Study, decided_by: str, answer: float) -> str:
+def _but(study: Study, criterion: str, answer: float) -> str:
     """That points above the answer do not hold all the same."""
-    held = study.values.get(("", decided_by), ())
+    held = study.values.get(("", criterion), ())
     failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
     if not failing:
         return ""

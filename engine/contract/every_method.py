@@ -118,7 +118,7 @@ def wrong(method: Method) -> list[str]:
         (output.name, "minimum_of")
         for output in method.outputs
         if output.quality.minimum_of
-        and (output.minimum_of not in names or not method.output(output.minimum_of).quality.scores)
+        and (output.quality.minimum_of not in names or not method.output(output.minimum_of).quality.scores)
     ]
     found += [
         (output.name, "limit")
@@ -128,7 +128,7 @@ def wrong(method: Method) -> list[str]:
     found += [
         (output.name, "limit_parameter")
         for output in method.outputs
-        if output.study.limit_parameter and output.limit_parameter not in parameters
+        if output.study.limit_parameter and output.study.limit_parameter not in parameters
     ]
     for plane in method.study.planes:
         if not {plane.across or plane.up, plane.up} <= curves or plane.chance not in ("", "diagonal", *answers):
@@ -140,7 +140,7 @@ def wrong(method: Method) -> list[str]:
     if method.study.lattice is not None:
         told = {
             f.name: getattr(method.study.lattice, f.name)
-            for f in dataclasses.fields(method.lattice)
+            for f in dataclasses.fields(method.study.lattice)
             if f.name != "subset"
         }
         lacking = {name for own in told.values() for name in ((own,) if isinstance(own, str) else own)} - answers

@@ -64,7 +64,7 @@ _COLUMNS = (
     + _VARIABLES
     + '''
 
-@method(
+@measure_method(
     "{title}",
     spec={spec},
     source="Author (year), section",
@@ -93,8 +93,8 @@ _MATCHED = '''def matched(data: Microdata, released: Microdata, known: tuple[str
 _BODIES = {
     "risk": (
         "from collections import Counter\nfrom dataclasses import dataclass\n\nimport numpy as np\n",
-        "Estimate, Known, Measure, Microdata, Output, Run, Spec, method",
-        _SPEC + _KNOWN + "\n\n" + _MATCHED + '''@method(
+        "Estimate, Known, Measure, Microdata, Output, Run, Spec, measure_method",
+        _SPEC + _KNOWN + "\n\n" + _MATCHED + '''@measure_method(
     "{title}",
     spec={spec},
     source="Author (year), section",
@@ -109,17 +109,17 @@ def {name}(confidential: Microdata, released: Microdata, spec: {spec}, run: Run)
     ),
     "utility": (
         "from dataclasses import dataclass, replace\nfrom typing import Annotated, Self\n\nimport numpy as np\n",
-        "Estimate, Kind, Measure, Microdata, Output, Param, Run, Schema, Spec, method",
+        "Estimate, Kind, Measure, Microdata, Output, Param, Run, Schema, Spec, measure_method",
         _COLUMNS.replace("{output}", "agreement").replace("{meaning}", "records whose value is unchanged").replace("{scores}", ""),
     ),
     "quality": (
         "from dataclasses import dataclass, replace\nfrom typing import Annotated, Self\n\nimport numpy as np\n",
-        "Estimate, Kind, Measure, Microdata, Output, Param, Run, Schema, Spec, method",
-        _COLUMNS.replace("{output}", "kept").replace("{meaning}", "values that the release keeps").replace("{scores}", ', scores="numbers"'),
+        "Estimate, Kind, Measure, Microdata, Output, Param, QualityOutput, Run, Schema, Spec, measure_method",
+        _COLUMNS.replace("{output}", "kept").replace("{meaning}", "values that the release keeps").replace("{scores}", ', quality=QualityOutput(scores="numbers")'),
     ),
     "synthesis": (
         "from dataclasses import dataclass\n\nimport numpy as np\n",
-        "Diagnostic, Fit, Kind, Microdata, Run, Spec, method",
+        "Diagnostic, Fit, Kind, Microdata, Run, Spec, synthesis_method",
         _SPEC + '''    """This method has no parameters."""
 
 
@@ -136,7 +136,7 @@ def draw(
     return rng.choice(fit.arrays["values"], len(confidential))
 
 
-@method("{title}", spec={spec}, source="Author (year), section", draw=draw, targets=tuple(Kind))
+@synthesis_method("{title}", spec={spec}, source="Author (year), section", draw=draw, targets=tuple(Kind))
 def {name}(data: Microdata, target: str, spec: {spec}, run: Run, draws: int) -> Fit:
     """The values of the target, without those of other variables."""
     values = data.numbers(target)
@@ -145,8 +145,8 @@ def {name}(data: Microdata, target: str, spec: {spec}, run: Run, draws: int) -> 
     ),
     "anonymisation": (
         "from dataclasses import dataclass\nfrom typing import Annotated\n\nimport numpy as np\n",
-        "AnonymisationSpec, Anonymised, BadInput, Limits, Microdata, Param, QuasiIdentifiers, Run, Schema, anonymised_table, "
-        "equivalence_classes, method, notes_of",
+        "AnonymisationSpec, Anonymised, BadInput, Limits, Microdata, Param, QuasiIdentifiers, Run, Schema, anonymisation_method, anonymised_table, "
+        "equivalence_classes, notes_of",
         '''@dataclass(frozen=True, kw_only=True, slots=True)
 class {spec}(AnonymisationSpec):
     quasi_identifiers: QuasiIdentifiers = ()
@@ -165,7 +165,7 @@ class {spec}(AnonymisationSpec):
         self.check_keys(schema, place)
 
 
-@method("{title}", spec={spec}, source="Author (year), section")
+@anonymisation_method("{title}", spec={spec}, source="Author (year), section")
 def {name}(data: Microdata, spec: {spec}, run: Run) -> Anonymised:
     """The records that share their quasi-identifiers with k - 1 others. Raises BadInput where none do."""
     found = equivalence_classes([data.frame[name] for name in spec.keys(data.schema)], len(data))
@@ -180,14 +180,14 @@ def {name}(data: Microdata, spec: {spec}, run: Run) -> Anonymised:
     "studies": (
         "from collections import Counter\nfrom collections.abc import Sequence\nfrom dataclasses import dataclass\n"
         "from typing import Annotated\n\nimport numpy as np\n",
-        "Axis, Estimate, Known, Measure, Microdata, Output, Param, Run, StudyPoint, StudySpec, method",
+        "Axis, Estimate, Known, Measure, Microdata, Output, Param, Run, StudyPoint, StudySpec, study_method",
         _SPEC.replace("(Spec)", "(StudySpec)") + _KNOWN + '''    most: Annotated[int, Param("largest number of matches that is few", ge=1)] = 3
 
     def grid(self) -> tuple[float, ...]:
         return tuple(float(number) for number in range(1, self.most + 1))
 
 
-''' + _MATCHED + '''@method(
+''' + _MATCHED + '''@study_method(
     "{title}",
     spec={spec},
     source="Author (year), section",

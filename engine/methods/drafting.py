@@ -1,8 +1,8 @@
 """What a method offers to the draft of a plan: for which variables and wishes, with which settings, and why.
 
-A method that may stand in a draft says so above its function, under ``@method``:
+A method that may stand in a draft says so above its function, under its decorator:
 
-    @method("My measure", ...)
+    @measure_method("My measure", ...)
     @drafts(offer)
     def my_measure(...): ...
 
@@ -106,7 +106,7 @@ _ATTRIBUTE, _RATE = "__sfumato_drafts__", "__sfumato_rate__"
 
 
 def drafts(offer: Offers, seconds: float | None = None, memory: float | None = None) -> Callable[[F], F]:
-    """Let the method that this function is made take part in drafts; it stands below ``@method``.
+    """Let the method that this function is made take part in drafts; it stands below its decorator.
 
     A method of another package says what was measured of one task of it (a fit, a dataset measured, an anonymisation, a block): ``seconds`` for 10,000
     records of 10 variables, and bytes of ``memory`` for each value of the table. Ours stand in ``engine.methods.measured_rates``.

@@ -395,7 +395,7 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
     for i, name in enumerate(names):
         at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
         kind = schema.require(name, at).kind
-        if step.method.synthesis.targets and kind not in step.method.targets:
+        if step.method.synthesis.targets and kind not in step.method.synthesis.targets:
             raise BadInput(
                 at,
                 f'{step.method.name} produces {" or ".join(step.method.synthesis.targets)} variables; "{name}" is {kind}',

@@ -45,7 +45,7 @@ class ThresholdTable(Section):
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value, or to the
-    baseline of its row where the output says that it is held against that (``Output.ratio_to``).
+    baseline of its row where the output says that it is held against that (``RiskOutput.ratio_to``).
 
     It holds for every series of the value that has its target, level and ``params``, whichever of them it names; all
     must keep to it. A setting that a row does not say has its method's default.

@@ -298,7 +298,7 @@ def check_generator(
     """BadInput when there is no such synthesis method, or it cannot make one of the variables, or has no such setting."""
     method = find(key, f"{place}.generator", ("synthesis",))
     for name in variables:
-        if method.synthesis.targets and schema[name].kind not in method.targets:
+        if method.synthesis.targets and schema[name].kind not in method.synthesis.targets:
             raise BadInput(f"{place}.generator", f'{key} cannot make "{name}", which is {schema[name].kind}')
     _spec(method, variables[:-1], tuple(settings.items()), f"{place}.generator_settings")
 

@@ -129,7 +129,7 @@ def recipe_for(method: Method) -> Recipe:
         table["study"] = [step]
     else:
         table["measure"] = [step]
-        if method.controls:
+        if method.measurement.controls:
             table["data"] = {"holdout": 0.2}
         if method.uses_release_models:
             table["synthesis"] = [MODEL]
@@ -176,7 +176,7 @@ class Given:
         schema, some = recipe.schema, slice(rows)
         self.recipe, self.method = recipe, method
         self.confidential = tables.read_microdata(hashes["confidential"], schema, "confidential").block(some)
-        if method.controls:
+        if method.measurement.controls:
             controls = tables.read_microdata(hashes["controls"], schema, "confidential").block(some)
             self.confidential = self.confidential.with_controls(controls)
         self.releases: list[Microdata] = []
@@ -212,7 +212,7 @@ class Given:
             )
             yield "gather", lambda: tasks.gather_blocks(recipe, 0, data, releases, parts * len(grid))
         else:
-            if method.confidential:
+            if method.measurement.confidential:
                 yield "confidential", lambda: tasks.measure_dataset(recipe, 0, data, data, None, key=PUBLIC)
             yield "released", lambda: tasks.measure_dataset(recipe, 0, data, releases[0], 1, key=PUBLIC)
 

@@ -107,7 +107,7 @@ def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, t
     data = table_of(records, wide)
     recipe = recipe_for(method, data.schema)
     data = Microdata(recipe.schema, data.frame[list(recipe.schema.names)])
-    if method.controls:
+    if method.measurement.controls:
         data = data.with_controls(
             Microdata(data.schema, table_of(records // 4, wide, 13).frame[list(data.schema.names)])
         )

@@ -30,7 +30,7 @@ def spec_of(method: Method, table: Mapping[str, Any], schema: Schema = SCHEMA) -
 def answers_of(method: Method, case: Case, level: float | None) -> dict[str, Answers]:
     try:
         if level is None:
-            data = case.confidential if method.controls else case.confidential.alone
+            data = case.confidential if method.measurement.controls else case.confidential.alone
             estimates: Sequence[Estimate] = method.func(data, case.released.alone, case.spec, run_of()).estimates
         else:
             itself = case.released.origin == "confidential"

@@ -170,7 +170,7 @@ def tried(method: Method, edge: str) -> str:
     data, releases = tables(edge)
     recipe = recipe_for(method, edge)
     made = bool(recipe.synthesis or recipe.anonymisation)
-    data = data.with_controls(data) if method.controls else data
+    data = data.with_controls(data) if method.measurement.controls else data
     try:
         check_steps(recipe, data)
         outcome = execute(recipe, data, [] if made else releases, key=PUBLIC)

@@ -86,7 +86,7 @@ def computed_by(method: Method) -> Compute:
 def own_row(method: Method, pair: Tables) -> dict[str, Answers]:
     """What the confidential data score themselves, or else what their copy does."""
     data = pair.confidential
-    if method.confidential or method.family == "studies":
+    if method.measurement.confidential or method.family == "studies":
         return computed_by(method)(data, data)
     return computed_by(method)(data, RELATIONS["copy"](pair).released)
 

@@ -24,7 +24,7 @@ from sfumato.engine.recipe.recipe import Recipe
 
 PEOPLE = Variable("people", Kind.CONTINUOUS, Role.WEIGHT)
 WEIGHTED = Schema((*SCHEMA, PEOPLE))
-WEIGHABLE = [p for p in MEASURES if p.values[0].survey_weighted]
+WEIGHABLE = [p for p in MEASURES if p.values[0].measurement.survey_weighted]
 ASKED: dict[str, dict[str, Any]] = {
     "utility.distribution_distance": {"variables": ["days", "region"], "given": ["sex"], "bins": {"days": "at 1, 4"}},
     "utility.ecdf": {"variables": ["days", "income", "size"]},
@@ -182,6 +182,6 @@ def test_a_measure_of_information_without_a_weighted_form_says_so(method: Method
     with_weights, without = (
         rows_of(method, said_unweighted(method, values, s), "synthetic", 1) for s in (WEIGHTED, SCHEMA)
     )
-    unweighted = method.family in ("utility", "quality") and not method.survey_weighted
+    unweighted = method.family in ("utility", "quality") and not method.measurement.survey_weighted
     assert [row.reason for row in with_weights] == [f"why; {UNWEIGHTED}" if unweighted else "why", "none"]
     assert [row.reason for row in without] == ["why", "none"]

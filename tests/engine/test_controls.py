@@ -16,7 +16,7 @@ from sfumato.engine.errors import BadInput, EngineError
 from sfumato.engine.execution.tasks import execute, measure_dataset
 from sfumato.engine.methods import registry
 from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.registry import MeasurePart, Method
 from sfumato.engine.methods.results import Estimate, Measure, StudyPoint
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.methods.spec import Spec, StudySpec
@@ -75,7 +75,9 @@ def sees_nobody_either(
 def methods_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = (Output("seen", "control records seen", "none"),)
     extra = {
-        f"risk.{func.__name__}": Method("risk", func.__name__, "", NothingAsked, "", func, outputs, controls=wants)
+        f"risk.{func.__name__}": Method(
+            "risk", func.__name__, "", NothingAsked, "", func, outputs, measurement=MeasurePart(controls=wants)
+        )
         for func, wants in ((looks_at_controls, True), (sees_nobody, False))
     }
     study = Method("studies", "sees_nobody_either", "", OnePoint, "", sees_nobody_either, outputs)

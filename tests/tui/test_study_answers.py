@@ -28,7 +28,8 @@ def invented(*outputs, **changes):
     like = registry()["studies.minimisation"]
     own = {field.name: getattr(like, field.name) for field in fields(Method)}
     axis = Axis("epsilon", "the privacy budget", heading="Loss by budget")
-    return Method(**{**own, "name": "budget", "title": "Budgets", "outputs": outputs, "axis": axis, **changes})
+    declared = replace(like.study, axis=axis, **changes)
+    return Method(**{**own, "name": "budget", "title": "Budgets", "outputs": outputs, "study": declared})
 
 
 def study(method, answer=2.0, reason=""):

@@ -1,6 +1,6 @@
 """The risk assessment of a release, under the clauses of ISO/IEC 27559:2022: what was measured, what was not, what a person has to judge.
 
-Which of the four questions a measure answers its method declares (``Output.questions``); what is measured and declares none
+Which of the four questions a measure answers its method declares (``RiskOutput.questions``); what is measured and declares none
 is listed as such, and a question that nothing answers is said to be open, not safe.
 """
 

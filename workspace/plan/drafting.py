@@ -240,7 +240,7 @@ class _Draft:
         found = []
         for method in registry().values():
             if method.family != family or (
-                kind is not None and method.synthesis.targets and kind not in method.targets
+                kind is not None and method.synthesis.targets and kind not in method.synthesis.targets
             ):
                 continue
             offer = offer_of(method, case)

@@ -39,7 +39,7 @@ class DrawnPlane:
 
 def together(method: Method | None) -> bool:
     """Whether the curves of a study are drawn together."""
-    return method is not None and method.study.axis is not None and method.axis.together
+    return method is not None and method.study.axis is not None and method.study.axis.together
 
 
 def curve_of(row: Row, axis: Axis) -> str:
@@ -147,7 +147,7 @@ def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
         uses: dict[str, list[Row]] = {}
         for row in run.rows:
             method = method_called(row.method_key) if row.family == "studies" else None
-            if method is not None and together(method) and method.study.axis and method.axis.curve in row.params:
+            if method is not None and together(method) and method.study.axis and method.study.axis.curve in row.params:
                 uses.setdefault(_use(method, row), []).append(row)
         for own in uses.values():
             method = method_called(own[0].method_key)
@@ -161,7 +161,7 @@ def _use(method: Method, row: Row) -> str:
     assert method.study.axis is not None
     apart = {
         method.study.axis.curve,
-        method.axis.limit,
+        method.study.axis.limit,
         *(name for plane in method.study.planes for name in plane.each),
     }
     return json.dumps([row.method_key, {k: v for k, v in row.params.items() if k not in apart}], sort_keys=True)

@@ -1,7 +1,7 @@
 """The gate's checks by question: what intruders get beyond what there would be without a disclosure, and what nobody asked.
 
 Which measures answer a question, and whether what they find beyond their baseline is held against limits, their methods declare
-(``Output.questions``, ``Output.held_beyond``).
+(``RiskOutput.questions``, ``RiskOutput.gate_reference``).
 """
 
 from __future__ import annotations

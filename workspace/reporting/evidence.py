@@ -98,7 +98,7 @@ def kinds() -> dict[str, list[Method]]:
     """The kinds of evidence that there are, and the methods that measure each."""
     found: dict[str, list[Method]] = {}
     for method in registry().values():
-        for kind in dict.fromkeys(output.risk.evidence for output in method.outputs if output.evidence):
+        for kind in dict.fromkeys(output.risk.evidence for output in method.outputs if output.risk.evidence):
             found.setdefault(kind, []).append(method)
     return found
 

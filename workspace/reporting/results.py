@@ -348,7 +348,10 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
         return lattice_parts(method, rows)
     found = [row for row in rows if row.level is None]
     beside = {id(row): figure for row in found if (figure := figure_beside(row, published)) is not None}
-    curve, by = method.study.axis.curve if method.axis else "", method.study.split.by if method.split else ""
+    curve, by = (
+        method.study.axis.curve if method.study.axis else "",
+        method.study.split.by if method.study.split else "",
+    )
     single = [row for row in found if not (curve and curve in row.params) and not (by and by in row.params)]
     parts = [
         "\n".join(_answer(method, row, published) for row in single),
@@ -361,7 +364,7 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
 
 def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
     """The answers of every curve of a study, a line each; published figures ``beside`` them by the answer's identity."""
-    curve = method.study.axis.curve if method.axis else ""
+    curve = method.study.axis.curve if method.study.axis else ""
     spread = {output.name: output.study.spread for output in method.answers}
     placed = {
         (str(one.params[curve]), one.measure, str(one.params.get(spread.get(one.measure, ""), ""))): one

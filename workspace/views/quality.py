@@ -47,7 +47,7 @@ def metrics(recipe: Recipe) -> list[Metric]:
 
 def _metrics(method: Method) -> Iterator[Metric]:
     for output in method.outputs:
-        whole, limit = f"{method.key}.{output.name}", output.quality.limit.least if output.limit else None
+        whole, limit = f"{method.key}.{output.name}", output.quality.limit.least if output.quality.limit else None
         if output.quality.minimum_of:
             column = method.output(output.quality.minimum_of)
             yield Metric(column.title, f"{method.key}.{column.name}", whole, column.quality.scores or "table", limit)

@@ -1,4 +1,4 @@
-"""mypy checks the functions of a method where ``@method`` stands."""
+"""mypy checks the functions of a method where its decorator stands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from sfumato.engine.methods.release_form import AnonymisationSpec, Anonymised
-from sfumato.engine.methods.registry import method
+from sfumato.engine.methods.registry import anonymisation_method, measure_method, study_method, synthesis_method
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.results import Fit, Measure, StudyPoint
@@ -49,16 +49,16 @@ def draw(fit: Fit, spec: MySpec, target: str, confidential: Microdata, released:
 def check(data: Microdata, target: str, spec: MySpec, place: str) -> None: ...
 """
 RIGHT = """
-@method("m", spec=MySpec, source="s", outputs=OUTPUTS, check=check)
+@measure_method("m", spec=MySpec, source="s", outputs=OUTPUTS, check=check)
 def measure(confidential: Microdata, released: Microdata, spec: MySpec, run: Run) -> Measure: ...  # type: ignore[empty-body]
 
-@method("m", spec=MyStudy, source="s", outputs=OUTPUTS)
+@study_method("m", spec=MyStudy, source="s", outputs=OUTPUTS)
 def study(confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MyStudy, run: Run) -> StudyPoint: ...  # type: ignore[empty-body]
 
-@method("m", spec=MyRelease, source="s")
+@anonymisation_method("m", spec=MyRelease, source="s")
 def release(data: Microdata, spec: MyRelease, run: Run) -> Anonymised: ...  # type: ignore[empty-body]
 
-@method("m", spec=MySpec, source="s", draw=draw)
+@synthesis_method("m", spec=MySpec, source="s", draw=draw)
 def fit(data: Microdata, target: str, spec: MySpec, run: Run, draws: int) -> Fit: ...  # type: ignore[empty-body]
 """
 WRONG = {

@@ -79,7 +79,7 @@ def test_a_record_s_guess_stands_beside_what_controls_say_of_it() -> None:
     found = attacked(table(OWN), table(OTHERS), table(pd.DataFrame({"zip": list("aabd"), "ill": list("xxyx")})))
     declared = method_called("risk.attribute_inference")
     assert declared is not None
-    risk = record_risk([by_part(found.per_record, declared.per_record)])
+    risk = record_risk([by_part(found.per_record, declared.measurement.per_record)])
     assert risk.prior is not None
     assert (risk.probability.tolist(), risk.prior.tolist()) == ([1, 0, 0, 1], [0, 1, 1, 0.5])
     assert risk.ranking().tolist()[:2] == [0, 3], "of equally probable ones that which was least so before comes first"

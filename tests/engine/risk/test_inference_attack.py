@@ -205,7 +205,7 @@ def test_records_show_whose_value_is_inferred() -> None:
     ours, theirs = micro(discharges(80, 1), "confidential"), micro(discharges(80, 2))
     spec = step.spec.for_release(recipe.schema, recipe.released)
     arrays = step.method.measure(ours, theirs, spec, Run(np.random.default_rng(1))).per_record
-    parts = by_part(arrays, step.method.per_record)
+    parts = by_part(arrays, step.method.measurement.per_record)
     assert has_record_risk(list(parts))
     risk = record_risk([parts])
     assert risk.probability.tolist() == arrays["right"].tolist()

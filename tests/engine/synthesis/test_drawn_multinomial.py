@@ -55,8 +55,10 @@ def made(of: Recipe, n: int, seed: int = 1) -> Microdata:
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[MultinomialRelease, ...]:
     found = []
     for step in of.synthesis:
-        assert step.method.release_model is not None
-        model = step.method.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+        assert step.method.synthesis.release_model is not None
+        model = step.method.synthesis.release_model(
+            data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
+        )
         assert isinstance(model, MultinomialRelease)
         found.append(model)
     return tuple(found)

@@ -60,8 +60,10 @@ def made(of: Recipe, n: int, seed: int = 1, *, separated: bool = False) -> Micro
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:
     found = []
     for step in of.synthesis:
-        assert step.method.release_model is not None
-        found.append(step.method.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1))))
+        assert step.method.synthesis.release_model is not None
+        found.append(
+            step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+        )
     return tuple(found)
 
 

@@ -71,9 +71,9 @@ def asked(
 ) -> Plausibility:
     """Guesses (t, g) at y of the first t records."""
     step = of.synthesis[0]
-    assert step.method.release_model is not None
-    assert step.method.weighted_release_model
-    model = step.method.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+    assert step.method.synthesis.release_model is not None
+    assert step.method.synthesis.weighted_release_model
+    model = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
     if steps and isinstance(model, SequentialRelease):
         model = replace(model, anew=0)
     assert (WEIGHTS_KNOWN in model.remarks) == (data.weights is not None)

@@ -82,9 +82,9 @@ def rows_of_population(design: Design, recipe: Recipe, seed: int) -> list[Row]:
     for draw in range(1, design.m + 1):
         released = Microdata(data.schema, frame, "synthetic")
         for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
-            assert step.method.draw is not None
+            assert step.method.synthesis.draw is not None
             rng = Randomness(seed, PUBLIC).generator("draw", draw, item)
-            values = step.method.draw(fit, step.spec, step.target, data, released, draw - 1, rng)
+            values = step.method.synthesis.draw(fit, step.spec, step.target, data, released, draw - 1, rng)
             released = released.with_columns({step.target: pd.Series(values)}, "synthetic")
         rows += measure_dataset(recipe, 0, data, released, draw, key=PUBLIC)[1]
     return rows

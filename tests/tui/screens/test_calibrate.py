@@ -82,7 +82,7 @@ def labels(calibrated):
 
 
 def drawn(study, plane, at=0):
-    return list(plane_drawn(study, "rho", study.method.planes[plane], at).series)
+    return list(plane_drawn(study, "rho", study.method.study.planes[plane], at).series)
 
 
 @pytest.mark.slow

@@ -132,10 +132,10 @@ def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int
 def test_every_risk_of_our_own_says_which_question_it_answers() -> None:
     for method in registry().values():
         if method.family == "risk" and method.package == "sfumato":
-            assert any(output.questions for output in method.results), method.key
+            assert any(output.risk.questions for output in method.results), method.key
         for output in method.outputs:
-            assert set(output.questions) <= set(QUESTIONS)
-            assert not output.questions or method.family in ("risk", "studies"), output.name
+            assert set(output.risk.questions) <= set(QUESTIONS)
+            assert not output.risk.questions or method.family in ("risk", "studies"), output.name
 
 
 def test_what_only_people_can_say_is_marked_until_they_have_said_it(

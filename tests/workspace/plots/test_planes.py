@@ -24,7 +24,7 @@ LEVELS = (0.1, 1.0, 10.0, 100.0)
 @pytest.fixture
 def method() -> Method:
     """The study whose curves are drawn together."""
-    (found,) = [one for one in registry().values() if one.axis is not None and one.axis.together]
+    (found,) = [one for one in registry().values() if one.study.axis is not None and one.study.axis.together]
     return found
 
 
@@ -93,13 +93,13 @@ def test_the_decades_of_the_axis_lie_equally_far_apart_where_the_axis_is_logarit
 
 def test_a_sweep_along_a_logarithmic_axis_is_drawn_on_one_too(monkeypatch: pytest.MonkeyPatch, method: Method) -> None:
     """It is the axis that says so, whatever the study."""
-    plain = next(one for one in registry().values() if one.axis is not None and not one.answers)
+    plain = next(one for one in registry().values() if one.study.axis is not None and not one.answers)
     name = plain.curves[0].name
     row = Row("studies", plain.name, name, "", "synthetic", None, 1.0, 0.5)
     levels = [replace(row, level=level) for level in LEVELS]
     assert not sweep_figures([RunRows("run", levels)])[0].panels[0].log_x
-    assert plain.axis is not None
-    log = replace(plain, axis=replace(plain.axis, log=True))
+    assert plain.study.axis is not None
+    log = replace(plain, study=replace(plain.study, axis=replace(plain.study.axis, log=True)))
     monkeypatch.setattr("sfumato.workspace.plots.curves.registry", lambda: {**registry(), plain.key: log})
     assert sweep_figures([RunRows("run", levels)])[0].panels[0].log_x
 
@@ -184,9 +184,9 @@ def test_the_tables_say_what_the_picture_draws(method: Method) -> None:
 
 def test_a_method_says_all_that_the_picture_needs() -> None:
     """Axis and planes of another name are drawn just the same."""
-    base = next(one for one in registry().values() if one.axis is not None and one.axis.together)
+    base = next(one for one in registry().values() if one.study.axis is not None and one.study.axis.together)
     axis = Axis("budget", "what it costs", curve="who", together=True, limit="bound")
-    found = replace(base, axis=axis, planes=(Plane("A", "", "marginal", heading="H"),))
+    found = replace(base, study=replace(base.study, axis=axis, planes=(Plane("A", "", "marginal", heading="H"),)))
     own = [replace(row, params={"who": "x", "bound": 0.3}) for row in rows("marginal", "x", (0.4, 0.3, 0.2, 0.1))]
     (one,) = drawn_planes(found, own)
     assert (one.panel.x_label, one.panel.log_x) == ("budget", False)

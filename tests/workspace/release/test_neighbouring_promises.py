@@ -29,12 +29,14 @@ from sfumato.workspace.release import users
 from sfumato.workspace.release.users import privacy_table, promised
 
 SHIPPED = {file.name: Recipe.from_table(file.table) for file in shipped_recipes()}
-PRIVATE = {name: plan for name, plan in SHIPPED.items() if any(step.method.account for step in plan.synthesis)}
+PRIVATE = {
+    name: plan for name, plan in SHIPPED.items() if any(step.method.synthesis.account for step in plan.synthesis)
+}
 """The shipped recipes whose data are made by a method with an account."""
 GENERATED = {
     f"{key.removeprefix('synthesis.')}, {what}": variant(private_table(found), **changes)
     for key, found in registry().items()
-    if found.account is not None
+    if found.synthesis.account is not None
     for what, changes in VARIANTS.items()
 }
 pytestmark = pytest.mark.slow

@@ -132,13 +132,13 @@ def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
 
 
 def test_what_is_held_beyond_a_baseline_is_a_share_that_answers_a_question() -> None:
-    held = [(m, o) for m in registry().values() for o in m.outputs if o.held_beyond]
-    assert {o.held_beyond for _, o in held} == {"chance", "margin", "nothing"}
+    held = [(m, o) for m in registry().values() for o in m.outputs if o.risk.gate_reference]
+    assert {o.risk.gate_reference for _, o in held} == {"chance", "margin", "nothing"}
     for method, output in held:
-        assert output.questions, method.key
+        assert output.risk.questions, method.key
         assert output.goal == "low"
         assert output.range in (SHARE, AT_MOST_ONE) or output.unit == "records"
-        assert output.unit != "records" or output.held_beyond == "nothing"
+        assert output.unit != "records" or output.risk.gate_reference == "nothing"
 
 
 def test_every_question_has_a_check_and_the_policy_says_what_a_note_is() -> None:

@@ -97,4 +97,4 @@ def test_the_kinds_of_evidence_are_those_that_methods_declare() -> None:
         "inference attack": ["risk.inference_attack"],
     }
     assert all(method.family == "risk" for methods in kinds().values() for method in methods)
-    assert any(output.evidence for method in registry().values() for output in method.outputs)
+    assert any(output.risk.evidence for method in registry().values() for output in method.outputs)

@@ -205,7 +205,7 @@ def test_a_release_s_curves_say_what_the_variance_behind_their_intervals_is_made
 def test_what_is_no_curve_is_called_as_the_method_calls_it():
     method = find("studies.intruder_uncertainty", "")
     names = {output.name for output in method.outputs}
-    assert tuple(output.name for output in method.outputs if output.share_of_band) == BAND_SHARES
+    assert tuple(output.name for output in method.outputs if output.study.variance_share_of) == BAND_SHARES
     assert names - {output.name for output in method.curves} == {*BAND_SHARES, "replicates"}
 
 
