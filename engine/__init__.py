@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .matching.radius import Radii
     from .methods.drafting import Case, Offer, drafts
     from .methods.intruder import KeyVariables, Known, QuasiIdentifiers, SensitiveVariables
-    from .methods.outputs import (  # fmt: skip
+    from .methods.outputs import (
         Axis,
         Beliefs,
         Limit,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .methods.spec import Param, Spec, StudySpec, Variant
     from .partition.equivalence_classes import Limits, equivalence_classes
 
+_FACETS = ("QualityOutput", "RiskOutput", "StudyOutput")
 _HOMES = {
     "anonymisation._partition": ("anonymised_table", "notes_of"),
     "data.microdata": ("Microdata",),
@@ -44,18 +45,7 @@ _HOMES = {
     "matching.radius": ("Radii",),
     "methods.drafting": ("Case", "Offer", "drafts"),
     "methods.intruder": ("KeyVariables", "Known", "QuasiIdentifiers", "SensitiveVariables"),
-    "methods.outputs": (  # fmt: skip
-        "Axis",
-        "Beliefs",
-        "Limit",
-        "Output",
-        "Plane",
-        "QualityOutput",
-        "RecordArray",
-        "RiskOutput",
-        "Split",
-        "StudyOutput",
-    ),
+    "methods.outputs": ("Axis", "Beliefs", "Limit", "Output", "Plane", "RecordArray", "Split", *_FACETS),
     "methods.registry": ("anonymisation_method", "measure_method", "method", "study_method", "synthesis_method"),
     "methods.release_form": ("AnonymisationSpec", "Anonymised"),
     "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),

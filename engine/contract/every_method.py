@@ -118,7 +118,7 @@ def wrong(method: Method) -> list[str]:
         (output.name, "minimum_of")
         for output in method.outputs
         if output.quality.minimum_of
-        and (output.quality.minimum_of not in names or not method.output(output.minimum_of).quality.scores)
+        and (output.quality.minimum_of not in names or not method.output(output.quality.minimum_of).quality.scores)
     ]
     found += [
         (output.name, "limit")

@@ -46,6 +46,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="attack",
+            estimated=True,
             risk=RiskOutput(questions=questions),
         ),
         Output(
@@ -55,6 +56,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="baseline",
+            estimated=True,
         ),
         Output(
             "control_success",
@@ -63,6 +65,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "share",
             range=SHARE,
             short="control",
+            estimated=True,
         ),
         Output(
             "excess_risk",
@@ -70,6 +73,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "low",
             range=AT_MOST_ONE,
             short="excess",
+            estimated=True,
             risk=RiskOutput(gate_reference="chance", questions=questions),
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),

@@ -204,6 +204,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="AUC",
+        estimated=True,
         risk=RiskOutput(questions=("membership",)),
     ),
     *attack_outputs("guesses", "take a person for one of the data, at the false positives asked for,", ("membership",)),

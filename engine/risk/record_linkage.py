@@ -133,6 +133,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "share",
             range=SHARE,
             short="linked",
+            estimated=True,
             risk=RiskOutput(questions=("linkability",), gate_reference="chance"),
         ),
         Output(
@@ -141,6 +142,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
+            estimated=True,
             risk=RiskOutput(questions=("linkability",), gate_reference="chance"),
         ),
         Output(
@@ -149,6 +151,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
+            estimated=True,
             risk=RiskOutput(questions=("singling out", "linkability")),
         ),
         Output(
@@ -157,6 +160,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
+            estimated=True,
             risk=RiskOutput(questions=("linkability",)),
         ),
         Output(
@@ -165,6 +169,7 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "low",
             "share",
             range=SHARE,
+            estimated=True,
             risk=RiskOutput(questions=("linkability",)),
         ),
         Output(

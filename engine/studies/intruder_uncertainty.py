@@ -61,7 +61,7 @@ NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
 Belief = Callable[[Microdata], Exact | Within]
 OUTPUTS = (
-    *identification.OUTPUTS,
+    *(replace(output, estimated=True) for output in identification.OUTPUTS),
     Output(
         "attribute_risk",
         "records whose sensitive values are given away, a sum of probabilities",
@@ -69,6 +69,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="AR",
+        estimated=True,
         risk=RiskOutput(questions=("inference",)),
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),

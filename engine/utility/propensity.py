@@ -244,6 +244,7 @@ def _offer(case: Case) -> Offer | None:
             "are not synthesised do not count where both tables have as many records",
             "none",
             range=PMSE,
+            estimated=True,
             public="score",
         ),
         Output(
