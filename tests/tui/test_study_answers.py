@@ -1,11 +1,11 @@
 """A study that nobody has thought of gets its screen from what it declares, and a quality measure its column of the board."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
 from sfumato.engine.methods.outputs import Axis, Limit, Output, Plane, QualityOutput, StudyOutput
-from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.study_answers import LimitView, PlaneView, view_of
 from sfumato.workspace.views import quality
@@ -23,13 +23,14 @@ BEST = Output(
 )
 
 
-def invented(*outputs, **changes):
+AXIS = Axis("epsilon", "the privacy budget", heading="Loss by budget")
+
+
+def invented(*outputs, axis=AXIS, planes=(), family="studies", name="budget"):
     """A method of a study that only declares."""
     like = registry()["studies.minimisation"]
-    own = {field.name: getattr(like, field.name) for field in fields(Method)}
-    axis = Axis("epsilon", "the privacy budget", heading="Loss by budget")
-    declared = replace(like.study, axis=axis, **changes)
-    return Method(**{**own, "name": "budget", "title": "Budgets", "outputs": outputs, "study": declared})
+    declared = replace(like.study, axis=axis, planes=planes)
+    return replace(like, family=family, name=name, title="Budgets", outputs=outputs, study=declared)
 
 
 def study(method, answer=2.0, reason=""):
@@ -94,7 +95,13 @@ def test_a_quality_measure_of_another_package_is_on_the_board_with_its_limit(mon
         quality=QualityOutput(minimum_of="rank", limit=Limit(0.7, "our institute")),
     )
     method = invented(
-        rank, least, twin, replace(least, name="least_rho", minimum_of="rho"), family="quality", name="rank", axis=None
+        rank,
+        least,
+        twin,
+        replace(least, name="least_rho", quality=replace(least.quality, minimum_of="rho")),
+        family="quality",
+        name="rank",
+        axis=None,
     )
     monkeypatch.setattr(quality, "registry", lambda: {**registry(), method.key: method})
     recipe = Recipe.from_table(
