@@ -38,9 +38,9 @@ def test_trees_draw_missing_values_where_there_are_some(target: str, with_times:
     data = with_missing(with_times, 1)
     spec = cart.spec.from_table({"predictors": [name for name in (*LACKING, "sex") if name != target]}, "step")
     fit = cart.func(data, target, spec, run_of(), DRAWS)
-    assert cart.draw is not None
+    assert cart.synthesis.draw is not None
     released = with_missing(data, 5)
-    values = np.asarray(cart.draw(fit, spec, target, data, released, 0, np.random.default_rng(2)))
+    values = np.asarray(cart.synthesis.draw(fit, spec, target, data, released, 0, np.random.default_rng(2)))
     column = as_column(values, data, data.schema[target], "synthesis[0]")
     assert column.dtype == data.column(target).dtype
     assert column.isna().any() == (target in LACKING)

@@ -89,8 +89,8 @@ def test_dates_are_drawn_in_days_from_a_fit_in_seconds() -> None:
     data = conform(pd.DataFrame({"day": ["1969-12-31 18:00", "2019-07-31 12:00"]}), schema)
     seconds = data.column("day").astype("int64").to_numpy(dtype=np.float64)
     fit, spec = Fit({"generated": seconds[None, :, None]}), CTGAN.spec.from_table({}, "step")
-    assert CTGAN.draw is not None
-    values = CTGAN.draw(fit, spec, "day", data, data, 0, np.random.default_rng(1))
+    assert CTGAN.synthesis.draw is not None
+    values = CTGAN.synthesis.draw(fit, spec, "day", data, data, 0, np.random.default_rng(1))
     assert sorted(values) == [-0.25, 18108.5]
 
 
@@ -147,9 +147,9 @@ def test_a_step_of_a_recipe_keeps_missing_values_and_bounds() -> None:
     data = conform(frame, recipe().schema, MissingPolicy.KEEP)
     spec = CTGAN.spec.from_table({"predictors": ["group", "work"], "epochs": 20}, "")
     fit = CTGAN.func(data, "hours", spec, Run(np.random.default_rng(2)), 2)
-    assert CTGAN.draw is not None
+    assert CTGAN.synthesis.draw is not None
     released = Microdata(data.schema, data.frame, "synthetic")
-    values = CTGAN.draw(fit, spec, "hours", data, released, 1, np.random.default_rng(3))
+    values = CTGAN.synthesis.draw(fit, spec, "hours", data, released, 1, np.random.default_rng(3))
     assert 0 < np.isnan(values).mean() < 1
     known = values[~np.isnan(values)]
     assert known.min() >= 0
