@@ -121,7 +121,10 @@ async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path,
     async with sit(empty, "i") as seat:
         await type_in(seat, tmp_path / "bad.csv")
         await seat.press("enter")
-        assert "these files can be read: CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS" in seat.app.notices[-1]
+        assert (
+            "these files can be read: CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS"
+            in seat.app.notices[-1]
+        )
         assert "No project yet" in seat.text
 
 
