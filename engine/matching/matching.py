@@ -16,7 +16,7 @@ and queries and d sides the time is O(n log n) up to d = 2 and O(n log^(d-1) n) 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -37,6 +37,9 @@ _LARGE = 2**31
 CELLS_PER_KEY = 4
 """How many cells may be counted for each key, rather than keys sorted and searched in."""
 
+MOST_CELLS = 2**62
+"""Keys below it are whole numbers of 64 bits, and so are their sums with another."""
+
 FEW = 4096
 """Numbers among which it is quicker to search as they come."""
 
@@ -55,14 +58,17 @@ class Side:
     distinct: int
 
     @classmethod
-    def of(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], points: NDArray[np.float64]) -> Side:
+    def of(cls, lower: NDArray[np.float64], upper: NDArray[np.float64], points: NDArray[np.float64] | Ranked) -> Side:
         """Ranks for ``lower <= point <= upper``. A missing end (NaN) makes the side empty, a missing point lies in none."""
-        distinct, rank = _ranks(points)
+        distinct, rank = points if isinstance(points, Ranked) else Ranked.of(points)
         start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
             start[rows] = _positions(distinct, low, "left")
-            stop[rows] = np.where(np.isnan(low) | np.isnan(high), start[rows], _positions(distinct, high, "right"))
+            if upper is lower:
+                stop[rows] = start[rows] + _holds(distinct, start[rows], low)
+            else:
+                stop[rows] = np.where(np.isnan(low) | np.isnan(high), start[rows], _positions(distinct, high, "right"))
         return cls(start, stop, rank, len(distinct))
 
     @property
@@ -79,15 +85,28 @@ class Side:
         return Side(self.start[queries], self.stop[queries], self.rank[points], self.distinct)
 
 
-def _ranks(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], Counts]:
-    """The distinct points, ascending, and the rank of each point among them, (n_points,): -1 of a missing one, which is not among them."""
-    order = np.argsort(points)
-    ordered = points[order][: len(points) - np.count_nonzero(np.isnan(points))]
-    new = np.ones(len(ordered), dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    rank = np.full(len(points), -1, dtype=_narrow(len(points)))
-    rank[order[: len(ordered)]] = np.cumsum(new, dtype=rank.dtype) - 1
-    return ordered[new], rank
+def _holds(ascending: NDArray[np.float64], place: Counts, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether a value stands at its place, (q,), which may be beyond the end."""
+    if not len(ascending):
+        return np.zeros(len(place), dtype=np.bool_)
+    return np.asarray(ascending[np.minimum(place, len(ascending) - 1)] == values)
+
+
+class Ranked(NamedTuple):
+    """The ``distinct`` points, ascending, and the ``rank`` of each point among them, (n_points,): -1 of a missing one, which is not among them."""
+
+    distinct: NDArray[np.float64]
+    rank: Counts
+
+    @classmethod
+    def of(cls, points: NDArray[np.float64]) -> Ranked:
+        order = np.argsort(points)
+        ordered = points[order][: len(points) - np.count_nonzero(np.isnan(points))]
+        new = np.ones(len(ordered), dtype=np.bool_)
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+        rank = np.full(len(points), -1, dtype=_narrow(len(points)))
+        rank[order[: len(ordered)]] = np.cumsum(new, dtype=rank.dtype) - 1
+        return cls(ordered[new], rank)
 
 
 def _narrow(largest: int) -> type[np.int32] | type[np.int64]:
@@ -170,8 +189,42 @@ def _below(keys: Ints, order: NDArray[np.intp] | None, cells: int) -> Callable[[
         counts = np.zeros(cells + 1, dtype=_narrow(len(keys)))
         np.cumsum(np.bincount(keys, minlength=cells), out=counts[1:])
         return counts.__getitem__
-    ascending = np.sort(keys) if order is None else keys[order]
-    return lambda numbers: _positions(ascending, numbers, "left")
+    return Buckets.of(np.sort(keys) if order is None else keys[order], cells).below
+
+
+@dataclass(frozen=True, eq=False)
+class Buckets:
+    """Keys (k,) in ascending order, below ``2^shift`` times as many as there are buckets; bucket b holds those from ``first[b]`` on.
+
+    A number is looked for in its bucket alone, by halves, for all numbers at once: the needles need no order, as a search in a large
+    table would.
+    """
+
+    keys: Ints
+    shift: int
+    first: Counts
+
+    @classmethod
+    def of(cls, keys: Ints, cells: int) -> Buckets:
+        """Of ascending keys below ``cells``: at most two buckets a key."""
+        shift = max(0, cells.bit_length() - max(1, len(keys)).bit_length())
+        buckets = (cells >> shift) + 1
+        first = np.zeros(buckets + 1, dtype=_narrow(len(keys)))
+        np.cumsum(np.bincount(keys >> shift, minlength=buckets), out=first[1:])
+        return cls(keys, shift, first)
+
+    def below(self, numbers: Ints) -> Counts:
+        """How many keys are below each number, (q,), which is at least 0 and at most the number of cells."""
+        bucket = numbers >> self.shift
+        low, high = self.first[bucket], self.first[bucket + 1]
+        open_ = np.flatnonzero(low < high)
+        while len(open_):
+            middle = (low[open_] + high[open_]) >> 1
+            above = self.keys[middle] < numbers[open_]
+            low[open_] = np.where(above, middle + 1, low[open_])
+            high[open_] = np.where(above, high[open_], middle)
+            open_ = open_[low[open_] < high[open_]]
+        return low
 
 
 def _count_dyadic(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
@@ -286,6 +339,8 @@ class Within:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     released: NDArray[np.float64]
+    ranked: Ranked | None = None
+    """The released values in ranks, where other windows of the same release have found them."""
 
     @classmethod
     def among_missing(
@@ -313,7 +368,7 @@ class Within:
     @cached_property
     def side(self) -> Side:
         """The window as a side of the boxes that are counted in; found once, however often it is matched."""
-        return Side.of(self.lower, self.upper, self.released)
+        return Side.of(self.lower, self.upper, self.released if self.ranked is None else self.ranked)
 
 
 class Matches(NamedTuple):
@@ -362,8 +417,10 @@ class Matcher:
         if sum(map(len, (self.group, self.released_group))) <= AT_ONCE:
             yield Part(slice(None), slice(None), self.group, self.released_group)
             return
-        for first, last in self._parts():
-            ours, theirs = (np.flatnonzero((of >= first) & (of < last)) for of in (self.group, self.released_group))
+        ranges = list(self._parts())
+        part = np.repeat(np.arange(len(ranges), dtype=np.min_scalar_type(len(ranges))), [b - a for a, b in ranges])
+        both = [_by_part(part[of], len(ranges)) for of in (self.group, self.released_group)]
+        for (first, _), ours, theirs in zip(ranges, *both, strict=True):
             yield Part(ours, theirs, self.group[ours] - first, self.released_group[theirs] - first)
 
     def _parts(self) -> Iterator[tuple[int, int]]:
@@ -412,6 +469,12 @@ class Matcher:
             raise ValueError(f"{shape} confidential and released records do not fit {expected}")
 
 
+def _by_part(part: NDArray[Any], parts: int) -> list[NDArray[np.intp]]:
+    """The rows of each part, ascending, by the part of each row, (n,)."""
+    order = np.argsort(part, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(part, minlength=parts))[:-1])
+
+
 class Part(NamedTuple):
     """Some whole groups: the rows of their confidential records and of their released ones, and their groups (n,) and (n_r,), from 0."""
 
@@ -420,10 +483,17 @@ class Part(NamedTuple):
     group: Ints
     released_group: Ints
 
+    @property
+    def groups(self) -> int:
+        """A number above every group's."""
+        return int(max(self.group.max(initial=0), self.released_group.max(initial=0))) + 1
+
     def side(self, window: Within) -> Side:
         """A window as a side of the boxes of the part."""
         if isinstance(self.ours, slice):
             return window.side
+        if window.ranked is not None:
+            return window.side.take(self.ours, self.theirs)
         return Side.of(window.lower[self.ours], window.upper[self.ours], window.released[self.theirs])
 
 
@@ -431,7 +501,7 @@ class Part(NamedTuple):
 class Held:
     """A matcher with ``windows`` that stay, to be matched with others beside them again and again: what they say is found once.
 
-    That takes some 30 bytes a record.
+    That takes some 30 bytes a record, and 16 without windows.
     """
 
     matcher: Matcher
@@ -449,7 +519,7 @@ class Held:
         if not self.windows and not more:
             return np.asarray(count_in_boxes(matcher.group, matcher.released_group, []), dtype=np.int64)
         candidates = np.zeros(len(matcher.group), dtype=np.int64)
-        for part in self._kept if self.windows else map(HeldPart, matcher.parts()):
+        for part in self._kept:
             candidates[part.of.ours] = part.count(more)
         return candidates
 
@@ -464,13 +534,33 @@ class HeldPart:
 
     of: Part
     sides: Sequence[Side] = ()
+    _by_value: dict[str, Any] = field(default_factory=dict)
 
     def count(self, more: Sequence[Within]) -> Counts:
         """The points in the boxes of the part, with more windows beside those that stay, (n,)."""
         others = [self.of.side(window) for window in more]
-        if len(self.sides) == len(others) == 1 and not (self.sides[0].lacks or others[0].lacks or others[0].single):
-            return self._ordered.count(others[0])
+        if len(self.sides) == len(others) == 1 and not (self.sides[0].lacks or others[0].lacks):
+            if not others[0].single:
+                return self._ordered.count(others[0])
+            cells = self.of.groups * others[0].distinct * (self.sides[0].distinct + 1)
+            if more[0].ranked is not None and cells < MOST_CELLS:
+                return self._count_single(more[0].ranked, others[0])
         return count_in_boxes(self.of.group, self.of.released_group, [*self.sides, *others])
+
+    def _count_single(self, ranked: Ranked, other: Side) -> Counts:
+        """Counts with another side that holds at most one value: it is as good as a key of the group. What the points say is found once."""
+        staying, group = self.sides[0], self.of.group
+        width = staying.distinct + 1
+        if self._by_value.get("ranked") is not ranked:
+            keys = (self.of.released_group * other.distinct + other.rank) * width + staying.rank
+            cells = self.of.groups * other.distinct * width
+            self._by_value.update(ranked=ranked, below=_below(keys, None, cells))
+        below: Callable[[Ints], Ints] = self._by_value["below"]
+        counts = np.zeros(len(group), dtype=np.int64)
+        asked = np.flatnonzero((other.start < other.stop) & (staying.start < staying.stop))
+        cell = (group[asked] * other.distinct + other.start[asked]) * width
+        counts[asked] = below(cell + staying.stop[asked]) - below(cell + staying.start[asked])
+        return counts
 
     @cached_property
     def _ordered(self) -> Ordered:

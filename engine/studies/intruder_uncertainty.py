@@ -30,7 +30,16 @@ from ..matching.intruder import (
     check_radii,
     known_by_default,
 )
-from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Held, Matcher, Matches, Within, attribute_probabilities
+from ..matching.matching import (
+    IDENTIFICATION_SUMMARIES,
+    Exact,
+    Held,
+    Matcher,
+    Matches,
+    Ranked,
+    Within,
+    attribute_probabilities,
+)
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised, SensitiveVariables
 from ..methods.outputs import Axis, Output, RiskOutput, StudyOutput
@@ -372,8 +381,13 @@ def _risks(
     same = knowledge.sensitive.names == knowledge.synthesised.names
     nothing = ((), ())
     sure = [_held(matcher, within, more) for more in (synthesised, nothing if same else sensitive, nothing)]
+    ranked: Ranked | None = None
     for believed in beliefs:
         part = believed(released)
+        if isinstance(part, Within):
+            if ranked is None:
+                ranked, values = Ranked.of(part.released), part.released
+            part = replace(part, ranked=ranked) if np.array_equal(values, part.released, equal_nan=True) else part
         if isinstance(part, Exact):
             known = matcher.refined(part)
             identify, learn, know = (_held(known, within, more) for more in (synthesised, sensitive, nothing))

@@ -99,3 +99,32 @@ def test_windows_of_blocks_are_those_of_the_whole(written: str | int) -> None:
         patch.setattr(row_blocks, "CELLS", 28)
         blocks = radius.window(values)
     assert [end.tobytes() for end in blocks] == [end.tobytes() for end in whole]
+
+
+@given(keys=st.lists(st.integers(0, 300), max_size=40), cells=st.integers(301, 5000), shift=st.integers(0, 40))
+def test_numbers_are_found_in_their_bucket(keys: list[int], cells: int, shift: int) -> None:
+    """Against a search by halves in the whole table; large keys differ in their high bits alone."""
+    ascending = np.sort(np.array(keys, dtype=np.int64)) << shift
+    needles = np.append(np.arange(0, cells + 1, 7, dtype=np.int64), cells) << shift
+    found = boxes.Buckets.of(ascending, cells << shift).below(needles)
+    assert found.tolist() == np.searchsorted(ascending, needles).tolist()
+
+
+@pytest.mark.parametrize("at_once", [1, 12, 1 << 20])
+@pytest.mark.parametrize("wide", [0.0, 1.0])
+def test_beliefs_that_share_the_ranks_of_a_release_find_what_a_loop_finds(
+    at_once: int, wide: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "AT_ONCE", at_once)
+    rng = np.random.default_rng(5)
+    n, m = 40, 30
+    exact = [Exact(rng.integers(0, 3, n), rng.integers(0, 3, m))]
+    centre, income, age = rng.normal(0, 2, n), rng.normal(0, 2, m), rng.integers(0, 6, m).astype(np.float64)
+    stay = Within(centre - 1, centre + 1, income)
+    held, ranked = Held(Matcher.of(exact, (n, m)), [stay]), boxes.Ranked.of(age)
+    for _ in range(3):
+        believed = np.where(rng.random(n) < 0.1, MISSING, rng.integers(-1, 8, n).astype(np.float64))
+        ends = (believed, believed) if not wide else (believed - wide, believed + wide)
+        found = held.match([Within(*ends, age, ranked)])
+        counts, hits = by_loops(exact, [stay, Within(*ends, age)], n, m)
+        assert (found.candidates.tolist(), found.hit.tolist()) == (counts, hits)
