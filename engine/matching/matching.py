@@ -224,7 +224,7 @@ class Buckets:
             low[open_] = np.where(above, middle + 1, low[open_])
             high[open_] = np.where(above, high[open_], middle)
             open_ = open_[low[open_] < high[open_]]
-        return low
+        return np.asarray(low)
 
 
 def _count_dyadic(group: Ints, point_group: Ints, sides: Sequence[Side]) -> Ints:
@@ -492,7 +492,7 @@ class Part(NamedTuple):
         """A window as a side of the boxes of the part."""
         if isinstance(self.ours, slice):
             return window.side
-        if window.ranked is not None:
+        if window.ranked is not None and not isinstance(self.theirs, slice):
             return window.side.take(self.ours, self.theirs)
         return Side.of(window.lower[self.ours], window.upper[self.ours], window.released[self.theirs])
 
