@@ -2,79 +2,32 @@
 
 Guo & Hu §4.1-4.2 use 5 days (absolute), 5 % of the price (relative) and 5 % of its logarithm (log).
 
-Ends are exact: the last floating-point number that a predicate still holds for.
+Decimals are rounded as they are read: .315 - .3 is more than 5 % of .3 in floating-point arithmetic. A distance that differs
+from the radius by rounding, or by 1e-9 of the radius, is therefore at the edge: a closed radius includes it, an open one does not.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.schema import Kind
 from ..methods.spec import Param
 
-Predicate = Callable[[Floats, NDArray[np.bool_]], NDArray[np.bool_]]
-
-_SIGN_BIT = np.iinfo(np.int64).min
-
-
-def last_inside(inside: Predicate, start: Floats, guess: Floats, near: int) -> Floats:
-    """The largest number for which ``inside`` holds, element by element.
-
-    Args:
-        inside: ``inside(offered, where)`` judges one offered number for each element where the mask is true. It holds
-            at ``start`` and, once it fails, fails for every larger number.
-        start: shape (n,), finite.
-        guess: shape (n,), where the end should be; a bad guess costs time, never exactness.
-        near: how many representable numbers the guess is usually off, at most.
-
-    Returns:
-        Shape (n,); infinity where ``inside`` never fails.
-    """
-    everyone = np.ones(start.shape, dtype=np.bool_)
-    first, last = _ordinal(start), _ordinal(np.full_like(start, np.inf))
-    guessed = np.clip(_ordinal(np.where(np.isnan(guess), start, guess)), first, last)
-    low = np.maximum(guessed - near, first)
-    low = np.where(inside(_number(low), everyone), low, first)
-    high = np.minimum(guessed + near, last)
-    high = np.where(inside(_number(high), everyone), last, high)
-    endless = inside(_number(high), everyone)
-    return np.where(endless, _number(high), _number(_bisect(inside, low, high, ~endless)))
-
-
-def _bisect(
-    inside: Predicate, low: NDArray[np.int64], high: NDArray[np.int64], where: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Ordinals of the last numbers inside, where ``low`` is inside and ``high`` is not."""
-    low, high, open_ = low.copy(), high.copy(), where.copy()
-    while True:
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        open_ &= middle != low
-        if not open_.any():
-            return low
-        holds = inside(_number(middle[open_]), open_)
-        low[open_] = np.where(holds, middle[open_], low[open_])
-        high[open_] = np.where(holds, high[open_], middle[open_])
-
-
-def _ordinal(number: Floats) -> NDArray[np.int64]:
-    """Position of a floating-point number among all of them: neighbours differ by 1, and -0 is 0."""
-    bits = np.ascontiguousarray(number).view(np.int64)
-    return np.where(bits >= 0, bits, _SIGN_BIT - bits)
-
-
-def _number(ordinal: NDArray[np.int64]) -> Floats:
-    return np.where(ordinal >= 0, ordinal, _SIGN_BIT - ordinal).view(np.float64)
-
+_EDGE = 1e-9
+"""The share of a radius within which a distance counts as exactly at its edge."""
+_UNIT = 2.0**-52
+"""A decimal is read as a binary number at most half of this share away."""
+_LARGEST = np.finfo(np.float64).max
 
 RadiusKind = Literal["absolute", "relative", "log_relative"]
 
@@ -94,6 +47,7 @@ class Radius:
     log_relative    "log 5%"    per cent of log(1 + confidential value)  ``|L(z) - L(c)| <= amount L(c) / 100``
     ==============  ==========  =======================================  ==================================
 
+    A distance within 1e-9 of the radius, or within the rounding of the two values, equals it.
     L(v) = log(1 + v), one definition for counts and amounts alike, so that it exists at 0; c must then be at
     least 0. With ``closed=False`` (written "open 5%") the inequality is strict. A share of a confidential 0 is 0, on
     either scale: closed it matches 0 only, open it matches nothing.
@@ -148,9 +102,8 @@ class Radius:
             centre: confidential values, shape (n,).
 
         Returns:
-            ``(lower, upper)``, each (n,), such that ``lower <= z <= upper`` holds for exactly those floating-point
-            numbers z for which the definition above holds in floating-point arithmetic. Both are NaN, which
-            matches nothing, where the confidential value is missing or infinite, or where no z matches.
+            ``(lower, upper)``, each (n,), finite: z matches where ``lower <= z <= upper``. Both are NaN, which matches
+            nothing, where the confidential value is missing or infinite, or where no z matches.
 
         Raises:
             ValueError: when the radius is on the log scale and a value is negative.
@@ -168,37 +121,29 @@ class Radius:
             raise ValueError("a radius on the log scale needs values of at least 0")
         lower, upper = np.full((2, *values.shape), np.nan)
         with np.errstate(all="ignore"):
-            usable[usable] = self._matches(values[usable], values[usable])
+            if not self.closed and self.kind != "absolute":
+                usable &= values != 0
             lower[usable], upper[usable] = self._ends(values[usable])
         return lower, upper
 
-    def _limit(self, scaled: Floats) -> Floats:
-        """The largest distance from each confidential value, on the scale on which it is measured."""
-        if self.kind == "absolute":
-            return np.full_like(scaled, self.amount)
-        return self.amount * np.abs(scaled) / 100
-
-    def _matches(self, centre: Floats, released: Floats) -> NDArray[np.bool_]:
-        """The definition itself, element by element."""
-        if self.kind == "log_relative":
-            centre, released = np.log1p(centre), np.log1p(released)
-        distance, limit = np.abs(released - centre), self._limit(centre)
-        return distance <= limit if self.closed else distance < limit
-
     def _ends(self, centre: Floats) -> tuple[Floats, Floats]:
+        """Of finite values (k,) that match themselves, with the allowance at the edge."""
         logs = self.kind == "log_relative"
         scaled = np.log1p(centre) if logs else centre
-        reach = self._limit(scaled)
-        guesses = (scaled - reach, scaled + reach)
-
-        def end(guess: Floats, sign: Literal[-1, 1]) -> Floats:
-            def inside(offered: Floats, where: NDArray[np.bool_]) -> NDArray[np.bool_]:
-                return self._matches(centre[where], sign * offered)
-
-            values = np.expm1(guess) if logs else guess
-            return sign * last_inside(inside, sign * centre, sign * values, near=64 if logs else 2)
-
-        return end(guesses[0], -1), end(guesses[1], 1)
+        limit = np.full_like(scaled, self.amount) if self.kind == "absolute" else self.amount * np.abs(scaled) / 100
+        whole = (scaled == np.rint(scaled)) & (limit == np.rint(limit))
+        rounding = np.where(whole, 0.0, (4 if logs else 1) * _UNIT * (np.abs(scaled) + limit))
+        allowance = np.where(limit > 0, _EDGE * limit + rounding, 0.0)
+        reach = limit + allowance if self.closed else np.maximum(limit - allowance, 0.0)
+        lower, upper = scaled - reach, scaled + reach
+        if not self.closed:
+            lower = np.maximum(lower, np.nextafter(scaled - limit, np.inf))
+            upper = np.minimum(upper, np.nextafter(scaled + limit, -np.inf))
+        if logs:
+            lower, upper = np.maximum(np.expm1(lower), np.nextafter(-1.0, 0.0)), np.expm1(upper)
+            exact = limit == 0
+            lower[exact], upper[exact] = centre[exact], centre[exact]
+        return np.maximum(np.minimum(lower, centre), -_LARGEST), np.minimum(np.maximum(upper, centre), _LARGEST)
 
 
 Radii = Annotated[
