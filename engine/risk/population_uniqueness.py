@@ -4,13 +4,15 @@ The records are a sample: a ``fraction`` of the population, or each stands for a
 ``expected_uniques`` (τ_1) are population uniques, and ``expected_matches`` (τ_2) would be matched rightly by an intruder who
 picks one of the people with their key at random, by a Poisson log-linear model of the key's cells with all main effects or all
 two-way interactions (Skinner & Shlomo 2008; Elamir & Skinner 2006). The model is chosen by its specification test: main
-effects unless the test rejects them, else the model of the smaller statistics. Where the test rejects that too the row says so: the figure
-may be off either way, and what it passes must not be read as safe. Models with few records a parameter are not fitted:
+effects unless the test rejects them, else the model of the smaller statistics. Where the test rejects every model that is fitted, the
+estimate of the least rejected one is a point without an interval and its reason says *rejected*: it may be off either way. It stands
+next to ``pitman_uniques``, ``zayatz_uniques`` and ``expected_matches``. Models with few records a parameter are not fitted:
 they follow single records. In a tenth of Adult, 8 records a parameter of a two-way model, it found 118 population uniques of
 152 and main effects 172; with 24 in three tenths, 403 of 425.
 
 With weights (after the same, for complex designs) the means are fitted to the sums of weights F̂_k and π_k = f_k / F̂_k; the test holds the unweighted
-counts against the same margins; there is no interval. Intervals are of 95 % if the model holds.
+counts against the same margins; there is no interval. Intervals are of 95 % if the model holds. Datasets of one release rest on
+one sample, so the interval of their average is the average of their intervals; it has none where one dataset has none.
 
 ``pitman_uniques`` and ``zayatz_uniques`` look at the sizes of the classes alone, and take the sample as drawn with equal chances.
 
@@ -56,7 +58,7 @@ the model says, as where interactions are left out; below 0 less, as where it ha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any, Literal, Self
@@ -77,6 +79,7 @@ from ..methods.intruder import KeyVariables
 from ..methods.outputs import Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
+from ..methods.rows import Row, average, by_series
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
@@ -335,6 +338,21 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
         )
 
 
+def averages_of_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The averages over the datasets, each with the average of their intervals, or without one where one dataset has none."""
+    return [_with_mean_interval(average(group, records), group) for group in by_series(rows)]
+
+
+def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
+    if row.measure in SPECIFICATION.values():
+        return row
+    ends = [(one.lower, one.upper) for one in rows if one.value is not None]
+    lower, upper = ([one for one in end if one is not None] for end in zip(*ends, strict=True)) if ends else ([], [])
+    if not ends or len(lower) < len(ends) or len(upper) < len(ends):
+        return replace(row, lower=None, upper=None)
+    return replace(row, lower=float(np.mean(lower)), upper=float(np.mean(upper)))
+
+
 @measure_method(
     "Population uniqueness",
     spec=PopulationUniquenessSpec,
@@ -404,6 +422,7 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
     ),
     confidential=True,
     check=check,
+    combine=averages_of_one_sample,
 )
 def population_uniqueness(
     confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec, run: Run
@@ -443,10 +462,8 @@ def population_uniqueness(
         return Measure((*lacking, *tests, *others))
     order = _chosen(found)
     model = models[order]
-    estimates = [
-        _estimate(model, of, _words(order, found[order][place]), interval=spec.weight is None)
-        for place, of in enumerate(EXPECTATIONS)
-    ]
+    rejected = _rejection(order, found)
+    estimates = [_estimate(model, of, rejected, interval=spec.weight is None and not rejected) for of in EXPECTATIONS]
     return Measure((*estimates, *tests, *others), _per_record(confidential, released, model, cells))
 
 
@@ -529,12 +546,20 @@ def _chosen(found: Mapping[Order, list[float | None]]) -> Order:
     return min(found, key=lambda order: _off(found[order]))
 
 
-def _words(order: Order, off: float | None) -> str:
-    """What the test says against the model of an estimate, alone: an average shows the first reason that its datasets have."""
-    if off is None or abs(off) <= REJECTED:
+def _rejection(order: Order, found: Mapping[Order, list[float | None]]) -> str:
+    """That the test rejects every fitted model, the chosen one with the smallest statistics; empty where one is not rejected.
+
+    It stands alone: an average shows the first reason that its datasets have.
+    """
+    if _off(found[order]) <= REJECTED:
         return ""
-    why = "terms are missing" if off > 0 else "it has too many terms"
-    return f"the specification test rejects the log-linear model of {MODELS[order]}: {why}"
+    largest = max((one for one in found[order] if one is not None), key=abs)
+    why = "terms are missing" if largest > 0 else "it has too many terms"
+    least = "the least rejected one, " if len(found) > 1 else ""
+    return (
+        f"rejected: the specification test rejects every log-linear model that is fitted; {least}of {MODELS[order]}, gives this "
+        f"point without an interval (statistic {largest:.1f}, limit {REJECTED:g}: {why})"
+    )
 
 
 def _tested(of: Expectation, order: Order, value: float | None, why: str, remark: str) -> Estimate:
