@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -44,6 +45,14 @@ def fits(probability: list[Floats], right: list[Floats]) -> bool:
     ) <= 0.05
 
 
+def sure_links(probability: list[Floats], right: list[Floats]) -> tuple[int, float, float]:
+    """Links of .5 or more: how many, their mean probability and the share that is right."""
+    claimed, found = np.concatenate(probability), np.concatenate(right)
+    sure = claimed >= 0.5
+    n = int(np.count_nonzero(sure))
+    return n, float(claimed[sure].mean()) if n else math.nan, float(found[sure].mean()) if n else math.nan
+
+
 def in_bins(probability: list[Floats], right: list[Floats]) -> str:
     claimed, found = np.concatenate(probability), np.concatenate(right)
     which = np.digitize(claimed, BINS) - 1
@@ -78,8 +87,25 @@ def test_links_are_as_often_right_as_they_claim_whatever_share_of_the_values_is_
         print(f"  calibrated: {in_bins(ours, right)}")
         assert fits(ours, right)
         assert all(abs(float(np.mean(one) - np.mean(own))) <= 0.05 for one, own in zip(ours, right, strict=True))
+        n, claim, correct = sure_links(ours, right)
+        print(f"  links of .5 or more: {n:,}, {claim:.3f} claimed, {correct:.3f} right")
+        assert n < JUDGED or claim - correct <= 0.03 + 2 * math.sqrt(0.25 / n)
         model_fits.append(fits(model, right))
     assert not all(model_fits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.6, 0.8])
+def test_sure_links_are_right_as_often_as_they_claim_where_most_values_are_flipped(share: float) -> None:
+    """The model's own probabilities are the negative control: its sure links are right far less often than they claim."""
+    found = list(releases("twenty blocks", share, 3))
+    right = [one.found for one in found]
+    n, claim, correct = sure_links([calibrated(one) for one in found], right)
+    assert n >= JUDGED
+    assert abs(claim - correct) <= 0.03 + 2 * math.sqrt(0.25 / n)
+    alone = list(releases("variables that depend on each other", share, 3))
+    _, claim, correct = sure_links([one.probability for one in alone], [one.found for one in alone])
+    assert claim - correct > 0.3
 
 
 @pytest.mark.slow
