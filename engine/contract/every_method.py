@@ -50,7 +50,7 @@ def test_its_outputs_are_declared(method: Method) -> None:
     assert method.outputs
     for output in method.outputs:
         assert output.meaning
-        assert output.goal in ("low", "high", "none")
+        assert output.goal in ("low", "high", "one", "none")
     assert len({output.name for output in method.outputs}) == len(method.outputs)
 
 

@@ -75,7 +75,15 @@ class Compared:
         """The run whose value is better by the measure's goal, be it by chance; None when neither is."""
         if not self.difference or self.goal == "none":
             return None
+        if self.goal == "one":
+            return self._nearer_to_one()
         return "second" if (self.difference < 0) == (self.goal == "low") else "first"
+
+    def _nearer_to_one(self) -> BetterRun | None:
+        first, second = (distance_from_one(side.value) for side in (self.first, self.second) if side)
+        if math.isclose(first, second, rel_tol=ROUNDING):
+            return None
+        return "second" if second < first else "first"
 
     @property
     def confidential(self) -> float | None:
@@ -101,6 +109,11 @@ class Compared:
             "better": self.better,
             "reason": self.reason,
         }
+
+
+def distance_from_one(ratio: float | None) -> float:
+    """How far a ratio of at least 0 is from 1, on the log scale: 2 and 1/2 are as far, 0 is farthest."""
+    return abs(math.log(ratio)) if ratio else math.inf
 
 
 def _side_to_dict(side: Side | None) -> dict[str, Any] | None:

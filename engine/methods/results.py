@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating]
     Counts = NDArray[np.integer]
 
-Goal = Literal["low", "high", "none"]
+Goal = Literal["low", "high", "one", "none"]
+"""Which values of a measure are better: lower ones, higher ones, those near 1 of a ratio that both sides may leave, or none."""
 
 
 @dataclass(frozen=True, slots=True)

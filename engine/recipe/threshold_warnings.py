@@ -22,14 +22,14 @@ def output_of(value: str) -> Output | None:
 
 
 def natural_bound(output: Output) -> Bound:
-    """The side that its limit stands on: the least where more is better, else the most."""
+    """The side that its limit stands on: the least where more is better, else the most, also where 1 is best."""
     return "min" if output.goal == "high" else "max"
 
 
 def wrong_side(output: Output, bound: Bound) -> str:
     """That a limit on this side would fail what is good and pass what is bad; empty where it would not."""
     natural = natural_bound(output)
-    if output.goal == "none" or (bound == "min") == (natural == "min"):
+    if output.goal in ("none", "one") or (bound == "min") == (natural == "min"):
         return ""
     better = "higher" if output.goal == "high" else "lower"
     return f"{better} is better: did you mean {natural}?"

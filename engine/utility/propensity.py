@@ -35,6 +35,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from ..arrays import Floats, Integers
 from ..data.blocks import row_blocks
@@ -195,6 +196,9 @@ def _permuted(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> F
 
 
 MOST_COEFFICIENTS = 1000
+REPEATS = 0.5
+"""Below this s_pmse a release is nearer to the confidential records than one drawn from a model fitted to them usually is."""
+MENTIONED = 0.005
 PMSE: Range = (0.0, 0.25)
 """c (1 - c) is at most 1/4."""
 
@@ -250,8 +254,9 @@ def _offer(case: Case) -> Offer | None:
         Output(
             "s_pmse",
             "pmse as a multiple of null_pmse: 1 on average for a release drawn from a model that follows the confidential "
-            "sample, 2 for a fresh sample of the same population and size",
-            "low",
+            "sample, 2 for a fresh sample of the same population and size; above, the release differs; below 0.5, it repeats "
+            "the confidential records more closely than a fitted model does, and a copy has 0",
+            "one",
             range=NON_NEGATIVE,
             public="score",
         ),
@@ -283,9 +288,10 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     design = SparseDesign([Intercept(), *(term for term, _ in terms)], len(y))
     repeated = np.repeat([True, *(own for _, own in terms)], [1, *(term.width for term, _ in terms)])
     pmse, null = logit_pmse(design, y, repeated)
-    return _measure(
-        pmse, Estimate("null_pmse", null), "released columns differ from combinations of the others by rounding only"
-    )
+    c = float(y.mean())
+    degrees = round(null * len(y) / (c * (1 - c) ** 2))
+    rounding = "released columns differ from combinations of the others by rounding only"
+    return _measure(pmse, Estimate("null_pmse", null), rounding, degrees)
 
 
 def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
@@ -316,13 +322,25 @@ def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: Propens
     return _measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
 
 
-def _measure(pmse: float, null: Estimate, why_zero: str) -> Measure:
-    """The three estimates; no ratio, and ``why_zero``, where the null is 0."""
+def _measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
+    """The three estimates; no ratio, and ``why_zero``, where the null is 0. ``degrees`` are d of a logistic regression."""
     if not null.value:
         ratio = Estimate.not_computed("s_pmse", why_zero)
     else:
-        ratio = Estimate("s_pmse", pmse / null.value, baseline=1.0)
+        value = pmse / null.value
+        ratio = Estimate("s_pmse", value, baseline=1.0, reason=_repeats(value, degrees))
     return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
+
+
+def _repeats(ratio: float, degrees: int) -> str:
+    """That a ratio is too low, and how often a right release has one as low: d times it is chi-squared with d degrees (Snoke et al. 2018)."""
+    if ratio >= REPEATS:
+        return ""
+    words = (
+        f"below {REPEATS:g}: the release repeats the confidential records more closely than a model fitted to them does"
+    )
+    chance = float(chi2.cdf(degrees * ratio, degrees)) if degrees else 0.0
+    return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED else words
 
 
 def _main_effects(values: Floats, has_levels: bool) -> list[Term]:

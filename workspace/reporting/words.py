@@ -26,7 +26,12 @@ FAMILIES = {
     "studies": "Studies",
 }
 """The headings of what is measured, in the order in which it is shown."""
-DIRECTIONS = {"low": "lower is better", "high": "higher is better", "none": "no better direction"}
+DIRECTIONS = {
+    "low": "lower is better",
+    "high": "higher is better",
+    "one": "nearer to 1 is better",
+    "none": "no better direction",
+}
 _HASH = re.compile("[0-9a-f]{64}")
 HOW = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""

@@ -14,7 +14,7 @@ from ..store.workspace import Workspace
 
 @dataclass(frozen=True)
 class Axis:
-    """A number that runs can be placed by. ``params`` is JSON; ``goal`` low, high or none says which way is better.
+    """A number that runs can be placed by. ``params`` is JSON; ``goal`` low, high, one or none says which way is better.
 
     ``apart`` are the settings, with their defaults, in which the numbers of its method differ.
     """
@@ -93,9 +93,18 @@ def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) ->
 
     from sfumato.engine.statistics.dominance import non_dominated
 
-    signs = np.array([1.0 if goal == "low" else -1.0 for goal in goals])
-    marks: list[bool | None] = non_dominated(np.array(values) * signs).tolist()
+    costs = [[_cost(value, goal) for value, goal in zip(pair, goals, strict=True)] for pair in values]
+    marks: list[bool | None] = non_dominated(np.array(costs)).tolist()
     return marks
+
+
+def _cost(value: float, goal: str) -> float:
+    """Lower is better: the value itself, its negative, or its distance from 1."""
+    from sfumato.engine.execution.comparison import distance_from_one
+
+    if goal == "one":
+        return distance_from_one(value)
+    return value if goal == "low" else -value
 
 
 def done_runs(workspace: Workspace, project_id: int) -> tuple[int, ...]:

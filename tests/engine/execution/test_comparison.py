@@ -48,9 +48,18 @@ def test_a_row_has_both_values_and_welchs_interval() -> None:
     assert (found.distinguishable, found.better) == (True, "first")
 
 
-@pytest.mark.parametrize(("goal", "better"), [("low", "second"), ("high", "first"), ("none", None)])
+@pytest.mark.parametrize(("goal", "better"), [("low", "second"), ("high", "first"), ("one", "second"), ("none", None)])
 def test_the_goal_says_which_is_better(goal: Goal, better: str | None) -> None:
     assert one(rows_of([3.0, 3.1]), rows_of([1.0, 1.1]), goal).better == better
+
+
+@pytest.mark.parametrize(
+    ("values", "better"), [((0.0, 1.5), "second"), ((2.0, 0.2), "first"), ((0.5, 2.0), None), ((0.9, 0.2), "first")]
+)
+def test_where_1_is_best_a_copy_is_worse_than_a_model(values: tuple[float, float], better: str | None) -> None:
+    first, second = ([value] * 2 for value in values)
+    assert one(rows_of(first), rows_of(second), "one").better == better
+    assert one(rows_of(first), rows_of(second), "low").better != better
 
 
 def test_an_interval_that_covers_0_is_not_distinguishable() -> None:

@@ -23,7 +23,9 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 AMOUNT = st.floats(min_value=0, max_value=1e6) | st.integers(0, 500).map(float)
 VALUE = st.integers(-400, 400).map(float) | st.floats(-1e6, 1e6) | FINITE
 RADII = st.builds(Radius, AMOUNT.filter(bool), st.sampled_from(["absolute", "relative", "log_relative"]), st.booleans())
-DECIMAL = st.builds(lambda digits, places: Fraction(digits, 10**places), st.integers(-(10**7), 10**7), st.integers(0, 8))
+DECIMAL = st.builds(
+    lambda digits, places: Fraction(digits, 10**places), st.integers(-(10**7), 10**7), st.integers(0, 8)
+)
 SHARE = st.builds(lambda digits, places: Fraction(digits, 10**places), st.integers(1, 500), st.integers(0, 3))
 
 

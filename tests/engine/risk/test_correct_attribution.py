@@ -13,7 +13,8 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.errors import BadInput
+from sfumato.engine.design.binning import Binning
+from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import PUBLIC, Run
@@ -280,11 +281,68 @@ def test_two_uses_of_one_recipe_stay_apart() -> None:
     assert found == {("zip",): 0.5, ("zip", "age"): 1}
 
 
+def heaped(n: int, seed: int) -> pd.DataFrame:
+    """Incomes in hundreds, that zip codes share, and a few exact amounts that nobody shares."""
+    rng = np.random.default_rng(seed)
+    zip_code = rng.integers(0, 80, n)
+    pay = 100.0 * (zip_code % 4 + rng.integers(1, 4, n))
+    exact = rng.random(n) < 0.1
+    return pd.DataFrame({"zip": zip_code.astype(str), "pay": np.where(exact, np.round(rng.uniform(1, 900, n), 3), pay)})
+
+
+PAY = Schema(
+    (
+        Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple(sorted(map(str, range(80))))),
+        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
+    )
+)
+
+
+def measured_pay(rows: pd.DataFrame, released: pd.DataFrame, **spec: Any) -> dict[str, Estimate]:
+    chosen = CorrectAttributionSpec(**spec).for_release(PAY, ("pay",))
+    chosen.check_release(PAY, ("pay",), "measure[0]")
+    return by_name(
+        correct_attribution(conform(rows, PAY), conform(released, PAY, origin="synthetic"), chosen, RUN), "pay"
+    )
+
+
+def test_heaped_incomes_need_no_bins() -> None:
+    rows = heaped(200, 1)
+    released = rows.assign(pay=heaped(200, 2)["pay"])
+    found = measured_pay(rows, released)
+    for name, expected in by_loops(
+        rows.rename(columns={"pay": "ill"}), released.rename(columns={"pay": "ill"})
+    ).items():
+        assert found[name].value == pytest.approx(expected, abs=1e-12), name
+    alone = int((rows["pay"].map(rows["pay"].value_counts()) == 1).sum())
+    assert 5 < alone < 40
+    assert found["dcap"].reason.startswith(f"{alone} of 200 records have a value that no other record has")
+    assert found["dcap"].value > 0.1  # type: ignore[operator]
+    shared = pd.concat([rows, rows], ignore_index=True)
+    assert measured_pay(shared, shared)["dcap"].reason == ""
+
+
+def test_a_target_of_which_no_value_repeats_is_not_computed() -> None:
+    """Values drawn from a density: 0 would say that nothing is attributed, where nothing could be looked at."""
+    rows = heaped(200, 1)
+    drawn = rows.assign(pay=rows["pay"] * np.exp(np.random.default_rng(3).normal(0, 0.01, 200)))
+    found = measured_pay(rows, drawn)
+    for name in ("cap", "dcap", "tcap", "disco", "disco_beyond"):
+        assert found[name].value is None
+        assert found[name].reason == (
+            'no released value of "pay" equals a confidential one; give it bins: pay = "10 equal count"'
+        )
+    assert found["shared_keys"].value == 1
+    binned = measured_pay(rows, drawn, bins={"pay": Binning.parse("10 equal count")})
+    assert binned["dcap"].value is not None
+    with pytest.raises(NotComputable, match='no released value of "pay" equals'):
+        measured_pay(rows, drawn, keys=("pay",), sensitive=("zip",))
+
+
 @pytest.mark.parametrize(
     ("measure", "place", "said"),
     [
         ({"keys": ["zip", "ill"], "sensitive": ["ill"]}, "measure[0].sensitive", '"ill" is among the keys'),
-        ({"sensitive": ["pay"]}, "measure[0].bins", "continuous and synthesised"),
         ({"sensitive": ["ill", "ill"]}, "measure[0].sensitive[1]", '"ill" is listed twice'),
         ({"sensitive": ["ill"], "obvious": 0.0}, "measure[0].obvious", "above 0"),
         ({"sensitive": ["ill"], "bins": {"pay": "width 5"}}, "measure[0].bins.pay", "not used here"),

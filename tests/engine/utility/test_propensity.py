@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -66,6 +67,44 @@ def test_equal_tables_cannot_be_told_apart() -> None:
     assert measures(sample(200, 1), sample(200, 1))["pmse"] == pytest.approx(0, abs=1e-20)
 
 
+def reason_of_ratio(confidential: pd.DataFrame, released: pd.DataFrame, **spec: object) -> str:
+    run = Run(np.random.default_rng(1))
+    table = PropensitySpec.from_table(spec, "measure[0]")
+    found = propensity(micro(confidential), micro(released, "synthetic"), table, run)
+    return next(one.reason for one in found.estimates if one.measure == "s_pmse")
+
+
+@pytest.mark.parametrize("model", ["logit", "logit_interactions"])
+def test_a_copy_has_a_ratio_of_0_and_the_row_says_what_that_means(model: str) -> None:
+    confidential = sample(300, 1)
+    assert measures(confidential, confidential, model=model)["s_pmse"] == pytest.approx(0, abs=1e-12)
+    words = "below 0.5: the release repeats the confidential records more closely than a model fitted to them does"
+    assert reason_of_ratio(confidential, confidential, model=model) == words
+    assert reason_of_ratio(confidential, sample(300, 2, shift=0.3), model=model) == ""
+
+
+def test_a_copy_with_little_noise_is_below_one_half_by_a_tree() -> None:
+    confidential = sample(600, 1)
+    noise = np.random.default_rng(2).normal(0, 0.01, 600)
+    released = confidential.assign(price=confidential["price"] * (1 + noise))
+    ratio = measures(confidential, released, model="cart", permutations=20)["s_pmse"]
+    assert ratio is not None
+    assert (ratio < 0.5) == ("below 0.5" in reason_of_ratio(confidential, released, model="cart", permutations=20))
+    assert "chance" not in reason_of_ratio(confidential, released, model="cart", permutations=20)
+
+
+def test_a_low_ratio_that_chance_often_gives_says_how_often() -> None:
+    """Four coefficients: P(chi-squared with 4 degrees < 4 s) of the releases are below s."""
+    confidential, rng = sample(500, 3), np.random.default_rng(4)
+    releases = (confidential.iloc[rng.integers(0, 500, 500)].reset_index(drop=True) for _ in range(40))
+    released, ratio = next(
+        (one, s) for one in releases if 0.25 < (s := measures(confidential, one)["s_pmse"] or 0) < 0.5
+    )
+    x = 2 * ratio
+    chance = 1 - math.exp(-x) * (1 + x)  # the closed form of 4 degrees
+    assert reason_of_ratio(confidential, released).endswith(f"chance alone gives this in {chance:.0%} of its releases")
+
+
 def test_tables_apart_reach_the_largest_value() -> None:
     released = sample(200, 2)
     released["price"] += 1e6
@@ -85,6 +124,8 @@ def test_null_is_the_mean_over_draws_from_the_confidential_distribution(shift: f
         ratios.append(measures(confidential, released)["s_pmse"])
     error = np.sqrt(2 / 4 / 150)
     assert (abs(np.mean(ratios) - 1) < 4 * error) == (shift == 0)
+    low = np.mean(np.array(ratios, dtype=float) < 0.5)
+    assert (abs(low - 0.264) < 4 * np.sqrt(0.264 * 0.736 / 150)) == (shift == 0)  # P(chi-squared with 4 degrees < 2)
 
 
 @pytest.mark.parametrize(("n", "m"), [(400, 400), (300, 500)])

@@ -389,7 +389,7 @@ def test_limits_that_are_offered_are_of_outputs_that_there_are() -> None:
             for limit in found.limits if isinstance(found, Offer) else ():
                 assert isinstance(limit, OfferedLimit)
                 goal = method.output(limit.output).goal
-                assert limit.bound == {"high": "min", "low": "max"}[goal]
+                assert limit.bound == {"high": "min", "low": "max", "one": "max"}[goal]
                 told += 1
     assert told > 10
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,13 @@ def test_a_run_is_efficient_by_the_goals_of_both_axes() -> None:
     found = on((0.1, 0.5), (0.2, 0.9), (0.3, 0.8), (0.05, 0.1)).points(RISK, USE)
     assert {point.run_id: point.efficient for point in found} == {4: True, 1: True, 2: True, 3: False}
     assert [point.x.value for point in found] == [0.05, 0.1, 0.2, 0.3]
+
+
+def test_where_1_is_best_a_copy_is_not_efficient() -> None:
+    """Equal risk: a copy has 0, a fitted model 1.1, a poor one 4."""
+    ratio = replace(PLAIN, goal="one")
+    found = on((0.2, 0.0), (0.2, 1.1), (0.2, 4.0), axes=(RISK, ratio)).points(RISK, ratio)
+    assert {point.y.value: point.efficient for point in found} == {0.0: False, 1.1: True, 4.0: False}
 
 
 def test_without_a_goal_no_run_is_better() -> None:
