@@ -1,13 +1,15 @@
 """Predictor terms: a closed grammar, so that text from a recipe is never evaluated.
 
 term   := factor | factor ":" factor
-factor := column | ("log" | "log1p" | "sqrt" | "square") "(" column ")"
+factor := column | ("log" | "log1p" | "sqrt" | "square" | "code") "(" column ")"
+
+``code`` is of a column with levels: one column of numbers in place of indicators (``level_numbers``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,21 +23,27 @@ if TYPE_CHECKING:
 
     from .microdata import Microdata
 
-FUNCTIONS = ("log", "log1p", "sqrt", "square")
-"""By the names that NumPy has for them."""
+CODE = "code"
+FUNCTIONS = ("log", "log1p", "sqrt", "square", CODE)
+"""By the names that NumPy has for them, and the one of levels."""
 _DOMAIN = {"log": (0.0, False, "log1p"), "log1p": (-1.0, False, "the column itself"), "sqrt": (0.0, True, "square")}
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 _CALL = re.compile(r"(?P<function>[A-Za-z0-9_]+)\((?P<column>.+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A column, or a function of a numeric column."""
+    """A column, or a function of a numeric column, or the code of a column with levels."""
 
     column: str
     function: str | None = None
 
     def __str__(self) -> str:
         return f"{self.function}({self.column})" if self.function else self.column
+
+    def has_indicators(self, schema: Schema) -> bool:
+        """Whether it enters a design as an indicator of each level but the first."""
+        return self.function != CODE and schema[self.column].kind.has_levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,10 @@ def _parse_factor(text: str, schema: Schema, place: str) -> Factor:
     function, column = call["function"], call["column"].strip()
     if function not in FUNCTIONS:
         raise BadInput(place, f'no function "{function}"; a term may use {", ".join(FUNCTIONS)}')
-    if schema.require(column, place).kind.has_levels:
+    has_levels = schema.require(column, place).kind.has_levels
+    if function == CODE and not has_levels:
+        raise BadInput(place, f'{function}({column}): "{column}" has numbers, not levels; use the column itself')
+    if function != CODE and has_levels:
         raise BadInput(place, f'{function}({column}): "{column}" has levels, not numbers; use the column itself')
     return Factor(column, function)
 
@@ -86,7 +97,7 @@ def _parse_factor(text: str, schema: Schema, place: str) -> Factor:
 class Design:
     """A design matrix of an intercept and terms, with the levels fixed by the confidential data.
 
-    Columns with levels enter as treatment-coded indicators (the first level is the reference); dates as days.
+    Columns with levels enter as treatment-coded indicators (the first level is the reference), or by ``code`` as a number; dates as days.
     ``names`` (K,) name the columns of the matrix.
     """
 
@@ -133,7 +144,7 @@ class Design:
 
 
 def _factor_names(factor: Factor, data: Microdata) -> list[str]:
-    if not data.schema[factor.column].kind.has_levels:
+    if not factor.has_indicators(data.schema):
         return [str(factor)]
     return [f"{factor.column}={level}" for level in data.column(factor.column).cat.categories[1:]]
 
@@ -142,16 +153,36 @@ def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
     import numpy as np
 
     numbers = data.numbers(factor.column)
-    if data.schema[factor.column].kind.has_levels:
+    if factor.has_indicators(data.schema):
         levels = len(data.column(factor.column).cat.categories)
         indicators = np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
         indicators[np.isnan(numbers)] = np.nan
         return indicators
-    if factor.function is None:
-        return numbers[:, None]
     check_domain(factor, numbers)
-    values: NDArray[np.float64] = getattr(np, factor.function)(numbers)
-    return values[:, None]
+    return factor_numbers(factor, data)[:, None]
+
+
+def factor_numbers(factor: Factor, data: Microdata) -> NDArray[np.float64]:
+    """The column of a factor without indicators, or the function of it, (n,); inside that function's domain."""
+    import numpy as np
+
+    numbers = data.numbers(factor.column)
+    if factor.function is None:
+        return numbers
+    if factor.function != CODE:
+        return np.asarray(getattr(np, factor.function)(numbers))
+    levels = np.append(level_numbers(data.column(factor.column).cat.categories), np.nan)
+    return np.asarray(levels[np.where(np.isnan(numbers), -1, numbers).astype(np.int64)])
+
+
+def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:
+    """The code of each level: the number that it is, where all levels are numbers, else its place, from 1."""
+    import numpy as np
+
+    texts = [str(level) for level in levels]
+    if all(_NUMBER.fullmatch(text) for text in texts):
+        return np.array([float(text) for text in texts])
+    return np.arange(1.0, len(texts) + 1)
 
 
 def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") -> None:

@@ -70,7 +70,7 @@ class CompletedDesign:
 def _block(term: Term, data: Microdata) -> _Block:
     design = Design.of([term], data)
     mean, sd, missing = (_moments if in_one_block(design, data) else _moments_of_many)(design, data)
-    numbers = any(not data.schema[name].kind.has_levels for name in term.columns)
+    numbers = any(not factor.has_indicators(data.schema) for factor in term.factors)
     shift, divisor = np.zeros(len(mean)), np.ones(len(mean))
     if numbers and sd is not None:
         shift, divisor = mean, np.where(sd > 0, sd, 1.0)

@@ -89,9 +89,9 @@ def _numbers(design: Design, data: Microdata) -> tuple[_Number, ...]:
     found, end = [], 1
     for term in design.terms:
         start, end = end, end + len(Design.of([term], data).names) - 1
-        levels = [name for name in term.columns if design.schema[name].kind.has_levels]
+        levels = [factor.column for factor in term.factors if factor.has_indicators(design.schema)]
         if len(levels) < len(term.factors):
-            factors = tuple(factor for factor in term.factors if factor.column not in levels)
+            factors = tuple(factor for factor in term.factors if not factor.has_indicators(design.schema))
             found.append(_Number(Term(factors), start, end - start, levels[0] if levels else None))
     return tuple(found)
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import Design, Factor, Term
+from ..data.terms import Design, Factor, Term, factor_numbers
 
 _SHARED = 32
 """Arrays of a block that are held at a time: few enough to stay in the processor's cache."""
@@ -36,7 +36,7 @@ def linear_predictor(design: Design, data: Microdata, coefficients: Floats) -> F
 def _by_terms(design: Design, data: Microdata, coefficients: Floats) -> Floats:
     found, start = np.full(len(data), coefficients[0]), 1
     for term in design.terms:
-        levels = [factor for factor in term.factors if _has_levels(design, factor)]
+        levels = [factor for factor in term.factors if factor.has_indicators(design.schema)]
         sizes = [len(data.column(factor.column).cat.categories) - 1 for factor in levels]
         own = coefficients[start : start + int(np.prod(sizes, dtype=np.int64))]
         start += len(own)
@@ -54,19 +54,9 @@ def _term(design: Design, term: Term, levels: Sequence[Factor], coefficients: Fl
     table[(slice(1, -1),) * len(levels)] = coefficients
     found = np.asarray(table[tuple(_codes(factor, data) for factor in levels)])
     for factor in term.factors:
-        if not _has_levels(design, factor):
+        if not factor.has_indicators(design.schema):
             found = found * factor_numbers(factor, data)
     return found
-
-
-def factor_numbers(factor: Factor, data: Microdata) -> Floats:
-    """The column of a factor without levels, or the function of it, (n,); inside that function's domain."""
-    numbers = data.numbers(factor.column)
-    return np.asarray(getattr(np, factor.function)(numbers)) if factor.function else numbers
-
-
-def _has_levels(design: Design, factor: Factor) -> bool:
-    return design.schema[factor.column].kind.has_levels
 
 
 def _codes(factor: Factor, data: Microdata) -> Integers:

@@ -22,8 +22,7 @@ from scipy.linalg import solve_triangular
 from ..arrays import Booleans, Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import Design, Factor
-from .linear_predictor import factor_numbers
+from ..data.terms import Design, Factor, factor_numbers
 
 CLEAR = 1e-4
 """The share of a column's length that X'X can tell from none: its square is far above what rounding leaves."""
@@ -206,7 +205,7 @@ def sparse_design(design: Design, data: Microdata) -> SparseDesign:
 
 
 def _of_factor(factor: Factor, data: Microdata) -> Term:
-    if not data.schema[factor.column].kind.has_levels:
+    if not factor.has_indicators(data.schema):
         return Standardised(factor_numbers(factor, data), 1.0, 0.0, 1.0)
     levels = data.column(factor.column).cat
     column, width = levels.codes.to_numpy().astype(np.int32) - np.int32(1), len(levels.categories) - 1

@@ -234,8 +234,7 @@ def _unrepeated(confidential: Microdata, name: str, spec: CorrectAttributionSpec
     """How many records have a value of a continuous variable without bins that nobody else has."""
     if not _unbinned(confidential, name, spec):
         return ""
-    values, times = np.unique(confidential.present(name), return_counts=True)
-    alone = int(np.count_nonzero(times == 1))
+    alone = int(np.count_nonzero(np.unique(confidential.present(name), return_counts=True)[1] == 1))
     if not alone:
         return ""
     return f"{alone:,} of {len(confidential):,} records have a value that no other record has; bins count near values as equal"

@@ -15,6 +15,7 @@ SCHEMA = Schema(
     (
         Variable("room", Kind.CATEGORICAL, levels=("flat", "house", "tent")),
         Variable("new", Kind.BINARY, levels=("no", "yes")),
+        Variable("zone", Kind.CATEGORICAL, levels=("1", "5", "10")),
         Variable("reviews", Kind.COUNT),
         Variable("price", Kind.CONTINUOUS),
         Variable("day", Kind.DATE),
@@ -29,6 +30,7 @@ def example() -> Microdata:
             {
                 "room": ["flat", "house", "tent", "house"],
                 "new": ["no", "yes", "yes", "no"],
+                "zone": ["5", "10", "1", "5"],
                 "reviews": [0, 1, 2, 3],
                 "price": [1.0, 2.0, 4.0, 8.0],
                 "day": ["1970-01-01", "1970-01-02", "1970-01-11", "1970-01-31"],
@@ -56,6 +58,9 @@ def columns(*terms: str) -> dict[str, list[float]]:
         ("log1p( reviews )", {"log1p(reviews)": np.log([1, 2, 3, 4])}),
         ("sqrt(price)", {"sqrt(price)": np.sqrt([1, 2, 4, 8])}),
         ("square(reviews)", {"square(reviews)": [0, 1, 4, 9]}),
+        ("code(room)", {"code(room)": [1, 2, 3, 2]}),
+        ("code(zone)", {"code(zone)": [5, 10, 1, 5]}),
+        ("code(room):price", {"code(room):price": [1, 4, 12, 16]}),
         ("reviews:price", {"reviews:price": [0, 2, 8, 24]}),
         ("log(price) : reviews", {"log(price):reviews": np.log([1, 2, 4, 8]) * [0, 1, 2, 3]}),
         ("room:new", {"room=house:new=yes": [0, 1, 0, 0], "room=tent:new=yes": [0, 0, 1, 0]}),
@@ -81,7 +86,8 @@ def test_terms_stand_in_order() -> None:
     [
         ("reviws", 'no column "reviws"; did you mean "reviews"?'),
         ("log(reviws)", 'did you mean "reviews"?'),
-        ("exp(price)", 'no function "exp"; a term may use log, log1p, sqrt, square'),
+        ("exp(price)", 'no function "exp"; a term may use log, log1p, sqrt, square, code'),
+        ("code(price)", '"price" has numbers, not levels; use the column itself'),
         ("log(room)", '"room" has levels, not numbers'),
         ("room:new:price", "more than two factors"),
         ("price + reviews", "is not a term"),
@@ -129,6 +135,13 @@ def test_a_function_outside_its_domain_is_refused_without_a_value(text: str, mes
         design.matrix(data)
     assert message in caught.value.message
     assert "7.5" not in str(caught.value)
+
+
+def test_a_level_that_is_missing_has_no_code() -> None:
+    data = example()
+    holes = data.with_columns({"zone": data.column("zone").where([True, False, True, True])}, "confidential")
+    matrix = Design.of([parse_term("code(zone)", SCHEMA, "p")], data).matrix(holes)
+    assert np.array_equal(matrix[:, 1], [5, np.nan, 1, 5], equal_nan=True)
 
 
 def test_the_matrix_of_a_release_has_the_columns_of_the_confidential_data() -> None:

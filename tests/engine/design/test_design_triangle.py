@@ -30,6 +30,7 @@ TERMS = [
     ("town", "sex", "age", "sex:age"),
     ("town:pay", "sex"),
     ("age", "pay:town", "sex:log(pay)", "sex:town", "age:pay"),
+    ("sex", "code(town)", "code(town):age", "sex:code(town)"),
 ]
 
 

@@ -73,9 +73,11 @@ def test_window_is_the_definition_but_for_the_allowance_at_its_edge(
         matched = in_window(radius, centre, number)
         if distance > limit + allowance:
             assert not matched
-        elif distance < limit - allowance or (distance == 0 and (radius.closed or limit > 2**-1000)):
-            assert matched
-        elif radius.closed and distance <= limit:
+        elif (
+            distance < limit - allowance
+            or (radius.closed and distance <= limit)
+            or (distance == 0 and limit > 2**-1000)
+        ):
             assert matched
         elif not radius.closed and distance >= limit:
             assert not matched
