@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from ..data.intervals import UNBOUNDED, Range
 from .results import Goal
+from .statbarns import Statbarn, by_unit
 
 Question = Literal["singling out", "linkability", "inference", "membership"]
 """What is asked of a release before it may be called anonymous: the three of the Article 29 Working Party (WP216, 2014), and
@@ -112,6 +113,9 @@ class Output:
     give back a statistic that rests on few records: no smallest or largest value, no range. Left out, it is as confidential
     as the data.
 
+    ``statbarn`` is the class of statistics whose checks an output checker applies; left out, counts and shares are
+    frequencies and all others, means and sums over the records, linear aggregations.
+
     What only data quality, a study or a risk has is in ``quality``, ``study`` and ``risk``.
     """
 
@@ -126,9 +130,15 @@ class Output:
     detectable: str = ""
     drawn: Literal["", "interval", "note"] = ""
     public: Literal["", "score", "share", "grade"] = ""
+    statbarn: Statbarn | Literal[""] = ""
     quality: QualityOutput = QualityOutput()
     study: StudyOutput = StudyOutput()
     risk: RiskOutput = RiskOutput()
+
+    @property
+    def checked_as(self) -> Statbarn:
+        """Its statbarn, declared or by its unit."""
+        return self.statbarn or by_unit(self.unit)
 
     @property
     def title(self) -> str:

@@ -24,6 +24,7 @@ ACCOUNT = (
         "low",
         range=POSITIVE,
         short="eps a sample",
+        statbarn="none",
     ),
     Output(
         "sample_records",
@@ -32,6 +33,7 @@ ACCOUNT = (
         unit="records",
         range=POSITIVE,
         short="records a sample",
+        statbarn="none",
     ),
     Output(
         "epsilon_release",
@@ -39,6 +41,7 @@ ACCOUNT = (
         "low",
         range=POSITIVE,
         short="eps of the release",
+        statbarn="none",
     ),
     Output(
         "epsilon_substitution",
@@ -46,6 +49,7 @@ ACCOUNT = (
         "low",
         range=POSITIVE,
         short="eps for a change",
+        statbarn="none",
     ),
     Output(
         "epsilon_noise",
@@ -53,6 +57,7 @@ ACCOUNT = (
         "none",
         range=POSITIVE,
         short="eps of the noise",
+        statbarn="none",
     ),
 )
 """The measures of every synthesis method that has an account."""

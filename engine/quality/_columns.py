@@ -220,8 +220,9 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             short=short,
             quality=QualityOutput(scores="numbers"),
             public="score",
+            statbarn="CorrelationCoefficients",
         ),
-        Output("unscaled", "the same before scaling", "high", range=SHARE),
+        Output("unscaled", "the same before scaling", "high", range=SHARE, statbarn="CorrelationCoefficients"),
         Output(
             "minimum_nmi",
             f"smallest scaled value of the columns; {advice}",
@@ -229,6 +230,7 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             range=SHARE,
             quality=QualityOutput(minimum_of="nmi", limit=limit),
             public="score",
+            statbarn="CorrelationCoefficients",
         ),
     )
 

@@ -60,6 +60,7 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             quality=QualityOutput(scores="numbers"),
             public="score",
+            statbarn="CorrelationCoefficients",
         ),
         Output(
             "minimum_rho",
@@ -68,6 +69,7 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             quality=QualityOutput(minimum_of="rho", limit=LIMIT),
             public="score",
+            statbarn="CorrelationCoefficients",
         ),
     ),
 )

@@ -75,6 +75,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             short="excess",
             estimated=True,
             risk=RiskOutput(gate_reference="chance", questions=questions),
+            statbarn="CalculatedRatios",
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
     )

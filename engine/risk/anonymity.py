@@ -133,6 +133,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("inference",)),
+            statbarn="CalculatedRatios",
         ),
         Output(
             "t",
@@ -141,6 +142,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             range=SHARE,
             risk=RiskOutput(questions=("inference",)),
+            statbarn="StatisticalHypothesisTests",
         ),
     ),
     confidential=True,

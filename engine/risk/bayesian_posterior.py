@@ -107,12 +107,14 @@ OUTPUTS = (
         "posterior over prior probability of the truth, geometric mean of the records that are guessed right",
         "low",
         range=NON_NEGATIVE,
+        statbarn="CalculatedRatios",
     ),
     Output(
         "largest_risk_ratio",
         "posterior over prior probability of the truth, largest of a record",
         "low",
         range=NON_NEGATIVE,
+        statbarn="Endpoints",
     ),
     Output(
         "expected_difference",

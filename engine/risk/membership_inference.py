@@ -206,6 +206,7 @@ OUTPUTS = (
         short="AUC",
         estimated=True,
         risk=RiskOutput(questions=("membership",)),
+        statbarn="StatisticalHypothesisTests",
     ),
     *attack_outputs("guesses", "take a person for one of the data, at the false positives asked for,", ("membership",)),
 )

@@ -382,11 +382,13 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             "specification_uniques",
             "specification test of a model for expected_uniques: above 1.96 terms are missing, below -1.96 there are too many",
             "none",
+            statbarn="StatisticalHypothesisTests",
         ),
         Output(
             "specification_matches",
             "specification test of a model for expected_matches: above 1.96 terms are missing, below -1.96 there are too many",
             "none",
+            statbarn="StatisticalHypothesisTests",
         ),
         Output(
             "pitman_uniques",

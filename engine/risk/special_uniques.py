@@ -199,7 +199,7 @@ class SpecialUniquesSpec(Spec):
             risk=RiskOutput(questions=("singling out",)),
         ),
         Output("mean_score", "SUDA score, averaged over all records of the table", "low", range=NON_NEGATIVE),
-        Output("largest_score", "largest SUDA score of a record", "low", range=NON_NEGATIVE),
+        Output("largest_score", "largest SUDA score of a record", "low", range=NON_NEGATIVE, statbarn="Endpoints"),
         Output(
             "dis",
             "probability that a unique match with a record of the table is the right person of the population",
@@ -215,6 +215,7 @@ class SpecialUniquesSpec(Spec):
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("singling out", "linkability")),
+            statbarn="Endpoints",
         ),
         Output(
             "attribute_contribution",

@@ -122,6 +122,7 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
                 "high",
                 range=SHARE,
                 short=SHORT.get(name, name),
+                statbarn="CorrelationCoefficients" if name in ("rho", "nmi") else "",
                 study=StudyOutput(limit_parameter=name),
             )
             for name, (key, output, _) in MEASURES.items()

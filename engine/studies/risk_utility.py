@@ -398,21 +398,21 @@ def within_limits(rows: Sequence[Row]) -> list[Row]:
 
 
 OUTPUTS = (
-    Output("marginal", "mean over the variables of the squared distance of their distributions", "low", range=NON_NEGATIVE, short="marginal distance", estimated=True),
-    Output("conditional", "mean over the pairs of the squared distance of the distributions given each level of another variable", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True),
-    Output("regression", "mean over the models of the sum of the relative deviations of their coefficients", "low", range=NON_NEGATIVE, short="regression distance", estimated=True),
-    Output("conditional_given", "the same given the levels of one variable, which the row names", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True),
-    Output("coefficient_deviation", "what a coefficient exceeds the confidential one by, as a share of it; below 0 where it falls short", "none", short="deviation of the coefficient", estimated=True),
+    Output("marginal", "mean over the variables of the squared distance of their distributions", "low", range=NON_NEGATIVE, short="marginal distance", estimated=True, statbarn="StatisticalHypothesisTests"),
+    Output("conditional", "mean over the pairs of the squared distance of the distributions given each level of another variable", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests"),
+    Output("regression", "mean over the models of the sum of the relative deviations of their coefficients", "low", range=NON_NEGATIVE, short="regression distance", estimated=True, statbarn="CorrelationCoefficients"),
+    Output("conditional_given", "the same given the levels of one variable, which the row names", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests"),
+    Output("coefficient_deviation", "what a coefficient exceeds the confidential one by, as a share of it; below 0 where it falls short", "none", short="deviation of the coefficient", estimated=True, statbarn="CorrelationCoefficients"),
     Output("misclassification", "share of the confidential records whose value an intruder infers wrongly", "high", "share", range=SHARE, estimated=True),
     Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error", estimated=True),
     Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies", estimated=True),
     Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records", estimated=True),
-    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release"),
+    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release", statbarn="none"),
     Output(
-        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"),
+        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"), statbarn="none",
     ),
     Output(
-        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"),
+        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"), statbarn="none",
     ),
 )  # fmt: skip
 

@@ -246,6 +246,7 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
             "low",
             range=SHARE,
             public="score",
+            statbarn="Clusters",
         ),
     ),
 )

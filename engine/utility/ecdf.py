@@ -150,6 +150,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             range=SHARE,
             public="share",
+            statbarn="StatisticalHypothesisTests",
         ),
         Output(
             "mean_squared_difference",
@@ -158,6 +159,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             range=SHARE,
             public="score",
+            statbarn="StatisticalHypothesisTests",
         ),
     ),
     survey_weighted=True,

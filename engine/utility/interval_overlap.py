@@ -127,6 +127,7 @@ def _offer(case: Case) -> Offer | None:
             short="interval overlap",
             drawn="note",
             public="grade",
+            statbarn="StatisticalHypothesisTests",
         ),
         Output(
             "estimate",
@@ -139,6 +140,7 @@ def _offer(case: Case) -> Offer | None:
             "standard error of the estimate, of all datasets by the combining rule",
             "none",
             range=NON_NEGATIVE,
+            statbarn="Shape",
         ),
         *BOUNDS,
         Output(

@@ -241,6 +241,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             range=PMSE,
             public="score",
+            statbarn="StatisticalHypothesisTests",
         ),
         Output(
             "null_pmse",
@@ -250,6 +251,7 @@ def _offer(case: Case) -> Offer | None:
             range=PMSE,
             estimated=True,
             public="score",
+            statbarn="StatisticalHypothesisTests",
         ),
         Output(
             "s_pmse",
@@ -259,6 +261,7 @@ def _offer(case: Case) -> Offer | None:
             "one",
             range=NON_NEGATIVE,
             public="score",
+            statbarn="StatisticalHypothesisTests",
         ),
     ),
 )

@@ -76,6 +76,7 @@ def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str
             "sum over the coefficients of a regression of their deviations from the confidential ones, each as a share of it",
             "low",
             range=NON_NEGATIVE,
+            statbarn="CorrelationCoefficients",
         ),
         Output(
             "relative_deviation",
@@ -83,6 +84,7 @@ def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str
             "short, below -1 where its sign is the other",
             "none",
             drawn="interval",
+            statbarn="CorrelationCoefficients",
         ),
     ),
     check=check,

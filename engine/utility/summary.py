@@ -56,12 +56,13 @@ class SummarySpec(Spec):
     source="Guo & Hu Supp 1, Table 5",
     outputs=(
         Output("mean", "mean of the variable", "none"),
-        Output("sd", "standard deviation of the variable", "none", range=NON_NEGATIVE),
+        Output("sd", "standard deviation of the variable", "none", range=NON_NEGATIVE, statbarn="Shape"),
         Output(
             "quantile",
             "quantile q of the variable, interpolated between the two nearest values; by survey weights the least value with a "
             "share of q at or below it",
             "none",
+            statbarn="Position",
         ),
         Output("share_of_zeros", "share of the records whose count is 0", "none", "share", range=SHARE),
         Output("share", "share of the records that have the level", "none", "share", range=SHARE),
@@ -77,12 +78,14 @@ class SummarySpec(Spec):
             "people that the records stand for: the sum of their survey weights",
             "none",
             range=NON_NEGATIVE,
+            statbarn="Frequencies",
         ),
         Output(
             "design_effect",
             "by how much unequal survey weights raise the variance of a mean that they have nothing to do with (Kish)",
             "none",
             range=AT_LEAST_ONE,
+            statbarn="Shape",
         ),
         *BOUNDS,
     ),

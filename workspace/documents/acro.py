@@ -2,7 +2,7 @@
 
 Tables are CSV files with what was measured, the verdicts and the gate's findings; figures are PNG pictures where the extra ``png``
 is installed, since ACRO takes no SVG, and are said to be missing where it is not. Each file has its SHA-256 under ``checksums/``.
-The folder is internal: who checks outputs sees what the report shows.
+Each output is of one statbarn, whose name and risks stand under ``fair`` as ACRO writes them, and in its summary. The folder is internal: who checks outputs sees what the report shows.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any, Literal
 
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, by_unit
 from sfumato.engine.wording import counted
 
+from ..plots.figure import Kind
 from ..plots.png import png
 from ..plots.svg import svg
 from ..policy.disclosure import MARKING
@@ -31,13 +34,28 @@ VERSION = "1.0.1"
 Status = Literal["pass", "fail", "review"]
 STATUS: dict[str, Status] = {"pass": "pass", "warn": "review", "block": "fail"}
 
+DRAWN: dict[Kind, Statbarn] = {
+    "histogram": "Frequencies",
+    "shares": "Frequencies",
+    "density": "Frequencies",
+    "ecdf": "Position",
+    "difference": "Position",
+    "scatter": "Frequencies",
+    "heat": "Frequencies",
+    "intervals": "StatisticalHypothesisTests",
+    "sweep": "Frequencies",
+    "map": "Frequencies",
+}
+"""The statbarn of each kind of figure, by what it draws: bars count records, a cumulative share shows every percentile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One entry of the queue: its file, what came of it, in words too, and what made it."""
+    """One entry of the queue: its file, its statbarn, what came of it, in words too, and what made it."""
 
     name: str
     content: bytes
+    statbarn: Statbarn
     status: Status
     summary: str
     command: str
@@ -64,24 +82,43 @@ def _entry(dossier: Dossier, output: Output, uid: str) -> dict[str, Any]:
         "files": [{"name": output.name, "sdc": {}}],
         "outcome": {},
         "command": output.command,
-        "summary": f"{output.status}; {output.summary}",
+        "summary": f"{output.status}; {_class_words(output.statbarn)}; {output.summary}",
         "exception": dossier.reason if output.status != "pass" else "",
         "timestamp": datetime.fromtimestamp(finished, UTC).isoformat(),
         "comments": [MARKING, *output.comments],
-        "fair": {},
+        "fair": {"context": CONTEXT, "statbarn": output.statbarn, "risks": list(RISKS[output.statbarn])},
     }
+
+
+def _class_words(statbarn: Statbarn) -> str:
+    return "no statistic of the records" if statbarn == "none" else f"statbarn {statbarn}"
 
 
 def _tables(dossier: Dossier) -> list[Output]:
     outputs = [_findings(dossier), _verdicts(dossier)]
     for family, heading in FAMILIES.items():
         rows = [row for row in dossier.rows if row.family == family and row.draw is None]
-        if rows:
-            said = f"{heading}: numbers of the confidential data beside those of the release"
-            outputs.append(
-                Output(f"{family}.csv", _measured(rows), "review", said, f"sfumato results {dossier.plan.run.id}")
-            )
+        for statbarn in STATBARNS:
+            if own := [row for row in rows if statbarn_of(row) == statbarn]:
+                said = f"{heading}: numbers of the confidential data and of the release"
+                name = f"{family}-{statbarn}.csv"
+                outputs.append(
+                    Output(name, _measured(own), statbarn, "review", said, f"sfumato results {dossier.plan.run.id}")
+                )
     return outputs
+
+
+def statbarn_of(row: Row) -> Statbarn:
+    """The statbarn of a number, declared with its output; of one whose method this version lacks, by the unit of the row.
+
+    A quantile at 0 or 1 is an endpoint.
+    """
+    method = registry().get(row.method_key)
+    outputs = () if method is None else method.results
+    found: Statbarn = next((one.checked_as for one in outputs if one.name == row.measure), by_unit(row.unit))
+    if found == "Position" and row.params.get("q") in (0, 1):
+        return "Endpoints"
+    return found
 
 
 def _findings(dossier: Dossier) -> Output:
@@ -94,6 +131,7 @@ def _findings(dossier: Dossier) -> Output:
     return Output(
         "gate.csv",
         _csv(heads, lines),
+        "Frequencies",
         STATUS[status],
         f"what the gate found: {status}",
         f"sfumato release {dossier.plan.run.id}",
@@ -111,7 +149,14 @@ def _verdicts(dossier: Dossier) -> Output:
     outcomes = {one.outcome for one in verdicts}
     status: Status = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "review"
     said = "thresholds of the recipe and what was observed" if verdicts else "the recipe sets no threshold"
-    return Output("verdicts.csv", _csv(heads, lines), status, said, f"sfumato results {dossier.plan.run.id}")
+    return Output(
+        "verdicts.csv",
+        _csv(heads, lines),
+        "StatisticalHypothesisTests",
+        status,
+        said,
+        f"sfumato results {dossier.plan.run.id}",
+    )
 
 
 def _measured(rows: Iterable[Row]) -> bytes:
@@ -141,7 +186,11 @@ def _figures(dossier: Dossier) -> list[Output]:
         picture = png(drawing, note=MARKING)
         if picture is None:
             note = f"{counted(len(dossier.figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
-            return [Output("figures.txt", note.encode(), "review", "figures that are not here", "sfumato report")]
+            return [
+                Output("figures.txt", note.encode(), "none", "review", "figures that are not here", "sfumato report")
+            ]
         said = f"{figure.title}. {figure.caption}".strip()
-        outputs.append(Output(f"figure-{number:02}.png", picture, "review", said, "sfumato figures"))
+        outputs.append(
+            Output(f"figure-{number:02}.png", picture, DRAWN[figure.kind], "review", said, "sfumato figures")
+        )
     return outputs

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from sfumato.workspace.documents.acro import acro
+from sfumato.engine.methods.rows import Row
+from sfumato.workspace.documents.acro import acro, statbarn_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import Dossier
@@ -26,6 +27,19 @@ from sfumato.workspace.store.workspace import Workspace
 Read = Callable[..., Dossier]
 SUPPORTED = "0.4"
 """The least version that SACRO-Viewer opens; it compares the two parts as texts."""
+ACRO_STATBARNS = {
+    "CalculatedRatios": ["AuxiliaryInformation", "Dominance"],
+    "Clusters": [],
+    "CorrelationCoefficients": ["LowDOF"],
+    "Endpoints": ["ClassDisclosure", "LowCount"],
+    "Frequencies": ["ClassDisclosure", "Differencing", "LowCount"],
+    "LinearAggregations": ["Dominance", "Differencing", "LowCount"],
+    "Position": ["ClassDisclosure", "LowCount"],
+    "Shape": ["LowDOF"],
+    "StatisticalHypothesisTests": ["LowDOF"],
+    "none": [],
+}
+"""Of ACRO's ``statbarns.json`` those that outputs of ours are of, with their risks; and what is no statistic."""
 pytestmark = pytest.mark.slow
 
 
@@ -47,6 +61,9 @@ def opened(folder: Path) -> dict[str, Any]:
             assert not file.get("sdc", {}).get("cells", {})
             expected = (folder / "checksums" / f"{name}.txt").read_text("utf-8")
             assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == expected
+        assert result["fair"]["context"] == "https://w3id.org/statbarnsdc#"
+        assert result["fair"]["statbarn"] in ACRO_STATBARNS
+        assert result["fair"]["risks"] == ACRO_STATBARNS[result["fair"]["statbarn"]]
         assert set(result) >= {
             "properties",
             "outcome",
@@ -108,12 +125,57 @@ def test_status_and_exception_follow_the_gate_and_the_verdicts(
     by_file = {one["files"][0]["name"]: one for one in found.values()}
     assert (by_file["gate.csv"]["status"], by_file["gate.csv"]["exception"]) == ("fail", "the board asked")
     assert (by_file["verdicts.csv"]["status"], by_file["verdicts.csv"]["exception"]) == ("pass", "")
-    assert by_file["risk.csv"]["status"] == "review"
+    assert by_file["risk-Frequencies.csv"]["status"] == "review"
+    assert by_file["risk-Frequencies.csv"]["summary"].startswith("review; statbarn Frequencies; ")
+    assert by_file["gate.csv"]["fair"]["statbarn"] == "Frequencies"
+    assert by_file["verdicts.csv"]["fair"]["statbarn"] == "StatisticalHypothesisTests"
     rows = list(csv.DictReader(StringIO((tmp_path / "fails/gate.csv").read_text("utf-8"))))
     assert rows[0]["found"] == '\'=HYPERLINK("http://x")'
     quiet = replace(dossier, examination=Examination(run_id, "0" * 64, ()), plan=replace(dossier.plan, verdicts=()))
     found = opened(laid_out(acro(quiet, ()), tmp_path / "none"))["results"]
     assert [one["status"] for one in found.values()][:2] == ["pass", "review"]
+
+
+def a_row(family: str, method: str, measure: str, **params: Any) -> Row:
+    return Row(family, method, measure, "x", "synthetic", None, None, 1.0, params=params)
+
+
+@pytest.mark.parametrize(
+    ("row", "statbarn"),
+    [
+        (a_row("risk", "identification", "true_match_rate"), "Frequencies"),
+        (a_row("utility", "summary", "mean"), "LinearAggregations"),
+        (a_row("utility", "summary", "sd"), "Shape"),
+        (a_row("utility", "summary", "quantile", q=0.5), "Position"),
+        (a_row("utility", "summary", "quantile", q=1.0), "Endpoints"),
+        (a_row("quality", "pearson", "rho"), "CorrelationCoefficients"),
+        (a_row("utility", "propensity", "s_pmse"), "StatisticalHypothesisTests"),
+        (a_row("risk", "special_uniques", "largest_score"), "Endpoints"),
+        (a_row("risk", "bayesian_posterior", "risk_ratio"), "CalculatedRatios"),
+        (a_row("synthesis", "perturbed_gibbs", "epsilon_release"), "none"),
+        (a_row("risk", "of_a_package_that_is_gone", "share"), "LinearAggregations"),
+    ],
+)
+def test_a_number_is_of_the_statbarn_that_its_form_and_risks_are_of(row: Row, statbarn: str) -> None:
+    assert statbarn_of(row) == statbarn
+
+
+def test_every_number_stands_in_one_file_and_every_file_is_of_one_statbarn(
+    done: int, dossier_for: Read, tmp_path: Path
+) -> None:
+    dossier = dossier_for(done)
+    folder = laid_out(acro(dossier, ()), tmp_path / "acro")
+    results = opened(folder)["results"]
+    tables = [
+        one for one in results.values() if "-" in one["files"][0]["name"] and one["files"][0]["name"].endswith(".csv")
+    ]
+    counted = 0
+    for one in tables:
+        name = one["files"][0]["name"]
+        assert name.removesuffix(".csv").partition("-")[2] == one["fair"]["statbarn"]
+        counted += len(list(csv.DictReader(StringIO((folder / name).read_text("utf-8")))))
+    assert counted == sum(row.draw is None for row in dossier.rows)
+    assert len({one["fair"]["statbarn"] for one in tables}) > 1
 
 
 def laid_out(files: dict[str, bytes], folder: Path) -> Path:

@@ -1,0 +1,55 @@
+"""The statbarn of a number: the class of statistics whose risks and checks an output checker applies to it.
+
+Statistics of one statbarn have one mathematical form and share their risks (SACRO; the classes and risks are those of ACRO's
+``statbarns.json`` of August 2026, https://w3id.org/statbarnsdc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+Statbarn = Literal[
+    "CalculatedRatios",
+    "Clusters",
+    "CorrelationCoefficients",
+    "Endpoints",
+    "Frequencies",
+    "GiniCoefficient",
+    "HazardSurvivalTables",
+    "LinearAggregations",
+    "LinkedMultilevelTables",
+    "Mode",
+    "NonLinearConcentrationRatios",
+    "Position",
+    "Shape",
+    "StatisticalHypothesisTests",
+    "none",
+]
+"""``none`` is of what is no statistic of the records, such as a privacy account."""
+STATBARNS: tuple[Statbarn, ...] = get_args(Statbarn)
+CONTEXT = "https://w3id.org/statbarnsdc#"
+RISKS: Mapping[Statbarn, tuple[str, ...]] = {
+    "CalculatedRatios": ("AuxiliaryInformation", "Dominance"),
+    "Clusters": (),
+    "CorrelationCoefficients": ("LowDOF",),
+    "Endpoints": ("ClassDisclosure", "LowCount"),
+    "Frequencies": ("ClassDisclosure", "Differencing", "LowCount"),
+    "GiniCoefficient": ("LowCount",),
+    "HazardSurvivalTables": ("ImplicitTables", "LowDOF"),
+    "LinearAggregations": ("Dominance", "Differencing", "LowCount"),
+    "LinkedMultilevelTables": (),
+    "Mode": ("Differencing", "ClassDisclosure"),
+    "NonLinearConcentrationRatios": ("LowCount", "Dominance"),
+    "Position": ("ClassDisclosure", "LowCount"),
+    "Shape": ("LowDOF",),
+    "StatisticalHypothesisTests": ("LowDOF",),
+    "none": (),
+}
+COUNTS = ("records", "share", "values", "classes", "guesses", "predicates", "sets", "expected matches")
+"""Units of numbers that count something, or are a share of a count."""
+
+
+def by_unit(unit: str) -> Statbarn:
+    """The statbarn of a number of which only the unit is known: a count or share, or a mean or sum over the records."""
+    return "Frequencies" if unit in COUNTS else "LinearAggregations"
