@@ -54,7 +54,7 @@ class Radius:
     """
 
     meaning: ClassVar[str] = (
-        'A radius is closed: a value exactly at its edge matches. "open 5", "open 5%" or "open log 5%" leaves the edge out. '
+        'A radius is closed: a value at its edge matches, also where decimals are rounded (1e-9 of the radius). "open 5", "open 5%" or "open log 5%" leaves the edge out. '
         '"5%" is a share of the confidential value and "log 5%" of log(1 + value): around a confidential 0 both match 0 '
         "only, and open ones nothing. 5 is in the variable's unit, for a date in days."
     )
