@@ -38,7 +38,10 @@ def test_intermediate_outputs_are_on_no_page() -> None:
 @pytest.mark.parametrize("key", ["identification", "attribute", "intruder_uncertainty"])
 def test_a_method_with_radii_says_that_they_are_closed_and_what_a_share_of_0_is(key: str) -> None:
     said = " ".join(method_page(key).split())
-    assert 'A radius is closed: a value exactly at its edge matches. "open 5", "open 5%" or "open log 5%"' in said
+    assert (
+        "A radius is closed: a value at its edge matches, also where decimals are rounded (1e-9 of the radius)." in said
+    )
+    assert '"open 5", "open 5%" or "open log 5%" leaves the edge out.' in said
     assert "around a confidential 0 both match 0 only, and open ones nothing." in said
     assert "A radius" not in method_page("propensity")
 
