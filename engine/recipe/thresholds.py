@@ -12,9 +12,8 @@ A largest value that is allowed is met only by a measure that would have found a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from ..data.declaration import Param, Section
@@ -25,15 +24,12 @@ from ..methods.outputs import Output
 from ..methods.registry import Method, method_called
 from ..methods.spec import written
 from ..statistics.estimated import Estimated, difference, ratio, simultaneous
+from .outcomes import Outcome
 from .published import included
 
 if TYPE_CHECKING:
     from ..methods.rows import Row
 
-Outcome = Literal["met", "not met", "undecided", "not computed"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-WORST_FIRST: tuple[Outcome, ...] = ("not met", "not computed", "undecided", "met")
-_OLDER: Mapping[str, Outcome] = MappingProxyType({"pass": "met", "fail": "not met"})
 Bound = Literal["max", "min", "max_ratio", "max_increase"]
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
@@ -169,16 +165,6 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def outcome_of(stored: str) -> str:
-    """The outcome that a stored verdict means: earlier versions wrote ``pass`` and ``fail``."""
-    return _OLDER.get(stored, stored)
-
-
-def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The worst of some outcomes; ``met`` without any."""
-    return min(outcomes, key=WORST_FIRST.index, default="met")
 
 
 def output_of(value: str) -> Output | None:

@@ -13,7 +13,8 @@ from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE, Range
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe import thresholds
-from sfumato.engine.recipe.thresholds import WORST_FIRST, Threshold, Verdict, judge, outcome_of, worst
+from sfumato.engine.recipe.outcomes import WORST_FIRST, outcome_of, worst
+from sfumato.engine.recipe.thresholds import Threshold, Verdict, judge
 
 RISK = "risk.attack.excess_risk"
 
@@ -22,8 +23,8 @@ RISK = "risk.attack.excess_risk"
 def declare(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Declare what the output is that every threshold of the test names."""
 
-    def declared(estimated: bool = True, detectable: str = "", range: Range = SHARE) -> None:
-        output = Output("excess_risk", "a risk", "low", range=range, estimated=estimated, detectable=detectable)
+    def declared(estimated: bool = True, detectable: str = "", within: Range = SHARE) -> None:
+        output = Output("excess_risk", "a risk", "low", range=within, estimated=estimated, detectable=detectable)
         monkeypatch.setattr(thresholds, "output_of", lambda value: output)
 
     return declared
@@ -109,7 +110,7 @@ def test_no_ratio_is_formed_of_values_that_may_be_negative(
     declare: Any, value: float, own: float, max_ratio: str, max_increase: str
 ) -> None:
     """-.28 against -.09 failed as 3.1 times, and .9 against -.01 passed as -90 times."""
-    declare(estimated=False, range=AT_MOST_ONE)
+    declare(estimated=False, within=AT_MOST_ONE)
     rows = [row(value), row(own, dataset="confidential")]
     ratio, increase = one(rows, "max_ratio", 1.0), one(rows, "max_increase", 0.0)
     assert (ratio.outcome, ratio.observed) == (max_ratio, None)
@@ -176,7 +177,7 @@ def test_series_without_a_value_do_not_widen_the_others(declare: Any) -> None:
 @pytest.mark.parametrize("series", [3, 12])
 def test_simultaneous_intervals_cover_all_series_at_once(declare: Any, series: int) -> None:
     """2,000 sets of independent normal estimates: 95 % of the sets lie wholly in their intervals; not without widening."""
-    declare(range=(None, None))
+    declare(within=(None, None))
     rng = np.random.default_rng(7)
     sets, half = 2000, float(norm.ppf(0.975))
     together = alone = 0
