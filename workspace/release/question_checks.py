@@ -6,6 +6,7 @@ Which measures answer a question, and whether what they find beyond their baseli
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from sfumato.engine.errors import NotComputable
@@ -13,7 +14,7 @@ from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 
 from ..policy.policy import Policy
-from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, unanswered
+from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, unanswered, would_answer
 from ..reporting.results import output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
@@ -36,9 +37,16 @@ def block_limits(policy: Policy) -> dict[Question, float | None]:
 
 
 def _asked(case: Case) -> Sighting:
-    left = unanswered(_rows(case), case.recipe, block_limits(case.policy))
-    said = "; ".join(f"{question}: {reason}" for question, reason in left.items())
+    rows = _rows(case)
+    left = unanswered(rows, case.recipe, block_limits(case.policy))
+    said = "; ".join(_open(question, reason, rows) for question, reason in left.items())
     return Sighting(said or f"all are answered: {', '.join(QUESTIONS)}", len(left))
+
+
+def _open(question: Question, reason: str, rows: Sequence[Row]) -> str:
+    """Why a question is open; where nothing was measured, what would answer it."""
+    add = "" if answering(rows, question) else f"; add {' or '.join(would_answer(question))}"
+    return f"{question}: {reason}{add}"
 
 
 def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
@@ -69,7 +77,7 @@ def _beyond(case: Case, question: Question) -> Sighting:
     if worst is not None and (answers or found):
         return worst
     if reason:
-        raise NotComputable(f"{question}: {reason}")
+        raise NotComputable(_open(question, reason, rows))
     raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
 
 

@@ -72,14 +72,10 @@ def answered_by(
     kept = averages_of_risk(rows)
     found = answering(kept, question)
     if not found:
-        return [], f"not measured; add {_or(would_answer(question))}"
+        return [], "not measured"
     reasons = {id(row): _why_not(row, kept, recipe, limit) for row in found}
     answers = [row for row in found if not reasons[id(row)]]
     return answers, "" if answers else "; ".join(dict.fromkeys(reasons[id(row)] for row in found))
-
-
-def _or(keys: tuple[str, ...]) -> str:
-    return " or ".join(filter(None, (", ".join(keys[:-1]), *keys[-1:])))
 
 
 def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> str:
@@ -148,7 +144,9 @@ def coverage(rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, floa
 def _said(rows: list[Row], recipe: Recipe, question: Question, limit: float | None) -> str:
     answers, reason = answered_by(rows, recipe, question, limit)
     methods = dict.fromkeys(method_title(row.method_key) for row in answers)
-    return f"measured by {'; '.join(methods)}" if methods else f"OPEN: {reason}"
+    if methods:
+        return f"measured by {'; '.join(methods)}"
+    return f"OPEN: {reason}" if answering(rows, question) else "NOT MEASURED"
 
 
 NOT_ASKED = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
