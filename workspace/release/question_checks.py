@@ -69,7 +69,10 @@ def _beyond(case: Case, question: Question) -> Sighting:
     seen = [
         _sighting(row, output, case.plan.records)
         for row in answering(rows, question)
-        if (output := output_of(row)) is not None and output.risk.gate_reference and row.value is not None and row.level is None
+        if (output := output_of(row)) is not None
+        and output.risk.gate_reference
+        and row.value is not None
+        and row.level is None
     ]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))

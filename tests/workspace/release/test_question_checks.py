@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
-from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
+from sfumato.engine.methods.outputs import QUESTIONS, Output, Question, RiskOutput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.jobs.worker import work
@@ -133,11 +133,11 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "risk.membership_inference.excess_risk"
-    excess = Output("excess_risk", "m", "low", range=AT_MOST_ONE, questions=("membership",), held_beyond="chance",
-                    estimated=True, detectable="detectable_excess")  # fmt: skip
+    risk = RiskOutput(questions=("membership",), gate_reference="chance")
+    excess = Output("excess_risk", "m", "low", range=AT_MOST_ONE, estimated=True, detectable="power", risk=risk)
     monkeypatch.setattr(questions, "output_of", lambda one: excess if one.measure == "excess_risk" else None)
     monkeypatch.setattr(question_checks, "output_of", questions.output_of)
-    found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.detectable_excess", 0.3)
+    found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.power", 0.3)
     assert look(found)["membership_excess"].said == (
         "membership: the smallest leak that risk.membership_inference would find is not known"
     )
