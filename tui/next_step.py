@@ -15,6 +15,7 @@ from textual.content import Content
 from sfumato.engine.wording import agree
 from sfumato.workspace.audit import Act
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.reporting.words import UNMET
 from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
@@ -178,16 +179,16 @@ def _to_a_run(standing: Standing, tab: str) -> str:
 
 def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> str:
     """The next step after a run that is done."""
-    open_ = tally.failed + tally.not_computed
+    open_ = tally.total - tally.met
     if not tally.total:
         return f"next: nothing judges run {run_id}: {{plan.add}} in Plan{_key_of('plan', tab)} adds a threshold"
     if open_ and tab == "verdicts":
         return "next: {verdicts.explain} says what it means, {verdicts.try} tries limits; {runs.duplicate} in Runs ({project.runs}) changes the plan"
     if open_:
-        lack = tally.failed or tally.not_computed
-        became = "failed" if tally.failed else f"{agree(lack, 'was', 'were')} not computed"
+        became = next(word for word in UNMET if tally.counts[word])
+        lack = tally.counts[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
-        return f"next: {{project.verdicts}} Verdicts says why {these} {became}"
+        return f"next: {{project.verdicts}} Verdicts says why {these} {agree(lack, 'is', 'are')} {became}"
     if released:
         return (
             f"run {run_id} was released; {{project.report}} writes its report, {{runs.compare}} in Runs compares runs"

@@ -31,8 +31,8 @@ def state_text(line: RunLine) -> str:
 
 
 def tally_text(tally: Tally) -> str:
-    """``✓ 7 pass``, ``✗ 2 of 7 fail``; empty without verdicts."""
-    return words.tally_text(tally.passed, tally.failed, tally.not_computed)
+    """``✓ 7 met``, ``✗ 2 of 7 not met``; empty without verdicts."""
+    return words.tally_text(tally.counts)
 
 
 def progress(run: Run) -> str:

@@ -72,7 +72,7 @@ class OfferedLimit:
     """
 
     output: str
-    bound: Literal["max", "min", "max_ratio"]
+    bound: Literal["max", "min", "max_ratio", "max_increase"]
     limit: float
     source: str = OURS
     question: Question | None = None

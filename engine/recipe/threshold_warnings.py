@@ -8,17 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..methods.outputs import Output
-from ..methods.registry import method_called
-from .thresholds import Bound, Threshold
+from .thresholds import INSTEAD, Bound, Threshold, output_of
 
 MOST_PER_CENT = 100.0
-
-
-def output_of(value: str) -> Output | None:
-    """The output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
-    key, _, measure = value.rpartition(".")
-    method = method_called(key)
-    return next((one for one in method.results if one.name == measure), None) if method else None
 
 
 def natural_bound(output: Output) -> Bound:
@@ -41,6 +33,8 @@ def beyond_range(output: Output, bound: Bound, limit: float) -> str:
     if bound == "max_ratio":
         positive = low is not None and low >= 0
         return "a ratio of values that are never negative is at least 0" if positive and limit < 0 else ""
+    if bound == "max_increase":
+        return _beyond_difference(output, limit)
     if (low is None or limit >= low) and (high is None or limit <= high):
         return ""
     meant = limit / MOST_PER_CENT
@@ -49,9 +43,27 @@ def beyond_range(output: Output, bound: Bound, limit: float) -> str:
     return f"{_what(output)} is {between}{asked}"
 
 
+def _beyond_difference(output: Output, limit: float) -> str:
+    low, high = output.range
+    if low is None or high is None or abs(limit) <= high - low:
+        return ""
+    asked = f": {limit / MOST_PER_CENT:g}?" if (low, high) == (0.0, 1.0) and 1 < limit <= MOST_PER_CENT else ""
+    return f"two values between {low:g} and {high:g} differ by at most {high - low:g}{asked}"
+
+
+def never_computed(output: Output, bound: Bound) -> str:
+    """That a ratio of values that may be negative is not computed; empty where it can be."""
+    low = output.range[0]
+    if bound == "max_ratio" and (low is None or low < 0):
+        return f"a ratio says nothing of a value that may be negative, and is not computed; {INSTEAD}"
+    return ""
+
+
 def never_fails(output: Output, bound: Bound, limit: float) -> str:
     """That every value keeps to a limit at the end of the range; empty where one may not."""
     low, high = output.range
+    if bound == "max_increase" and low is not None and high is not None and limit == high - low:
+        return f"two values between {low:g} and {high:g} never differ by more: it never fails"
     if bound == "max" and high is not None and limit == high:
         return f"{_what(output)} is never above {high:g}: it never fails"
     if bound == "min" and low is not None and limit == low:
@@ -74,6 +86,7 @@ def threshold_warnings(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
             wrong_side(output, one.bound),
             beyond_range(output, one.bound, one.limit),
             never_fails(output, one.bound, one.limit),
+            never_computed(output, one.bound),
         )
         said += [f"threshold[{index}].{one.bound}: {problem}" for problem in problems if problem]
     return tuple(said)

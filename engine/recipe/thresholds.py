@@ -1,23 +1,36 @@
-"""Thresholds and the verdicts they give."""
+"""Thresholds and the verdicts they give.
+
+An exact value, a function of this release and these tables alone, is compared with the limit. An estimated one
+(``Output.estimated``) is judged by its 95 % interval: met where the whole of it satisfies the limit, not met where none of it
+does, undecided between. Of several estimated series under one threshold the intervals are made simultaneous: with k of them,
+each has confidence 0.95^(1/k) (Šidák 1967), so that its half widths grow by z_k / z_1.
+
+A largest value that is allowed is met only by a measure that would have found a leak above it with a power of 80 %
+(``Output.detectable``); else the verdict is undecided.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from ..data.declaration import Param, Section
+from ..data.intervals import Range
 from ..data.schema import Schema
 from ..errors import BadInput, suggestion
+from ..methods.outputs import Output
 from ..methods.registry import Method, method_called
 from ..methods.spec import written
+from ..statistics.estimated import Estimated, difference, ratio, simultaneous
+from .outcomes import Outcome
 from .published import included
 
 if TYPE_CHECKING:
     from ..methods.rows import Row
 
-Outcome = Literal["pass", "fail", "not computed"]
-Bound = Literal["max", "min", "max_ratio"]
+Bound = Literal["max", "min", "max_ratio", "max_increase"]
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 
@@ -40,12 +53,15 @@ class ThresholdTable(Section):
     max_ratio: Annotated[
         float | None, Param("the largest ratio allowed to the value of the confidential data, or to the baseline")
     ] = None
+    max_increase: Annotated[
+        float | None, Param("the most that the value may exceed that of the confidential data, or the baseline")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to the confidential data's own value, or to the
-    baseline of its row where the output says that it is held against that (``RiskOutput.ratio_to``).
+    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to or ``max_increase`` over the confidential data's own
+    value, or the baseline of its row where the output says that it is compared with that (``RiskOutput.ratio_to``).
 
     It holds for every series of the value that has its target, level and ``params``, whichever of them it names; all
     must keep to it. A setting that a row does not say has its method's default.
@@ -128,7 +144,11 @@ def _hint(value: str, values: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A threshold held against one row. ``margin`` is how far inside the bound the value lies, negative outside."""
+    """A threshold and the row that it judges. ``margin`` is how far inside the bound the value lies, negative outside.
+
+    ``lower`` and ``upper`` are the ends of the interval of ``observed`` that decided, both None where the value itself did; an
+    interval of a ratio may have no upper end.
+    """
 
     value: str
     target: str
@@ -140,60 +160,141 @@ class Verdict:
     outcome: Outcome
     reason: str = ""
     params: Mapping[str, Any] | None = None
+    lower: float | None = None
+    upper: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def judge(thresholds: Sequence[Threshold], rows: Sequence[Row]) -> list[Verdict]:
-    """Every threshold against every row it speaks of: the averages over the release's datasets.
-
-    A value that was not computed is no pass: its verdict is ``not computed`` with the row's reason.
-    """
-    return [verdict for threshold in thresholds for verdict in _judge_one(threshold, rows)]
-
-
-def _judge_one(threshold: Threshold, rows: Sequence[Row]) -> list[Verdict]:
-    concerned = [row for row in rows if threshold.speaks_of(row)]
-    if not concerned:
-        reason = "the run has no such row"
-        return [
-            Verdict(threshold.value, threshold.target, threshold.level, threshold.bound, threshold.limit, None, None,
-                    "not computed", reason, dict(threshold.params) or None)
-        ]  # fmt: skip
-    own = {row.series: row for row in rows if row.dataset == "confidential"}
-    return [_verdict(threshold, row, own.get(row.series)) for row in concerned]
-
-
-def _verdict(threshold: Threshold, row: Row, confidential: Row | None) -> Verdict:
-    observed, reason = row.value, row.reason
-    if threshold.bound == "max_ratio" and observed is not None:
-        observed, reason = _ratio(observed, row, confidential)
-    margin: float | None = None
-    outcome: Outcome = "not computed"
-    if observed is not None:
-        margin = observed - threshold.limit if threshold.bound == "min" else threshold.limit - observed
-        outcome = "pass" if margin >= 0 else "fail"
-    return Verdict(
-        threshold.value, row.target, row.level, threshold.bound, threshold.limit, observed, margin, outcome, reason,
-        row.params,
-    )  # fmt: skip
+def output_of(value: str) -> Output | None:
+    """The output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
+    key, _, measure = value.rpartition(".")
+    method = method_called(key)
+    return next((one for one in method.results if one.name == measure), None) if method else None
 
 
 def ratio_to(value: str) -> str:
-    """What ``max_ratio`` of a measure (its key) is held against, in words, where that is the baseline of its row; else empty."""
+    """What ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the baseline of its row; else empty."""
     key, _, measure = value.rpartition(".")
     method = method_called(key)
     return next((one.risk.ratio_to for one in method.outputs if one.name == measure), "") if method else ""
 
 
-def _ratio(observed: float, row: Row, confidential: Row | None) -> tuple[float | None, str]:
-    if said := ratio_to(row.key):
-        if not row.baseline:
-            return None, f"the value {said} is {'not known' if row.baseline is None else '0'}"
-        return observed / row.baseline, ""
-    if confidential is None or confidential.value is None:
-        return None, "the confidential data have no value to compare with"
-    if confidential.value == 0:
-        return None, "the confidential data's own value is 0"
-    return observed / confidential.value, ""
+def judge(thresholds: Sequence[Threshold], rows: Sequence[Row]) -> list[Verdict]:
+    """Every threshold against every row it speaks of: the averages over the release's datasets.
+
+    A value that was not computed does not meet it: its verdict is ``not computed`` with the row's reason.
+    """
+    return [verdict for threshold in thresholds for verdict in _Judge(threshold, rows).verdicts()]
+
+
+class _Judge:
+    """One threshold, the rows that it speaks of, and what they are compared with."""
+
+    def __init__(self, threshold: Threshold, rows: Sequence[Row]) -> None:
+        self.threshold = threshold
+        self.concerned = [row for row in rows if threshold.speaks_of(row)]
+        self.own = {row.series: row for row in rows if row.dataset == "confidential"}
+        self.averages = {row.series: row for row in rows if row.dataset != "confidential" and row.draw is None}
+        self.output = output_of(threshold.value)
+        self.estimated = self.output is not None and self.output.estimated
+        self.range: Range = (None, None) if self.output is None else self.output.range
+        self.series = sum(row.value is not None and row.lower is not None for row in self.concerned)
+
+    def verdicts(self) -> list[Verdict]:
+        one = self.threshold
+        if not self.concerned:
+            params = dict(one.params) or None
+            return [
+                Verdict(one.value, one.target, one.level, one.bound, one.limit, None, None, "not computed",
+                        "the run has no such row", params)
+            ]  # fmt: skip
+        return [self._verdict(row) for row in self.concerned]
+
+    def _verdict(self, row: Row) -> Verdict:
+        one = self.threshold
+        verdict = Verdict(
+            one.value, row.target, row.level, one.bound, one.limit, None, None,
+            "not computed", row.reason, row.params,
+        )  # fmt: skip
+        if row.value is None:
+            return verdict
+        base, reason = self._base(row)
+        if reason:
+            return replace(verdict, reason=reason)
+        observed = self._compared(self._of(row, row.value), base)
+        margin = observed.value - one.limit if one.bound == "min" else one.limit - observed.value
+        verdict = replace(verdict, observed=observed.value, margin=margin)
+        outcome, reason, ends = self._decided(observed, margin)
+        if outcome == "met" and (weak := self._too_weak(row, base)):
+            outcome, reason = "undecided", weak
+        return replace(verdict, outcome=outcome, reason=reason or row.reason, lower=ends[0], upper=ends[1])
+
+    def _of(self, row: Row, value: float) -> Estimated:
+        """A row's value, with the simultaneous interval where it is an estimate that has one."""
+        if not self.estimated or row.lower is None or row.upper is None:
+            return Estimated(value)
+        return simultaneous(Estimated(value, row.lower, row.upper), self.series, self.range)
+
+    def _base(self, row: Row) -> tuple[Estimated | None, str]:
+        """What the row's value is compared with, None where it is the limit alone; and why it cannot be."""
+        if self.threshold.bound in ("max", "min"):
+            return None, ""
+        if said := ratio_to(row.key):
+            base = None if row.baseline is None else Estimated(row.baseline, row.baseline, row.baseline)
+            name, missing = f"the value {said}", f"the value {said} is not known"
+        else:
+            own = self.own.get(row.series)
+            base = None if own is None or own.value is None else self._of(own, own.value)
+            name, missing = "the confidential data's own value", "the confidential data have no value to compare with"
+        if base is None:
+            return None, missing
+        if self.threshold.bound == "max_ratio":
+            if self.range[0] is None or self.range[0] < 0:
+                return None, f"a ratio says nothing of a value that may be negative; {INSTEAD}"
+            if base.value <= 0:
+                return None, f"{name} is {base.value:g}; {INSTEAD}"
+        return base, ""
+
+    def _compared(self, value: Estimated, base: Estimated | None) -> Estimated:
+        if base is None:
+            return value
+        return ratio(value, base) if self.threshold.bound == "max_ratio" else difference(value, base)
+
+    def _decided(self, observed: Estimated, margin: float) -> tuple[Outcome, str, tuple[float | None, float | None]]:
+        """The outcome, why it is undecided, and the ends of the interval that decided."""
+        if not self.estimated:
+            return ("met" if margin >= 0 else "not met"), "", (None, None)
+        low, high, limit = observed.lower, observed.upper, self.threshold.limit
+        if low is None or high is None:
+            return "undecided", "estimated without an interval", (None, None)
+        ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
+        best, least = (high, low) if self.threshold.bound == "min" else (-low, -high)
+        bound = limit if self.threshold.bound == "min" else -limit
+        if least >= bound:
+            return "met", "", ends
+        if best < bound:
+            return "not met", "", ends
+        of = f" (simultaneous over {self.series} series)" if self.series > 1 else ""
+        upto = f"to {high:.4g}" if math.isfinite(high) else "upwards"
+        return "undecided", f"the interval {low:.4g} {upto}{of} contains the limit {limit:g}", ends
+
+    def _too_weak(self, row: Row, base: Estimated | None) -> str:
+        """Why the measure cannot show that a largest value is kept to; empty where it can."""
+        if self.threshold.bound == "min" or self.output is None or not self.output.detectable:
+            return ""
+        _, target, params, level = row.series
+        power = self.averages.get((f"{row.method_key}.{self.output.detectable}", target, params, level))
+        if power is None or power.value is None:
+            why = f": {power.reason}" if power is not None and power.reason else ""
+            return f"the smallest leak that the measure would find is not known{why}"
+        allowed = self.threshold.limit
+        if base is not None:
+            allowed = allowed * base.value if self.threshold.bound == "max_ratio" else allowed + base.value
+        if power.value <= allowed:
+            return ""
+        return f"the measure finds a leak of {power.value:.4g} or more only; limit {allowed:.4g}"
+
+
+INSTEAD = "use max_increase in place of max_ratio"

@@ -58,12 +58,12 @@ def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microda
     assert low < high
     limit = low + 0.75 * (high - low)  # the mean of the two would pass
     outcome = execute(small_recipe(measure=[LOGIT, TREE], threshold=[{"value": PMSE, "max": limit}]), bent, key=PUBLIC)
-    assert [verdict.outcome for verdict in outcome.verdicts] == ["pass", "fail"]
+    assert [verdict.outcome for verdict in outcome.verdicts] == ["met", "not met"]
     assert [verdict.params for verdict in outcome.verdicts] == [row.params for row in both]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "outcome"), [("logit", "pass"), ("cart", "fail")])
+@pytest.mark.parametrize(("model", "outcome"), [("logit", "met"), ("cart", "not met")])
 def test_a_threshold_may_name_a_setting(model: str, outcome: str, small_recipe: Make, bent: Microdata) -> None:
     low, high = (r.value or 0.0 for r in averages(small_recipe(measure=[LOGIT, TREE], threshold=[]), bent, PMSE))
     named = {"value": PMSE, "max": (low + high) / 2, "params": {"model": model}}

@@ -29,7 +29,9 @@ from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
 
-VERDICT = Verdict("risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "fail", 'says "no", twice\n', {"q": 0.5})
+VERDICT = Verdict(
+    "risk.a.b", "price", None, "max", 0.1, 1 / 3, 0.1 - 1 / 3, "not met", 'says "no", twice\n', {"q": 0.5}
+)
 
 
 def exportable() -> Exportable:

@@ -141,7 +141,7 @@ def test_a_released_run_says_so(built_workspace, line):
             append(connection, Act.RUN_RELEASED, "run 1")
         standing = standing_of(workspace, line.run.project_id)
     assert standing.released == {1}
-    assert "run 1 was released" in next_step(standing, judged(line, passed=1), "verdicts")
+    assert "run 1 was released" in next_step(standing, judged(line, met=1), "verdicts")
 
 
 @pytest.mark.parametrize("tab", ["runs", "data", "plan"])
@@ -154,7 +154,7 @@ def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
 
 @pytest.mark.parametrize("tab", ["data", "plan"])
 def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
-    done = judged(line, passed=2, failed=1)
+    done = judged(line, met=2, not_met=1)
     own = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id)
     of_plan = own.beside([done])
     assert of_plan.done_by == done
@@ -169,7 +169,7 @@ def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
 
 
 def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
-    done = judged(line, passed=1)
+    done = judged(line, met=1)
     other = Standing(WHOLE, toml="# the same in other words", dataset_id=line.run.dataset_id)
     assert other.beside([done]).done_by is None
     assert other.beside([done], done.run.recipe_sha256).done_by == done
@@ -178,7 +178,7 @@ def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
 
 
 def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line):
-    done = judged(line, passed=2)
+    done = judged(line, met=2)
     other = replace(done, run=replace(done.run, id=7))
     standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([done])
     for shown in (None, other):

@@ -56,12 +56,11 @@ def run_list(workspace: Workspace) -> str:
 
 
 def _remark(workspace: Workspace, run: Run) -> str:
-    """``+ 7 pass``, ``x 2 of 7 fail``; nothing before the run is done, but that nobody works on it."""
+    """``+ 7 met``, ``x 2 of 7 not met``; nothing before the run is done, but that nobody works on it."""
     line = run_line(workspace, run.id)
     if line.stalled:
         return f"nobody works on it; sfumato resume {run.id}"
-    tally = line.tally
-    return tally_text(tally.passed, tally.failed, tally.not_computed, ASCII_MARKS.__getitem__)
+    return tally_text(line.tally.counts, ASCII_MARKS.__getitem__)
 
 
 def key_text(run: Run) -> str:

@@ -67,7 +67,7 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
     said = request_text(request)
     answer = decide(request, "refused" if refuse else "approved", reason, waivers_given(waivers))
     for one in said["examination"].get("findings", []):
-        if one["status"] != "pass":
+        if one["status"] != "pass" and one.get("applies", True):
             echo(f"{one['status']}: {one['check']}: {one['said']}")
     echo(f'asked for as {said.get("form", "")} because: "{said["reason"]}"')
     echo(f"{'refused' if refuse else 'approved'}: {answer}")
@@ -81,7 +81,7 @@ def findings_text(findings: Sequence[Finding], run_id: int) -> str:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
     parts = [f"Run {run_id}: {counts_text(findings)}", printed(finding_table(findings))]
     for one in by_status(findings):
-        if one.status != "pass":
+        if one.status != "pass" and one.applies:
             head, *rest = finding_text(one)
             parts.append("\n".join([head, *(part for line in rest for part in folded(f"  {line}", width, "  "))]))
     return "\n\n".join(parts)

@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
-    """0 when every threshold is met; 1 when one failed or could not be judged."""
-    return 0 if all(verdict.outcome == "pass" for verdict in verdicts) else 1
+    """0 when every threshold is met; 1 when one is not met, undecided or not computed."""
+    return 0 if all(verdict.outcome == "met" for verdict in verdicts) else 1
 
 
 def summarise(workspace: Workspace, run: Run) -> str:

@@ -164,10 +164,11 @@ def facts_beside(beside: Sequence[Row], verdicts: Sequence[Verdict]) -> list[tup
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """``✗ FAIL: observed 0.1, at most 0.02; no record …``."""
+    """``✗ not met: observed 0.1, at most 0.02; no record …``."""
     limit = limit_text(verdict.bound, verdict.limit, verdict.value)
     why = f"; {verdict.reason}" if verdict.reason else ""
-    return f"{outcome_text(verdict.outcome)}: observed {number(verdict.observed)}, {limit}{why}"
+    band = interval(verdict.lower, verdict.upper)
+    return f"{outcome_text(verdict.outcome)}: observed {number(verdict.observed)}{f' ({band})' if band else ''}, {limit}{why}"
 
 
 def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:
@@ -194,7 +195,10 @@ def judged_facts(
     said = [
         ("limit", limits_text(verdict)),
         *(
-            (f"run {run}", f"{side.outcome.upper()}, observed {number(side.observed)}" if side else "no threshold")
+            (
+                f"run {run}",
+                f"{outcome_text(side.outcome)}, observed {number(side.observed)}" if side else "no threshold",
+            )
             for run, side in sides
         ),
         ("settings", params_text(verdict.params or {}, apart.get(method_of(verdict.value), {}))),

@@ -39,16 +39,16 @@ Limit = tuple[str, float]
 
 
 def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
-    """The thresholds that speak of an axis's number; a ratio in units of its ``own`` value: that of the confidential data, or before the release."""
+    """The thresholds that speak of an axis's number; a ratio and an increase by its ``own`` value: that of the confidential data, or before the release."""
     found = []
     for one in verdicts:
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
         if not same or (one.params and made_with(one.value.rpartition(".")[0], one.params) != dict(axis.settings)):
             continue
-        if one.bound != "max_ratio":
+        if one.bound in ("max", "min"):
             found.append((one.bound, one.limit))
-        elif own is not None:
-            found.append(("max", one.limit * own))
+        elif own is not None and (own > 0 or one.bound == "max_increase"):
+            found.append(("max", one.limit * own if one.bound == "max_ratio" else one.limit + own))
     return list(dict.fromkeys(found))
 
 

@@ -19,8 +19,14 @@ from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.methods.spec import ParamInfo, written
 from sfumato.engine.recipe.recipe import Recipe, recipe_params
-from sfumato.engine.recipe.threshold_warnings import beyond_range, natural_bound, never_fails, output_of, wrong_side
-from sfumato.engine.recipe.thresholds import BOUNDS
+from sfumato.engine.recipe.threshold_warnings import (
+    beyond_range,
+    natural_bound,
+    never_computed,
+    never_fails,
+    wrong_side,
+)
+from sfumato.engine.recipe.thresholds import BOUNDS, output_of
 from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
 from sfumato.workspace.reporting.words import DIRECTIONS
 from sfumato.workspace.store.workspace import Workspace
@@ -64,7 +70,7 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
     return [
         Field("value", "what is held against the limit", value=step.get("value"), default=offers[0].value if offers else None,
               offers=offers),
-        Field("bound", "at most, at least, or at most so many times the confidential data's own value",
+        Field("bound", "at most, at least, or at most so many times (max_ratio) or so much above (max_increase) the confidential data's own value",
               value=bound or _natural(str(value)), choices=BOUNDS),
         Field("limit", "the number that must not be passed", "value", step.get(bound) if bound else None, beside=True),
         Field("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
@@ -136,7 +142,7 @@ def limit_remark(texts: Texts, otherwise: str) -> Remark:
     if output is None or bound is None:
         return Remark()
     hint = " · ".join(filter(None, (DIRECTIONS[output.goal], output.unit, output.range_words)))
-    problem = wrong_side(output, bound)
+    problem = wrong_side(output, bound) or never_computed(output, bound)
     with suppress(ValueError):
         problem = problem or never_fails(output, bound, float(texts["limit"]))
     return Remark(hint, problem)

@@ -29,10 +29,10 @@ from .explain import meaning_of
 from .page import Dialog, Exports
 from .split import DetailQuery, LaidOut, Split
 
-STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
+STYLES = {"met": "$success bold", "not met": "$error bold", "not computed": "$warning bold"}
 SAID = {
-    "pass": "meets minimum data quality",
-    "fail": "does NOT meet minimum data quality",
+    "met": "meets minimum data quality",
+    "not met": "does not meet minimum data quality",
     "not computed": "whether it meets minimum data quality cannot be said",
 }
 MINIMUM, LIMIT = "minimum", "limit"
@@ -155,7 +155,7 @@ def why(found: QualityBoard) -> str:
     said = [
         f"{name} {number(one.value)} < {number(one.limit)}"
         for name, one in found.judged.items()
-        if one.outcome == "fail"
+        if one.outcome == "not met"
     ]
     said += [f"{name} not computed" for name, one in found.judged.items() if one.outcome == "not computed"]
     said += [f"{name} not measured" for name in found.missing]
@@ -207,7 +207,7 @@ def reading(found: QualityBoard, index: int) -> str:
 
 def deciding(found: QualityBoard) -> str | None:
     """The variable that has the minimum of the first measure that fails, else of the first that any variable has a score of."""
-    for metric in sorted(found.metrics, key=lambda one: found.whole[one.name].outcome != "fail"):
+    for metric in sorted(found.metrics, key=lambda one: found.whole[one.name].outcome != "not met"):
         scored = {
             column: score.value
             for column in found.columns

@@ -537,7 +537,7 @@ def _gate_text(looked: Looked | None, width: int) -> list[Content]:
     findings, left = looked.examination.findings, looked.left
     lines = [Content.styled(f"The gate: {counts_text(findings)} (x explains)", "bold")]
     for one in by_status(findings):
-        if one.status != "pass":
+        if one.status != "pass" and one.applies:
             waived = one.status == "block" and one not in left
             said = f"{'waived' if waived else mark(one.status)} {one.check}: {printable(one.said)}"
             style = "$warning bold" if one.status == "block" and not waived else ""

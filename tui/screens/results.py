@@ -316,7 +316,7 @@ def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
     """``failures first (2 of 5 not met)``, ``by measure``."""
     if sort != FAILURES:
         return f"by {sort}"
-    unmet = sum(one.outcome != "pass" for one in verdicts)
+    unmet = sum(one.outcome != "met" for one in verdicts)
     return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no verdicts"
 
 

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
@@ -25,8 +26,6 @@ from .page import Pane
 from .split import DetailQuery, LaidOut, Split
 from .trial import Trial
 
-FIRST = ("fail", "not computed", "pass")
-"""The order of the board; within it that of the recipe."""
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
 
 
@@ -51,7 +50,7 @@ class Verdicts(Pane, Split):
             return None
         run_id = self.line.run.id
         return lambda workspace: (
-            run_id, sorted(verdicts_of(workspace, run_id), key=lambda one: FIRST.index(one.outcome)), settings_apart(recipe_toml(workspace, run_id))
+            run_id, sorted(verdicts_of(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome)), settings_apart(recipe_toml(workspace, run_id))
         )  # fmt: skip
 
     def take(self, answer: tuple[int, list[Verdict], Apart]) -> None:

@@ -9,6 +9,7 @@ from textwrap import wrap
 from textual.content import Content
 
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.widgets.text import cut
@@ -33,8 +34,6 @@ MOST_CHANGES = 4
 MOST_UNMET = 3
 NAME = 10
 NUMBERS = ("measure", "variable", "confidential", "release")
-OUTCOMES = ("fail", "not computed", "pass")
-
 
 Named = list[tuple[str, str, str]]
 """Lines: a name, or nothing below it, what is said, and its style."""
@@ -67,7 +66,7 @@ class WholeRun:
 
     def lines(self, width: int) -> Content:
         """All of it in lines of ``width`` cells: verdicts, those that are not met first, and numbers below what ``glance`` says."""
-        verdicts = sorted(self.verdicts, key=lambda one: OUTCOMES.index(one.outcome))
+        verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _said(self.detail, len(self.detail.changes))
         said = [run, ("now", self.standing, ""), *others]
         said += _some(
@@ -99,7 +98,7 @@ def _said(detail: RunDetail, changes: int) -> Named:
 
 
 def _style(outcome: str) -> str:
-    return {"fail": "$error", "pass": ""}.get(outcome, "$warning")
+    return {"not met": "$error", "met": ""}.get(outcome, "$warning")
 
 
 def _changes(detail: RunDetail, most: int) -> list[tuple[str, str, str]]:

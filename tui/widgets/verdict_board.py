@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
+from sfumato.engine.recipe.outcomes import worst
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.words import (
@@ -65,7 +66,12 @@ def _percent(share: float) -> str:
     )
 
 
-STYLES = {"pass": "$success bold", "fail": "$error bold", "not computed": "$warning bold"}
+STYLES = {
+    "met": "$success bold",
+    "not met": "$error bold",
+    "undecided": "$warning bold",
+    "not computed": "$warning bold",
+}
 NAME_LEAST = 30
 OUTCOME, NUMBER, LIMIT = 14, 10, 27
 GAUGE = 64
@@ -73,14 +79,9 @@ INDENT = OUTCOME + 2
 
 
 def overall(verdicts: Sequence[Verdict]) -> Content:
-    """``✗ FAIL  1 of 6 thresholds failed``: a release passes only when every threshold is met."""
-    counts = {outcome: sum(v.outcome == outcome for v in verdicts) for outcome in STYLES}
-    if counts["pass"] == len(verdicts):
-        return Content.assemble((outcome_text("pass"), STYLES["pass"]), f"  {thresholds_text(verdicts)}")
-    worst = "fail" if counts["fail"] else "not computed"
-    said = [f"{counts[outcome]} {word}" for outcome, word in
-            (("fail", "failed"), ("not computed", "not computed"), ("pass", "passed")) if counts[outcome]]  # fmt: skip
-    return Content.assemble((outcome_text(worst), STYLES[worst]), f"  of {len(verdicts)} thresholds {', '.join(said)}")
+    """``✗ not met  1 of 6 thresholds is not met``: the worst outcome of all; only ``met`` of every threshold is met."""
+    found = worst(one.outcome for one in verdicts)
+    return Content.assemble((outcome_text(found), STYLES[found]), f"  {thresholds_text(verdicts)}")
 
 
 def board(verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> Content:

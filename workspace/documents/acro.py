@@ -32,7 +32,7 @@ from .written import Written, json_document
 VERSION = "1.0.1"
 """The version of ACRO whose layout it is."""
 Status = Literal["pass", "fail", "review"]
-STATUS: dict[str, Status] = {"pass": "pass", "warn": "review", "block": "fail"}
+STATUS: dict[str, Status] = {"pass": "pass", "warn": "review", "not checked": "review", "block": "fail"}
 
 DRAWN: dict[Kind, Statbarn] = {
     "histogram": "Frequencies",
@@ -147,7 +147,7 @@ def _verdicts(dossier: Dossier) -> Output:
         for one in verdicts
     ]  # fmt: skip
     outcomes = {one.outcome for one in verdicts}
-    status: Status = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "review"
+    status: Status = "fail" if "not met" in outcomes else "pass" if outcomes == {"met"} else "review"
     said = "thresholds of the recipe and what was observed" if verdicts else "the recipe sets no threshold"
     return Output(
         "verdicts.csv",

@@ -16,8 +16,9 @@ from sfumato.engine.recipe.recipe import Step
 
 from ..policy.disclosure import MARKING
 from ..release.dossier import Dossier
+from ..release.question_checks import block_limits
 from ..release.users import privacy_table
-from ..reporting.questions import unmeasured
+from ..reporting.questions import unanswered
 from .written import Written, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"
@@ -31,7 +32,10 @@ def disclosure_control(dossier: Dossier, written: Sequence[Written]) -> dict[str
 
 
 def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
-    examination, open_questions = dossier.examination.to_table(), unmeasured(dossier.rows)
+    examination, open_questions = (
+        dossier.examination.to_table(),
+        unanswered(dossier.rows, dossier.plan.run.recipe, block_limits(dossier.policy)),
+    )
     return {
         "schema": SCHEMA,
         "marking": MARKING,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sfumato.engine.data.schema import Role
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row, by_series
+from sfumato.engine.recipe.outcomes import worst
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 
@@ -18,11 +19,12 @@ from ..policy.disclosure import MARKING
 from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
+from ..release.question_checks import block_limits
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
-from ..reporting.questions import ASKS, answering, averages_of_risk, questions_of
+from ..reporting.questions import ASKS, answered_by, answering, averages_of_risk, questions_of
 from ..reporting.release_summary import APPROVED, moment, release_overview, summary_lines
 from ..reporting.results import method_title, output_of
-from ..reporting.tables import Cell, Line, table
+from ..reporting.tables import Cell, Line, outcome_cell, table
 from ..reporting.words import (
     DIRECTIONS,
     limit_text,
@@ -69,7 +71,11 @@ def _summary(dossier: Dossier) -> Chapter:
     return Chapter(
         "Summary",
         (
-            Items(summary_lines(going, plan.verdicts, dossier.rows, decision)),
+            Items(
+                summary_lines(
+                    going, plan.verdicts, dossier.rows, plan.run.recipe, decision, block_limits(dossier.policy)
+                )
+            ),
             Terms(
                 [
                     ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
@@ -155,9 +161,16 @@ NOT_MEASURED = (
 )
 
 
+OPEN = "What was measured does not answer the question: the risk may be larger than these numbers."
+
+
 def _question(dossier: Dossier, question: Question) -> Chapter:
     rows = answering(dossier.rows, question)
     parts: list[Part] = [Paragraph(ASKS[question])]
+    limit = block_limits(dossier.policy)[question]
+    _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
+    if rows and reason:
+        parts.append(Paragraph(f"OPEN: {reason}. {OPEN}", strong=True))
     parts += [_lines(dossier, rows), _meanings(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
     return Chapter(
         question.capitalize(), (*parts, Terms([(JUDGEMENTS[question].title, answer(dossier, JUDGEMENTS[question]))]))
@@ -251,8 +264,7 @@ def _verdicts(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
 def _outcome(verdicts: Sequence[Verdict]) -> Cell | str:
     if not verdicts:
         return "no threshold"
-    worst = next((one for word in ("fail", "not computed") for one in verdicts if one.outcome == word), verdicts[0])
-    return Cell(worst.outcome.upper(), worst.outcome)
+    return outcome_cell(worst(one.outcome for one in verdicts))
 
 
 def _meanings(rows: Sequence[Row]) -> Terms:
@@ -266,7 +278,7 @@ def _testing(dossier: Dossier) -> Chapter:
     lines: list[Line] = [
         [
             one.title,
-            one.status,
+            outcome_cell(one.status),
             one.said,
             number(one.value) if one.value is not None else "",
             number(one.baseline) if one.baseline is not None else "",

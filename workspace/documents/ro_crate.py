@@ -168,6 +168,7 @@ def _run(dossier: Dossier, results: Sequence[Entity]) -> Entity:
 
 SAID = {
     "pass": "nothing found that speaks against it",
+    "not checked": "found nothing that speaks against it, but not every check could be made",
     "warn": "found things to look at",
     "block": "found things that block it",
 }

@@ -14,6 +14,7 @@ from sfumato.engine.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
@@ -24,16 +25,25 @@ from .contents import ReleasePlan
 from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
 
-Status = Literal["pass", "warn", "block"]
+Status = Literal["pass", "warn", "block", "not checked"]
+STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
+"""The worst first."""
 SAME_PEOPLE = 0.5
 """The share of common records from which two tables of different files are taken for the same people's."""
+
+
+class DoesNotApply(NotComputable):
+    """A check that says nothing about this kind of release, such as one of drawn values about an anonymised table."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"does not apply: {reason}")
 
 
 @dataclass(frozen=True)
 class Sighting:
     """What a check sees: ``value`` beside its ``baseline``, in words too, and the confidential records it is about, from 0.
 
-    ``judged`` is what the limits are held against, the value itself where it is None. ``limit`` is the value at which the release
+    Without ``value`` and ``judged`` nothing was measured: the check is not made, and ``said`` is the reason. ``judged`` is what the limits are held against, the value itself where it is None. ``limit`` is the value at which the release
     would be blocked where that depends on the data, ``at_most`` and ``at_least`` how bad it may and must be found.
     """
 
@@ -47,9 +57,19 @@ class Sighting:
     at_least: Status = "pass"
 
     @property
+    def measured(self) -> bool:
+        """Whether there is a number to compare with the limits."""
+        return self.value is not None or self.judged is not None
+
+    @property
     def held(self) -> float:
-        """What the limits are held against; 0 where nothing could be measured."""
+        """What is compared with the limits; 0 where nothing was measured, which is no number to pass by."""
         return (self.value or 0.0) if self.judged is None else self.judged
+
+    @property
+    def order(self) -> tuple[bool, bool, float]:
+        """By what the worst of several is the largest: what was measured, what may block, then what is further beyond."""
+        return self.measured, self.at_most == "block", self.held
 
 
 @dataclass(frozen=True)
@@ -306,13 +326,9 @@ def pooled(
         seen.append(look(case.pool(case.release, *alike)))
     if together and len(earlier) > len(alike):
         whole = look(case.pool(case.release, *earlier))
-        if _order(whole) > max(map(_order, seen)) and look(case.pool(*earlier)).held < whole.held:
+        if whole.order > max(one.order for one in seen) and look(case.pool(*earlier)).held < whole.held:
             seen.append(whole)
-    return max(seen, key=_order)
-
-
-def _order(one: Sighting) -> tuple[bool, float]:
-    return one.at_most == "block", one.held
+    return max(seen, key=lambda one: one.order)
 
 
 def numbered(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:

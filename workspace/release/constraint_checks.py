@@ -7,14 +7,14 @@ from dataclasses import replace
 from sfumato.engine.constraints.constraints import columns_of
 from sfumato.engine.constraints.evaluation import compliance, schema_of
 
-from .checks import Case, Check, Sighting, Status
+from .checks import Case, Check, DoesNotApply, Sighting, Status
 
 
 def _constraints(case: Case) -> Sighting:
     """What is made and breaks a rule blocks; what is broken by variables that leave as they are is so in the confidential data."""
     rules = case.recipe.schema.constraints
     if not rules:
-        return Sighting("the recipe declares no constraints", 0)
+        raise DoesNotApply("the recipe declares no constraints")
     schema = replace(schema_of(case.confidential), constraints=rules)
     made = {one.name for one in rules if not set(columns_of(one, schema)).isdisjoint(case.recipe.released)}
     worst: dict[str, tuple[int, int, int]] = {}

@@ -66,7 +66,7 @@ class ReleasePlan:
 
     @property
     def unmet(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome != "pass")
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
 
 
 def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:

@@ -15,13 +15,14 @@ from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.disclosure.tails import Tails, tails
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
 from sfumato.engine.wording import agree, counted
 
 from ..visible_text import is_formula
-from .checks import Case, Check, Pool, Sighting, numbered, pooled
+from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
 from .earlier import ReleasedData
 
 NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
@@ -61,7 +62,7 @@ def _alike(case: Case, kept: tuple[str, ...], drawn: tuple[str, ...]) -> Callabl
 def _equal_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
-        return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
+        raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     pairs = case.nearest(kept, drawn) if kept else None
 
     def look(pool: Pool) -> Sighting:
@@ -78,7 +79,7 @@ def _equal_records(case: Case) -> Sighting:
 def _near_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
-        return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
+        raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
     pairs = case.nearest(kept, drawn) if kept else None
 
     def look(pool: Pool) -> Sighting:
@@ -95,9 +96,9 @@ def _near_records(case: Case) -> Sighting:
 def _equal_sensitive(case: Case) -> Sighting:
     sensitive = tuple(n for n in case.plan.replaced if case.confidential.schema[n].role is Role.SENSITIVE)
     if not case.synthetic:
-        return Sighting(NOT_DRAWN)
+        raise DoesNotApply(NOT_DRAWN)
     if len(sensitive) < 2:
-        return Sighting("fewer than two sensitive variables are drawn: lone_values looks at one")
+        raise DoesNotApply("fewer than two sensitive variables are drawn: lone_values looks at one")
 
     def look(pool: Pool) -> Sighting:
         found = equal_records(case.confidential, case.own, pool.cells, (), sensitive)
@@ -111,14 +112,16 @@ def _equal_sensitive(case: Case) -> Sighting:
 
 
 def _worst(sightings: Iterable[Sighting], otherwise: str) -> Sighting:
-    """The worst of what was seen of several variables; of equals the first."""
+    """The worst of what was seen of several variables; of equals the first. Without any the check does not apply, ``otherwise``."""
     found = list(sightings)
-    return max(found, key=lambda one: (one.at_most == "block", one.held)) if found else Sighting(otherwise)
+    if not found:
+        raise DoesNotApply(otherwise)
+    return max(found, key=lambda one: one.order)
 
 
 def _lone_values(case: Case) -> Sighting:
     if not case.synthetic:
-        return Sighting(NOT_DRAWN)
+        raise DoesNotApply(NOT_DRAWN)
 
     def of(name: str) -> Sighting:
         def look(pool: Pool) -> Sighting:
@@ -161,7 +164,7 @@ def _tails(case: Case, name: str, pool: Pool) -> Tails:
 
 def _tail_values(case: Case) -> Sighting:
     if not case.synthetic:
-        return Sighting(NOT_DRAWN)
+        raise DoesNotApply(NOT_DRAWN)
     cell = case.policy.smallest_cell
 
     def of(name: str) -> Sighting:
@@ -180,7 +183,7 @@ def _tail_values(case: Case) -> Sighting:
 
 def _extremes(case: Case) -> Sighting:
     if not case.synthetic:
-        return Sighting(NOT_DRAWN)
+        raise DoesNotApply(NOT_DRAWN)
 
     def of(name: str) -> Sighting:
         def look(pool: Pool) -> Sighting:
@@ -190,6 +193,8 @@ def _extremes(case: Case) -> Sighting:
 
         return pooled(case, _alike(case, (), (name,)), look, together=True)
 
+    if not case.numbers:
+        raise DoesNotApply("no numbers or dates are replaced")
     seen = [one for one in map(of, case.numbers) if one.value]
     if not seen:
         return Sighting("no smallest or largest value of a few records is released as it is", 0)
@@ -201,7 +206,7 @@ def _extremes(case: Case) -> Sighting:
 def _recurring(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
-        return Sighting(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
+        raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
 
     def look(pool: Pool) -> Sighting:
         if len(pool.datasets) < 2:
@@ -255,9 +260,9 @@ def _radii(case: Case) -> dict[str, Radius]:
 
 def _agreed_values(case: Case) -> Sighting:
     if not case.synthetic:
-        return Sighting(NOT_DRAWN)
+        raise DoesNotApply(NOT_DRAWN)
     if not case.release.in_order:
-        return Sighting("rows of the datasets are not known to be of the same record")
+        raise NotComputable("rows of the datasets are not known to be of the same record")
     radii, schema = _radii(case), case.confidential.schema
     held: dict[int, Integers] = {}
     paired: dict[tuple[int, ...], Pairs] = {}
@@ -314,9 +319,9 @@ def _kept_keys(case: Case) -> Sighting:
     schema = case.confidential.schema
     keys = tuple(name for name in case.plan.kept if schema[name].role is Role.QUASI_IDENTIFIER)
     if not case.synthetic or not keys:
-        return Sighting(
-            "no quasi-identifier leaves as it is" if case.synthetic else "small_classes looks at an anonymised table"
-        )
+        if not case.synthetic:
+            raise DoesNotApply("small_classes looks at an anonymised table")
+        return Sighting("no quasi-identifier leaves as it is", 0)
     rows = rows_of(case.own, keys, len(case.confidential))
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
@@ -330,7 +335,7 @@ def _kept_keys(case: Case) -> Sighting:
 def _kept_weight(case: Case) -> Sighting:
     weights = tuple(name for name in case.plan.kept if name in case.recipe.schema.of_role(Role.WEIGHT))
     if not weights:
-        return Sighting("no survey weight leaves as it is")
+        return Sighting("no survey weight leaves as it is", 0)
     rows = rows_of(case.own, weights, len(case.confidential))
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
@@ -352,7 +357,9 @@ def _identifying(case: Case) -> Sighting:
             said, float(alone.mean()), records=numbered(np.flatnonzero(alone)), at_most="warn" if meant else "block"
         )
 
-    return _worst(map(of, case.plan.kept), "no variable leaves as it is")
+    if not case.plan.kept:
+        return Sighting("no variable leaves as it is", 0)
+    return _worst(map(of, case.plan.kept), "")
 
 
 def quasi_identifiers(case: Case) -> tuple[str, ...]:
@@ -370,9 +377,9 @@ def quasi_identifiers(case: Case) -> tuple[str, ...]:
 def _small_classes(case: Case) -> Sighting:
     keys = quasi_identifiers(case)
     if case.synthetic or not keys:
-        return Sighting(
-            "not an anonymised table" if case.synthetic else "no variable is a quasi-identifier", judged=np.inf
-        )
+        if case.synthetic:
+            raise DoesNotApply("not an anonymised table")
+        raise NotComputable("no variable is a quasi-identifier")
     released = case.releases[0]
     classes = equivalence_classes([released.frame[name] for name in keys], len(released))
     sizes = class_sizes(classes)

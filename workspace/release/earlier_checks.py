@@ -10,16 +10,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.engine.arrays import Integers
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.recipe.budget import budget_words
 from sfumato.engine.wording import counted
 
-from .checks import Case, Check, Sighting, numbered
+from .checks import Case, Check, DoesNotApply, Sighting, numbered
 from .earlier import Cost, cost_of
 
 ELSEWHERE = "releases from other workspaces are not known here"
 
 
 def _differencing(case: Case) -> Sighting:
+    if case.related and all(one.overlap is None for one in case.related):
+        raise NotComputable(f"no earlier release can be compared record by record; {ELSEWHERE}")
     exact_here, seen = case.release.exact, list[Sighting]()
     for one in case.related:
         if one.overlap is None:
@@ -42,10 +45,12 @@ def _differencing(case: Case) -> Sighting:
 
 
 def _intersections(case: Case) -> Sighting:
-    own = case.releases[0].classes if not case.synthetic else None
+    if case.synthetic:
+        raise DoesNotApply("small classes of an anonymised table are compared")
+    own = case.releases[0].classes
     nothing = Sighting(f"no other anonymised table of the same records was released; {ELSEWHERE}", judged=np.inf)
     if own is None:
-        return nothing
+        raise NotComputable("nothing says in which classes the records stand")
     others: list[tuple[int, Integers]] = []
     for one in (related.earlier for related in case.related):
         if one.table_sha256 == case.original.table_sha256:
@@ -84,10 +89,9 @@ def _privacy_spent(case: Case) -> Sighting:
     budget = case.policy.budget(case.recipe.form.epsilon)
     own = cost_of(case.plan.run, case.confidential)
     if not own.steps:
-        said = "no step keeps a privacy account, and neither recipe nor policy sets a budget"
-        return Sighting(
-            said if budget is None else "no step keeps a privacy account", judged=0 if budget is None else np.inf
-        )
+        if budget is None:
+            raise DoesNotApply("no step keeps a privacy account, and neither recipe nor policy sets a budget")
+        return Sighting("no step keeps a privacy account", judged=np.inf)
     found: list[tuple[str, Cost]] = [(f"run {case.plan.run.id}", own)]
     counted_once = {frozenset(case.plan.tables)}
     for one in (related.earlier for related in case.related):
@@ -97,11 +101,15 @@ def _privacy_spent(case: Case) -> Sighting:
     for named, cost in found:
         if not cost.covered:
             said = f"the privacy cost of {named} is unknown, and so is that of all releases together; {ELSEWHERE}"
-            return Sighting(said, judged=0 if budget is None else np.inf, at_most="block")
+            if budget is None:
+                raise NotComputable(f"{said}; neither recipe nor policy sets a budget")
+            return Sighting(said, judged=np.inf)
     spent = sum(cost.epsilon for _, cost in found)
     runs = f"{counted(len(found), 'release')} of these people" if len(found) > 1 else "this release"
     said = f"epsilon of {runs}: {spent:g}{budget_words(case.recipe, case.policy.epsilon)}; {ELSEWHERE}"
-    return Sighting(said, spent, budget, 0 if budget is None else round(spent / budget, 9))
+    if budget is None:
+        raise NotComputable(f"{said}; neither recipe nor policy sets a budget to compare it with")
+    return Sighting(said, spent, budget, round(spent / budget, 9))
 
 
 def _more_draws(case: Case) -> Sighting:

@@ -1,5 +1,8 @@
 """The gate: every release is examined, whatever its recipe measured; each finding passes, warns or blocks by the policy.
 
+What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release, is
+``not checked``, with the reason.
+
 The checks are ``sfumato.workspace.release.checks.Check``s of the released tables, of the run, and of earlier releases. A recipe cannot
 loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
 user whom the policy lets waive, with a reason.
@@ -18,7 +21,7 @@ from ..errors import NotReleased
 from ..justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
 from ..store.workspace import Workspace
-from .checks import Case, Check, Sighting, Status
+from .checks import STATUSES, Case, Check, DoesNotApply, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
@@ -37,7 +40,7 @@ class Finding:
     the rows of the confidential table that it is about (0-based), and what would mend it.
 
     ``held`` is what the limits are held against: the value, or how far it is beyond the baseline, in ``unit``; ``limit`` is the one
-    it passed, or would have to pass next.
+    it passed, or would have to pass next. A check that does not ``apply`` to this kind of release is not checked.
     """
 
     check: str
@@ -54,6 +57,7 @@ class Finding:
     held: float | None = None
     unit: str = ""
     reason: str = ""
+    applies: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +102,9 @@ class Examination:
 
     @property
     def status(self) -> Status:
-        found = {finding.status for finding in self.findings}
-        return "block" if "block" in found else "warn" if "warn" in found else "pass"
+        """The worst of the findings; a check that does not apply leaves nothing open."""
+        found = {finding.status for finding in self.findings if finding.applies}
+        return next((one for one in STATUSES if one in found), "pass")
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
@@ -152,14 +157,19 @@ def _finding(check: Check, case: Case) -> Finding:
     try:
         seen = check.look(case)
     except NotComputable as error:
-        seen = Sighting(f"could not be looked at: {error.reason}", judged=float("inf") if check.least else None)
-        return _judged(check, case.policy, replace(seen, at_most="warn"), "warn")
-    return _judged(check, case.policy, seen, seen.at_least)
+        return _unchecked(check, case.policy, error.reason, applies=not isinstance(error, DoesNotApply))
+    return _judged(check, case.policy, seen) if seen.measured else _unchecked(check, case.policy, seen.said)
 
 
-def _judged(check: Check, policy: Policy, seen: Sighting, least: Status) -> Finding:
+def _unchecked(check: Check, policy: Policy, why: str, *, applies: bool = True) -> Finding:
+    """A check that could not be made, and why not."""
+    bare = replace(_judged(check, policy, Sighting(why)), status="not checked", held=None, advice="")
+    return replace(bare, applies=applies)
+
+
+def _judged(check: Check, policy: Policy, seen: Sighting) -> Finding:
     warn, block = check.limits(policy)
-    status: Status = least
+    status: Status = seen.at_least
     if check.beyond(seen.held, warn):
         status = "warn"
     if check.beyond(seen.held, block):

@@ -6,53 +6,47 @@ Which measures answer a question, and whether what they find beyond their baseli
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
-from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 
 from ..policy.policy import Policy
-from ..reporting.questions import answering, unmeasured
+from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, unanswered, would_answer
 from ..reporting.results import output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
 from ..views.weights import weights_said
 from .checks import Case, Check, Sighting
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-WARNS, BLOCKS = 0.05, 0.2
-"""Beyond the baseline, of what is left."""
-
 
 def _rows(case: Case) -> list[Row]:
     return list(result_rows(case.workspace, case.plan.run.id))
 
 
-def would_answer(question: Question) -> tuple[str, ...]:
-    """The risks that would answer a question, by key."""
-    return tuple(
-        found.key
-        for found in registry().values()
-        if found.family == "risk" and any(question in output.risk.questions for output in found.results)
-    )
+def limits_of(question: Question, policy: Policy) -> tuple[float | None, float | None]:
+    """From where on the gate warns of what answers a question, and blocks."""
+    return next(check for check in QUESTION_CHECKS if check.key == _key(question)).limits(policy)
 
 
-def _open(question: Question, asked: Sequence[Row]) -> str:
-    if asked:
-        return f"{question}: asked, not computed ({asked[0].reason})"
-    return f"{question}: nobody asked; {', '.join(would_answer(question))} would"
+def block_limits(policy: Policy) -> dict[Question, float | None]:
+    """From where on the gate blocks what answers each question; None for never."""
+    return {question: limits_of(question, policy)[1] for question in QUESTIONS}
 
 
 def _asked(case: Case) -> Sighting:
     rows = _rows(case)
-    left = unmeasured(rows)
-    said = "; ".join(_open(question, answering(rows, question)) for question in left)
-    return Sighting(said or f"all were asked and measured: {', '.join(QUESTIONS)}", len(left))
+    left = unanswered(rows, case.recipe, block_limits(case.policy))
+    said = "; ".join(_open(question, reason, rows) for question, reason in left.items())
+    return Sighting(said or f"all are answered: {', '.join(QUESTIONS)}", len(left))
+
+
+def _open(question: Question, reason: str, rows: Sequence[Row]) -> str:
+    """Why a question is open; where nothing was measured, what would answer it."""
+    add = "" if answering(rows, question) else f"; add {' or '.join(would_answer(question))}"
+    return f"{question}: {reason}{add}"
 
 
 def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
@@ -66,42 +60,47 @@ def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
 
 
 def _beyond(case: Case, question: Question) -> Sighting:
-    """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns."""
-    worst: Sighting | None = None
+    """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
+
+    What is found is shown whoever looked. What is not found is no pass where nothing answers the question.
+    """
     rows = _rows(case)
-    for row in answering(rows, question):
-        output = output_of(row)
-        if output is None or not output.risk.gate_reference or row.value is None or row.level is not None:
-            continue
-        one = _sighting(row, output, case.plan.records)
-        if worst is None or _order(one, case, question) > _order(worst, case, question):
-            worst = one
-    return worst or Sighting(_open(question, ()) if question in unmeasured(rows) else _not_held(question))
+    warn, block = limits_of(question, case.policy)
+    seen = [
+        _sighting(row, output, case.plan.records)
+        for row in answering(rows, question)
+        if (output := output_of(row)) is not None
+        and output.risk.gate_reference
+        and row.value is not None
+        and row.level is None
+    ]
+    worst = max(seen, key=lambda one: _order(one, block), default=None)
+    found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
+    answers, reason = answered_by(rows, case.recipe, question, block)
+    if worst is not None and (answers or found):
+        return worst
+    if reason:
+        raise NotComputable(_open(question, reason, rows))
+    raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
 
 
 def _sighting(row: Row, output: Output, records: int) -> Sighting:
     value, base, beyond = _held(row, output, records)
-    sure = value if row.lower is None else row.lower
+    sure = row.lower if output.estimated else value if row.lower is None else row.lower
     use, target = settings_text(row.params), f" of {row.target}" if row.target else ""
     against = "" if output.risk.gate_reference == "nothing" else f", {base:.4g} without a disclosure"
     said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}"
-    may = output.risk.gate_reference == "chance" and sure > base
+    may = output.risk.gate_reference == "chance" and sure is not None and sure > base
     return Sighting(said, value, base, beyond, at_most="block" if may else "warn")
 
 
-def _order(one: Sighting, case: Case, question: Question) -> tuple[bool, float]:
+def _order(one: Sighting, block: float | None) -> tuple[bool, float]:
     """What blocks under the policy before what warns, then what is further beyond."""
-    given = case.policy.findings.get(_key(question))
-    limit = BLOCKS if given is None or given.block is None else given.block
-    return one.at_most == "block" and one.held > limit, one.held
+    return one.at_most == "block" and block is not None and one.held > block, one.held
 
 
 def _key(question: Question) -> str:
     return f"{question.replace(' ', '_')}_excess"
-
-
-def _not_held(question: Question) -> str:
-    return f"{question}: measured, by nothing that says what there would be without a disclosure"
 
 
 def _weighted(case: Case) -> Sighting:
@@ -150,7 +149,8 @@ QUESTION_CHECKS = (
     Check(
         "questions_open", "questions of the risk assessment that nothing answers", "questions", 0, None,
         "a risk that was not measured is not known to be low; it may be large",
-        "measure what the finding names; attacks that need people who were not in the data want [data] holdout in the recipe", _asked,
+        "measure what the finding names, against an intruder who knows every quasi-identifier; attacks that need people who were not in the data "
+        "want [data] holdout in the recipe, of more records where they find large leaks only", _asked,
         "singling out, linkability, inference: Article 29 Working Party (WP216); membership: Pilgram et al. (2025)",
     ),
     Check(
@@ -163,11 +163,10 @@ QUESTION_CHECKS = (
 
 def gate_warns(question: Question, policy: Policy) -> tuple[float, str] | None:
     """From where on the gate warns of what answers a question, and whose limit that is; None where a policy has it never warn."""
-    check = next(check for check in QUESTION_CHECKS if check.key == _key(question))
-    warn, _ = check.limits(policy)
-    given = policy.findings.get(check.key)
+    warn, _ = limits_of(question, policy)
+    given = policy.findings.get(_key(question))
     if warn is None:
         return None
     if given is not None and given.warn is not None:
-        return warn, given.source or f"the policy of this workspace, findings.{check.key}"
+        return warn, given.source or f"the policy of this workspace, findings.{_key(question)}"
     return warn, f"from where on the gate warns; {_CHOICE}"

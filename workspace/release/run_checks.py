@@ -10,8 +10,11 @@ import numpy as np
 from sfumato.engine.arrays import Floats
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
+from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import output_of
+from sfumato.engine.statistics.estimated import Estimated, difference
 from sfumato.engine.wording import counted
 
 from ..reporting.beliefs import BeliefsFound
@@ -19,7 +22,7 @@ from ..reporting.words import thresholds_text
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of, result_rows
-from .checks import Case, Check, Sighting, numbered
+from .checks import Case, Check, DoesNotApply, Sighting, numbered
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
@@ -50,9 +53,10 @@ def _utility_measured(case: Case) -> Sighting:
 
 def _thresholds(case: Case) -> Sighting:
     unmet, verdicts = case.plan.unmet, case.plan.verdicts
+    if not verdicts:
+        raise NotComputable("the recipe sets no threshold")
     if not unmet:
-        said = f"run {case.plan.run.id}: {thresholds_text(verdicts)}" if verdicts else "the recipe sets no threshold"
-        return Sighting(said, 0)
+        return Sighting(f"run {case.plan.run.id}: {thresholds_text(verdicts)}", 0)
     first = unmet[0]
     said = f"run {case.plan.run.id}: {thresholds_text(verdicts)} ({first.value}: {first.outcome})"
     return Sighting(said, len(unmet))
@@ -69,6 +73,8 @@ def _judged(case: Case) -> Sighting:
 
 
 def _exposed(case: Case) -> Sighting:
+    if not case.synthetic:
+        raise DoesNotApply("an anonymised table keeps its sensitive variables")
     exposed = case.plan.exposed
     if not exposed:
         return Sighting("no sensitive variable of a synthetic release is kept", 0)
@@ -129,7 +135,9 @@ def _worst_records(case: Case) -> Sighting:
     if worst is not None and not everybody:
         said = f"{worst.said}; no measure asked about all records, and the others are not known to be safer"
         return replace(worst, said=said, judged=max(worst.held, UNKNOWN))
-    return worst or Sighting("no measure of the run says anything of single records")
+    if worst is None:
+        raise NotComputable("no measure of the run says anything of single records")
+    return worst
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +235,9 @@ def _newly_certain(case: Case) -> Sighting:
         records = numbered(np.sort(found.numbers[newly] - 1))
         one = Sighting(said, share, records=records)
         worst = one if worst is None or one.held > worst.held else worst
-    return _of_this_release(case, worst) if worst else Sighting(NOT_ASKED)
+    if worst is None:
+        raise NotComputable(NOT_ASKED)
+    return _of_this_release(case, worst)
 
 
 def _of_this_release(case: Case, seen: Sighting) -> Sighting:
@@ -241,7 +251,7 @@ def _of_this_release(case: Case, seen: Sighting) -> Sighting:
 def _guessed_beyond_prior(case: Case) -> Sighting:
     asked = _beliefs(case)
     if not asked:
-        return Sighting(NOT_ASKED)
+        raise NotComputable(NOT_ASKED)
     informed = [found for found in asked if found.informed]
     if not informed:
         raise NotComputable(
@@ -261,32 +271,44 @@ def _guessed_beyond_prior(case: Case) -> Sighting:
 
 
 def _above_confidential(case: Case) -> Sighting:
+    """The risk that is furthest above its value of the confidential data. Only one that is above for certain may block: an exact
+    value, or an estimate whose whole interval is.
+    """
     rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
-    own = {row.series: row.value for row in rows if row.dataset == "confidential"}
+    own = {row.series: row for row in rows if row.dataset == "confidential"}
     resized = case.recipe.form.records not in (None, len(case.confidential))
     size = f"; of {case.plan.records:,} records, where uniques are more of all" if resized else ""
-    worst: Sighting | None = None
+    seen = list[Sighting]()
     for row in rows:
-        ours = own.get(row.series)
-        if row.dataset == "confidential" or not ours or row.value is None or not _lower_is_better(row):
+        ours, output = own.get(row.series), output_of(row.key)
+        if row.dataset == "confidential" or ours is None or output is None or output.goal != "low":
             continue
-        ratio, sure = row.value / ours, (row.value if row.lower is None else row.lower) / ours
+        ratio, sure = _above(row, ours, output)
         target = f" of {row.target}" if row.target else ""
-        said = f"{row.key}{target} is {row.value:.4g}, {ours:.4g} in the confidential data{size}"
-        one = Sighting(said, ratio, 1.0, at_most="block" if sure > 1 and not resized else "warn")
-        worst = (
-            one if worst is None or (one.at_most == "block", ratio) > (worst.at_most == "block", worst.held) else worst
-        )
-    return worst or Sighting("no risk of the run was measured of the confidential data too")
+        said = f"{row.key}{target} is {row.value:.4g}, {ours.value:.4g} in the confidential data{size}"
+        seen.append(Sighting(said, ratio, 1.0, at_most="block" if sure and not resized else "warn"))
+    if not seen:
+        raise NotComputable("no risk of the run was measured of the confidential data too")
+    return max(seen, key=lambda one: one.order)
 
 
-def _lower_is_better(row: Row) -> bool:
-    method = registry().get(row.method_key)
-    return method is not None and any(o.name == row.measure and o.goal == "low" for o in method.outputs)
+def _above(row: Row, ours: Row, output: Output) -> tuple[float, bool]:
+    """A risk as a ratio to that of the confidential data, and whether it is above for certain.
+
+    No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
+    """
+    value, base = (Estimated(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
+    low = difference(value, base).lower if output.estimated else value.value - base.value
+    sure = low is not None and low > 0
+    if output.range[0] is not None and output.range[0] >= 0 and base.value > 0:
+        return value.value / base.value, sure
+    return 1.0 + value.value - base.value, sure
 
 
 def _converged(case: Case) -> Sighting:
     diagnostics = diagnostics_of(case.workspace, case.plan.run.id)
+    if all(one.passed is None for one in diagnostics):
+        raise NotComputable("no model of the run has a rule that it could break")
     failed = [one for one in diagnostics if one.passed is False]
     named = ", ".join(dict.fromkeys(f"{one.target} ({one.name})" for one in failed))
     said = f"diagnostics failed: {named}" if failed else f"no diagnostic of {len(diagnostics)} failed"
@@ -350,7 +372,7 @@ RUN_CHECKS = (
     ),
     Check(
         "risk_above_confidential", "a risk above the confidential data's own", "ratio", 1.0, 1.0,
-        "a release with more risk than the data protects no person; it blocks where the whole interval is above",
+        "a release with more risk than the data protects no person; it blocks where an exact value, or the whole interval of an estimate, is above",
         "larger leaves, or another model", _above_confidential,
     ),
     Check(

@@ -10,7 +10,7 @@ from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agree, counted
 
-from .tables import Cell, Column, Table
+from .tables import Cell, Column, Table, outcome_cell
 from .words import (
     FAMILIES,
     NOTHING,
@@ -263,7 +263,7 @@ def verdict_cells(verdict: ComparedVerdict, name: str = "") -> tuple[Cell | str,
 def _side(verdict: Verdict | None) -> tuple[Cell | str, str]:
     if verdict is None:
         return "no threshold", ""
-    return Cell(verdict.outcome.upper(), verdict.outcome), number(verdict.observed)
+    return outcome_cell(verdict.outcome), number(verdict.observed)
 
 
 def verdicts_table(verdicts: Iterable[ComparedVerdict], runs: Runs, apart: Apart = NOTHING) -> Table:

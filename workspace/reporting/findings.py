@@ -12,7 +12,7 @@ from .tables import Column, Table
 from .words import mark, number
 
 COLUMNS = (
-    Column("status", "status", 7),
+    Column("status", "status", 13),
     Column("check", "check", 23),
     Column("value", "value", 10, "right"),
     Column("baseline", "baseline", 10, "right", spare=3),
@@ -20,6 +20,8 @@ COLUMNS = (
     Column("limit", "limit", 9, "right"),
     Column("unit", "unit of held and limit", 30, spare=1, grows=True),
 )
+STATUSES = ("block", "warn", "not checked", "pass")
+"""The worst first."""
 MOST_NAMED = 24
 """So many record numbers are said."""
 
@@ -32,7 +34,12 @@ class Found(Protocol):
 
     @property
     def status(self) -> str:
-        """``pass``, ``warn`` or ``block``."""
+        """``pass``, ``warn``, ``block`` or ``not checked``."""
+        ...
+
+    @property
+    def applies(self) -> bool:
+        """Whether the check says anything of this kind of release."""
         ...
 
     @property
@@ -82,8 +89,8 @@ FoundT = TypeVar("FoundT", bound=Found)
 
 
 def by_status(findings: Sequence[FoundT]) -> list[FoundT]:
-    """What blocks first, then what warns, each in the order of the checks."""
-    return sorted(findings, key=lambda one: ("block", "warn", "pass").index(one.status))
+    """What blocks first, then what warns, then what was not checked, each in the order of the checks; last what does not apply."""
+    return sorted(findings, key=lambda one: (not one.applies, STATUSES.index(one.status)))
 
 
 def finding_cells(finding: Found, *, waived: bool = False) -> tuple[str, ...]:
@@ -111,7 +118,7 @@ def _paragraphs(finding: Found) -> Iterator[str]:
     if finding.limit is not None and finding.held is not None:
         source = f" Source: {finding.source}." if finding.source else ""
         yield f"Held against the limit {number(finding.limit)}: {number(finding.held)} ({finding.unit}). Why: {finding.reason}.{source}"
-    if finding.records and finding.status != "pass":
+    if finding.records and finding.status in ("block", "warn"):
         yield records_text(finding.records)
     if finding.advice:
         yield f"What mends it: {finding.advice}."
@@ -127,6 +134,8 @@ def records_text(records: Sequence[int]) -> str:
 
 
 def counts_text(findings: Sequence[Found]) -> str:
-    """``2 block, 1 warns, 18 pass``."""
-    counts = {status: sum(one.status == status for one in findings) for status in ("block", "warn", "pass")}
+    """``2 block, 1 warn, 3 not checked, 18 pass, 4 do not apply``."""
+    counts = {status: sum(one.status == status and one.applies for one in findings) for status in STATUSES}
+    out = sum(not one.applies for one in findings)
+    counts["does not apply" if out == 1 else "do not apply"] = out
     return ", ".join(f"{number_of} {status}" for status, number_of in counts.items() if number_of)

@@ -137,7 +137,9 @@ def report(
 def _summary_section(run: ReportedRun, decision: Decision | None) -> Chapter:
     """The whole in plain sentences: what goes out, how it was judged, what was not measured."""
     records = None if run.recipe.anonymisation else run.recipe.form.records or run.records
-    lines = summary_lines(release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, decision)
+    lines = summary_lines(
+        release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, run.recipe, decision
+    )
     return Chapter("Summary", [Items(lines), Paragraph(f"{NO_MEASURE} {READING}")])
 
 

@@ -1,13 +1,19 @@
-"""The four questions of a risk assessment, and which rows answer each: what was measured, and what was not."""
+"""The four questions of a risk assessment, which rows answer each, and why one stays open.
+
+A row answers a question where it was computed, where the variables that its intruder knows include every quasi-identifier of the recipe, and
+where the smallest leak that it would have found (``Output.detectable``) is no larger than what the gate blocks from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from sfumato.engine.data.schema import Role
 from sfumato.engine.methods.outputs import QUESTIONS, Question
-from sfumato.engine.methods.registry import method_called
-from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.registry import method_called, registry
+from sfumato.engine.methods.rows import Row, may_be_of
+from sfumato.engine.recipe.recipe import Recipe
 
 from .results import method_title, output_of
 from .words import number, row_settings, settings_text
@@ -40,23 +46,107 @@ def answering(rows: Iterable[Row], question: Question) -> list[Row]:
     return [row for row in averages_of_risk(rows) if question in questions_of(row)]
 
 
-def unmeasured(rows: Iterable[Row]) -> tuple[Question, ...]:
-    """The questions that no number answers."""
+WARNS, BLOCKS = 0.05, 0.2
+"""From where on the gate warns and blocks, as a share of the remaining risk beyond the baseline, where a policy has no limits of its own."""
+NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})
+KNOWN = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
+"""The parameters of measures that name what the intruder knows."""
+
+
+def would_answer(question: Question) -> tuple[str, ...]:
+    """The risks that would answer a question, by key."""
+    return tuple(
+        found.key
+        for found in registry().values()
+        if found.family == "risk" and any(question in output.risk.questions for output in found.results)
+    )
+
+
+def answered_by(
+    rows: Iterable[Row], recipe: Recipe, question: Question, limit: float | None = BLOCKS
+) -> tuple[list[Row], str]:
+    """The averages that answer a question; without any, why it stays open, in words.
+
+    ``limit`` is from where on the gate blocks what answers it, None for never.
+    """
     kept = averages_of_risk(rows)
-    return tuple(one for one in QUESTIONS if all(row.value is None for row in answering(kept, one)))
+    found = answering(kept, question)
+    if not found:
+        return [], "not measured"
+    reasons = {id(row): _why_not(row, kept, recipe, limit) for row in found}
+    answers = [row for row in found if not reasons[id(row)]]
+    return answers, "" if answers else "; ".join(dict.fromkeys(reasons[id(row)] for row in found))
 
 
-def coverage(rows: Iterable[Row]) -> list[str]:
-    """For each question what measured it, or that nothing did."""
+def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> str:
+    """Why a row that declares that it answers a question does not; empty where it does."""
+    if row.value is None:
+        return f"{row.method_key} was not computed ({row.reason})"
+    if missing := unknown_to_intruder(row, recipe):
+        return f"{row.method_key} assumes an intruder who does not know {', '.join(missing)}"
+    output = output_of(row)
+    if output is None or not output.detectable or limit is None:
+        return ""
+    least = next((one for one in rows if _same_use(one, row) and one.measure == output.detectable), None)
+    if least is None or least.value is None:
+        return f"the smallest leak that {row.method_key} would find is not known"
+    if least.value > limit:
+        return f"{row.method_key} finds a leak of {number(least.value)} or more only, and the gate blocks from {number(limit)}"
+    return ""
+
+
+def _same_use(one: Row, other: Row) -> bool:
+    return (one.method_key, one.target, one.level, one.params) == (
+        other.method_key,
+        other.target,
+        other.level,
+        other.params,
+    )
+
+
+def unknown_to_intruder(row: Row, recipe: Recipe) -> tuple[str, ...]:
+    """The quasi-identifiers that the intruder of a row does not know; none where its method names no knowledge."""
+    wanted = recipe.schema.of_role(Role.QUASI_IDENTIFIER)
+    known = _known(row, recipe)
+    return () if known is None else tuple(name for name in wanted if name not in known)
+
+
+def _known(row: Row, recipe: Recipe) -> set[str] | None:
+    """What the intruder of a row knows, by the step that it comes from, else by the row itself; None where neither says."""
+    for step in (*recipe.measures, *recipe.studies):
+        settings = step.spec.settings(recipe.schema, recipe.released)
+        if step.method.key == row.method_key and may_be_of(step.method, row.params, settings):
+            full = step.spec.for_release(recipe.schema, recipe.released)
+            return _named({name: getattr(full, name) for name in KNOWN if hasattr(full, name)})
+    return _named({name: row.params[name] for name in KNOWN if name in row.params})
+
+
+def _named(given: Mapping[str, object]) -> set[str] | None:
+    lists = [value for value in given.values() if isinstance(value, (tuple, list)) and value]
+    return {name for names in lists for name in names} if lists else None
+
+
+def unanswered(
+    rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS
+) -> dict[Question, str]:
+    """The questions that nothing answers, each with the reason. ``limits`` are the gate's, where a policy has its own."""
     kept = averages_of_risk(rows)
-    return [f"{question.capitalize()}: {_said(answering(kept, question))}." for question in QUESTIONS]
+    reasons = {one: answered_by(kept, recipe, one, limits.get(one, BLOCKS))[1] for one in QUESTIONS}
+    return {one: reason for one, reason in reasons.items() if reason}
 
 
-def _said(rows: list[Row]) -> str:
-    methods = dict.fromkeys(method_title(row.method_key) for row in rows if row.value is not None)
+def coverage(rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS) -> list[str]:
+    """For each question what answers it, or why nothing does."""
+    kept = averages_of_risk(rows)
+    return [f"{one.capitalize()}: {_said(kept, recipe, one, limits.get(one, BLOCKS))}." for one in QUESTIONS]
+
+
+def _said(rows: list[Row], recipe: Recipe, question: Question, limit: float | None) -> str:
+    answers, reason = answered_by(rows, recipe, question, limit)
+    methods = dict.fromkeys(method_title(row.method_key) for row in answers)
     if methods:
         return f"measured by {'; '.join(methods)}"
-    return "NOT MEASURED; what was asked for could not be computed" if rows else "NOT MEASURED"
+    return f"OPEN: {reason}" if answering(rows, question) else "NOT MEASURED"
 
 
 NOT_ASKED = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 
 from .evidence import evidence_lines
-from .questions import coverage, strongest_intruder
+from .questions import NO_LIMITS, coverage, strongest_intruder
 from .tables import Table, table
 from .words import limit_text, name_of, number, thresholds_text
 
 GATE = {
     "pass": "The gate found nothing that speaks against the release.",
+    "not checked": "The gate found nothing against the release, but could not make all of its checks.",
     "warn": "The gate found things to look at; none of them blocks the release.",
     "block": "The gate found things that block the release; it went out for the reason given.",
 }
@@ -78,28 +80,34 @@ def judged(verdicts: Sequence[Verdict]) -> str:
     if not verdicts:
         return "The recipe sets no threshold: nothing was held against a limit."
     said = thresholds_text(verdicts)
-    unmet = [_unmet(one) for one in verdicts if one.outcome != "pass"]
+    unmet = [_unmet(one) for one in verdicts if one.outcome != "met"]
     return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."
 
 
 def _unmet(verdict: Verdict) -> str:
     """``risk.identification.true_match_rate is 0.03, limit at most 0.01``."""
-    found = "could not be computed" if verdict.observed is None else f"is {number(verdict.observed)}"
+    found = "was not computed" if verdict.observed is None else f"is {number(verdict.observed)}"
     name = name_of(verdict.value, verdict.target, verdict.level)
-    return f"{name} {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}"
+    why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
+    return f"{name} {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"
 
 
 def summary_lines(
-    going: str, verdicts: Sequence[Verdict], rows: Iterable[Row], decision: Decision | None = None
+    going: str,
+    verdicts: Sequence[Verdict],
+    rows: Iterable[Row],
+    recipe: Recipe,
+    decision: Decision | None = None,
+    limits: Mapping[Question, float | None] = NO_LIMITS,
 ) -> list[str]:
     """What goes out, whether thresholds are met, what was measured of the four questions, epsilon beside what the release shows, what
-    the gate found, and why it went.
+    the gate found, and why it went. ``limits`` are those from which on the gate blocks what answers a question, where a policy has its own.
     """
     found = list(rows)
     lines = [
         going,
         judged(verdicts),
-        *coverage(found),
+        *coverage(found, recipe, limits),
         *strongest_intruder(found),
         *(f"{line}." for line in evidence_lines(found)),
     ]

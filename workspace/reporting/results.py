@@ -20,7 +20,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from ..plots.planes import BASELINE, DrawnPlane, curve_of, drawn_planes, together
 from .knowledge_lattice import lattice_parts
-from .tables import Cell, Column, Line, Table, table
+from .tables import Cell, Column, Line, Table, outcome_cell, table
 from .words import (
     NOTHING,
     Apart,
@@ -464,16 +464,19 @@ def verdict_table(verdicts: Iterable[Verdict], apart: Apart = NOTHING) -> Table:
     """Every number that a threshold is held against: what was observed, and how far inside the limit it lies."""
     lines: list[Line] = [
         [
-            Cell(verdict.outcome.upper(), verdict.outcome),
+            outcome_cell(verdict.outcome),
             _threshold(verdict, apart.get(method_of(verdict.value), {})),
             number(verdict.observed),
+            interval(verdict.lower, verdict.upper),
             limit_text(verdict.bound, verdict.limit, verdict.value),
             number(verdict.margin),
             verdict.reason,
         ]
         for verdict in verdicts
     ]
-    return table(("verdict", "threshold", "observed", "limit", "margin", "reason"), lines, (2, 4), spare=(4, 5))
+    return table(
+        ("verdict", "threshold", "observed", "interval", "limit", "margin", "reason"), lines, (2, 5), spare=(5, 3, 6)
+    )
 
 
 def _threshold(verdict: Verdict, uses: Mapping[str, Any]) -> Cell:

@@ -16,7 +16,11 @@ GAP = 2
 """Cells between the columns of a line of text."""
 LEAST_WORDS = 12
 """No column of words is made narrower, where it is wider."""
-_SIGNS = {"pass": "✓", "fail": "✗", "not computed": "?"}
+_SIGNS = {
+    "pass": "✓", "fail": "✗", "not computed": "?",
+    "met": "✓", "not met": "✗", "undecided": "~",
+    "warn": "!", "block": "✗", "not checked": "?",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,11 @@ class Cell:
     text: str
     outcome: str = ""
     full: str = ""
+
+
+def outcome_cell(outcome: str) -> Cell:
+    """The outcome of a verdict, or the status of a check, with its sign."""
+    return Cell(outcome, outcome)
 
 
 Line = Sequence["Cell | str"]

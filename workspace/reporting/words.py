@@ -36,18 +36,23 @@ _HASH = re.compile("[0-9a-f]{64}")
 HOW = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
 PUBLIC_KEY = "public key"
-_BOUNDS = {"max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential"}
+_BOUNDS = {
+    "max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential",
+    "max_increase": "at most confidential + {}",
+}  # fmt: skip
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
-    "warn": "!", "block": "✗",
+    "met": "✓", "not met": "✗", "undecided": "~",
+    "warn": "!", "block": "✗", "not checked": "?",
     "at least": "≥", "at most": "≤",
     "cursor": "▌", "bar": "━", "track": "─", "limit": "┃",
 }  # fmt: skip
 ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
-    "warn": "!", "block": "x",
+    "met": "+", "not met": "x", "undecided": "~",
+    "warn": "!", "block": "x", "not checked": "?",
     "at least": ">=", "at most": "<=",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|",
 }  # fmt: skip
@@ -109,42 +114,48 @@ def records_text(records: int, dropped: int | None = None) -> str:
 
 
 def outcome_text(outcome: str) -> str:
-    """``✓ PASS``: a sign and a word, so that colour is never needed to tell."""
-    return f"{mark(outcome)} {outcome.upper()}"
+    """``✓ met``, ``~ undecided``: a sign and a word, so that no colour is needed to tell them apart."""
+    return f"{mark(outcome)} {outcome}"
 
 
 def limit_text(bound: str, limit: float | str, value: str = "") -> str:
-    """``at most 0.02``; a ratio says what it is held against: the confidential data's own value unless ``value`` (a measure's key)
-    has a baseline for that, ``at most 1.2 × before the release``.
+    """``at most 0.02``; a ratio and an increase name what they compare with: the confidential data's own value unless ``value`` (a
+    measure's key) has a baseline for that, ``at most 1.2 × before the release``.
     """
     text, against = limit if isinstance(limit, str) else number(limit), ""
-    if bound == "max_ratio" and value:
+    if bound in ("max_ratio", "max_increase") and value:
         from sfumato.engine.recipe.thresholds import ratio_to
 
         against = ratio_to(value)
-    return f"at most {text} × {against}" if against else _BOUNDS[bound].format(text)
+    if against:
+        return f"at most {text} × {against}" if bound == "max_ratio" else f"at most {text} above the value {against}"
+    return _BOUNDS[bound].format(text)
 
 
-def tally_text(passed: int, failed: int, not_computed: int, sign: Callable[[str], str] = mark) -> str:
-    """``✓ 7 pass``, ``✗ 2 of 7 fail, ? 1 not computed``; empty without verdicts."""
-    total = passed + failed + not_computed
-    if passed == total:
-        return f"{sign('pass')} {total} {'passes' if total == 1 else 'pass'}" if total else ""
-    said = [f"{sign('fail')} {failed} of {total} {'fails' if failed == 1 else 'fail'}"] if failed else []
-    said += [f"{sign('not computed')} {not_computed} not computed"] if not_computed else []
-    return ", ".join(said)
+UNMET = ("not met", "undecided", "not computed")
+"""The outcomes other than ``met``, in the order in which they are counted."""
+
+
+def tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = mark) -> str:
+    """``✓ 7 met``, ``✗ 2 of 7 not met, ~ 1 undecided``; empty without verdicts."""
+    total = sum(counts.values())
+    said = [f"{sign(word)} {counts[word]}{{}} {word}" for word in UNMET if counts.get(word)]
+    if not said:
+        return f"{sign('met')} {total} met" if total else ""
+    return ", ".join([said[0].format(f" of {total}"), *(one.format("") for one in said[1:])])
 
 
 def thresholds_text(verdicts: Sequence[Verdict]) -> str:
-    """``all 3 thresholds are met``, ``1 of 3 thresholds is not met``."""
-    total, failed = len(verdicts), sum(verdict.outcome != "pass" for verdict in verdicts)
+    """``all 3 thresholds are met``; ``1 of 3 thresholds is not met, 1 undecided``."""
+    total = len(verdicts)
+    counts = [(count, word) for word in UNMET if (count := sum(one.outcome == word for one in verdicts))]
+    if not counts:
+        return "the threshold is met" if total == 1 else f"all {total} thresholds are met"
+    (first, word), *others = counts
     if total == 1:
-        return "the threshold is not met" if failed else "the threshold is met"
-    return (
-        f"{failed} of {total} thresholds {agree(failed, 'is', 'are')} not met"
-        if failed
-        else f"all {total} thresholds are met"
-    )
+        return f"the threshold is {word}"
+    said = f"{first} of {total} thresholds {agree(first, 'is', 'are')} {word}"
+    return ", ".join([said, *(f"{count} {word}" for count, word in others)])
 
 
 def method_of(key: str) -> str:

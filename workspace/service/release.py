@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.recipe.thresholds import Outcome, Verdict
+from sfumato.engine.recipe.outcomes import OUTCOMES
+from sfumato.engine.recipe.thresholds import Verdict
 
 from ..audit import Act
 from ..documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
@@ -185,8 +186,7 @@ def _internal_manifest(workspace: Workspace, dossier: Dossier) -> dict[str, Any]
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    outcomes: tuple[Outcome, ...] = ("pass", "fail", "not computed")
-    return {outcome: sum(verdict.outcome == outcome for verdict in verdicts) for outcome in outcomes}
+    return {outcome: sum(verdict.outcome == outcome for verdict in verdicts) for outcome in OUTCOMES}
 
 
 def _json(table: dict[str, Any]) -> bytes:

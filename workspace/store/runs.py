@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from sfumato.engine.recipe.outcomes import OUTCOMES, outcome_of
 
 from ..errors import NotFound, NotReady
 from .process_identity import gone
@@ -255,13 +258,19 @@ WORKER_STARTS_SECONDS = 10.0
 class Tally:
     """How many verdicts of a run came out which way."""
 
-    passed: int = 0
-    failed: int = 0
+    met: int = 0
+    not_met: int = 0
+    undecided: int = 0
     not_computed: int = 0
 
     @property
+    def counts(self) -> Mapping[str, int]:
+        """How many there are of each outcome."""
+        return dict(zip(OUTCOMES, (self.met, self.not_met, self.undecided, self.not_computed), strict=True))
+
+    @property
     def total(self) -> int:
-        return self.passed + self.failed + self.not_computed
+        return sum(self.counts.values())
 
 
 @dataclass(frozen=True)
@@ -339,8 +348,10 @@ def attended(workspace: Workspace) -> bool:
 
 def _tally(workspace: Workspace, run_id: int) -> Tally:
     query = "SELECT json_extract(verdict, '$.outcome'), count(*) FROM verdict WHERE run_id = ? GROUP BY 1"
-    counts = {row[0]: row[1] for row in workspace.connection.execute(query, (run_id,))}
-    return Tally(counts.get("pass", 0), counts.get("fail", 0), counts.get("not computed", 0))
+    counts = Counter[str]()
+    for stored, count in workspace.connection.execute(query, (run_id,)):
+        counts[outcome_of(str(stored))] += count
+    return Tally(*(counts[outcome] for outcome in OUTCOMES))
 
 
 def _doing(workspace: Workspace, run: Run) -> str:

@@ -8,14 +8,15 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.recipe.thresholds import judge
+from sfumato.engine.recipe.outcomes import OLDER, Outcome
+from sfumato.engine.recipe.thresholds import Verdict, judge
 from sfumato.engine.wording import counted
 
 from ..audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
@@ -24,6 +25,7 @@ from ..policy.policy import policy_of
 from ..store import run_names, tombstones
 from ..store.database import migrate, wrong_values
 from ..store.keys import NoKey
+from ..store.records import stored_table
 from ..store.runs import Run, find_run, list_runs
 from ..store.seals import (
     ENDED,
@@ -315,13 +317,28 @@ def _judged_otherwise(workspace: Workspace, run: Run) -> Iterator[str]:
         thresholds = run.recipe.thresholds
     except EngineError:
         return  # a method of another package is gone: its settings cannot be read
-    stored = [_told(one.to_dict()) for one in verdicts_of(workspace, run.id)]
-    now = [_told(one.to_dict()) for one in judge(thresholds, result_rows(workspace, run.id))]
+    stored, now = verdicts_of(workspace, run.id), judge(thresholds, result_rows(workspace, run.id))
+    older = _by_value(workspace, run.id)
     if len(stored) != len(now):
         yield f"{len(stored)} verdicts, where its rows give {len(now)}"
     for number, (one, other) in enumerate(zip(stored, now, strict=False), start=1):
-        if one != other:
+        expected = _judged_by_value(one, other) if number in older else other
+        if _told(one.to_dict()) != _told(expected.to_dict()):
             yield f"verdict {number} does not follow from the rows"
+
+
+def _by_value(workspace: Workspace, run_id: int) -> set[int]:
+    """The verdicts, from 1, of a version that compared values alone with limits: its words are no longer written."""
+    query = "SELECT position, verdict FROM verdict WHERE run_id = ?"
+    rows = workspace.connection.execute(query, (run_id,))
+    return {int(position) + 1 for position, text in rows if stored_table(text).get("outcome") in OLDER}
+
+
+def _judged_by_value(stored: Verdict, now: Verdict) -> Verdict:
+    """What such a version made of what is observed; a ratio that is no longer formed is taken as it was stored."""
+    judged = now if now.observed is not None else replace(now, observed=stored.observed, margin=stored.margin)
+    outcome: Outcome = "not computed" if judged.margin is None else "met" if judged.margin >= 0 else "not met"
+    return replace(judged, outcome=outcome, reason=stored.reason, lower=None, upper=None)
 
 
 def _told(table: Mapping[str, Any]) -> str:

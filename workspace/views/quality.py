@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
     from sfumato.engine.recipe.thresholds import Threshold
 
-ScoreOutcome = Literal["pass", "fail", "not computed", "no threshold"]
+ScoreOutcome = Literal["met", "not met", "not computed", "no threshold"]
 Scale = Literal["numbers", "categories", "table"]
 
 
@@ -67,12 +67,12 @@ class Score:
 
     @property
     def outcome(self) -> ScoreOutcome:
-        """A value that was not computed is no pass."""
+        """A value that was not computed does not meet a limit."""
         if self.limit is None:
             return "no threshold"
         if self.value is None:
             return "not computed"
-        return "pass" if self.value >= self.limit else "fail"
+        return "met" if self.value >= self.limit else "not met"
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class QualityBoard:
     expected: Mapping[str, Sequence[str]]
 
     @property
-    def outcome(self) -> Literal["pass", "fail", "not computed"]:
+    def outcome(self) -> Literal["met", "not met", "not computed"]:
         """Whether the release meets minimum data quality: every limit held, on every column and over all."""
         outcomes = {score.outcome for score in self.judged.values()}
-        if "fail" in outcomes:
-            return "fail"
-        return "not computed" if self.missing or "not computed" in outcomes or not outcomes else "pass"
+        if "not met" in outcomes:
+            return "not met"
+        return "not computed" if self.missing or "not computed" in outcomes or not outcomes else "met"
 
     @property
     def judged(self) -> Mapping[str, Score]:

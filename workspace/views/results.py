@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from threading import Lock
-from typing import get_args
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.thresholds import Outcome, Verdict
+from sfumato.engine.recipe.outcomes import OUTCOMES, WORST_FIRST, Outcome, outcome_of
+from sfumato.engine.recipe.thresholds import Verdict
 
 from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
 from ..store.workspace import Workspace
@@ -107,7 +107,7 @@ def _in_order(workspace: Workspace, selection: Selection, columns: str) -> tuple
     where, bound = _where(workspace, selection)
     order, first, beside, places = SORTS[selection.sort], "", "", list[object]()
     if selection.sort == FAILURES:
-        unmet = [one for one in judged_series(workspace, selection.run_id) if one.outcome in UNMET]
+        unmet = [one for one in judged_series(workspace, selection.run_id) if one.outcome != "met"]
         order = order if unmet else ""
         if unmet:
             values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(unmet))
@@ -116,14 +116,10 @@ def _in_order(workspace: Workspace, selection: Selection, columns: str) -> tuple
                 f"unmet.{name} = result.{name}" for name in ("family", "method", "measure", "target", "params")
             )
             beside = f"LEFT JOIN unmet ON {same} AND unmet.level IS result.level"
-            places = [value for one in unmet for value in (*one.place, UNMET.index(one.outcome))]
+            places = [value for one in unmet for value in (*one.place, WORST_FIRST.index(one.outcome))]
     query = f"""{first}SELECT {columns} FROM result JOIN task ON task.id = result.task_id {beside} WHERE {where}
                 ORDER BY {order}{_BY_MEASURE}"""
     return query, [*places, *bound]
-
-
-UNMET = ("fail", "not computed")
-"""Outcomes of verdicts that are no pass, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +152,7 @@ def judged_series(workspace: Workspace, run_id: int) -> list[Judged]:
         if judged is not None:
             row, written = judged
             place = row.family, row.method, row.measure, row.target, written, row.level
-            if place not in worst or _badness(verdict.outcome) < _badness(worst[place].outcome):
+            if place not in worst or WORST_FIRST.index(verdict.outcome) < WORST_FIRST.index(worst[place].outcome):
                 worst[place] = Judged(place, row.series, verdict.outcome)
     return list(worst.values())
 
@@ -164,10 +160,6 @@ def judged_series(workspace: Workspace, run_id: int) -> list[Judged]:
 def _places(values: Sequence[object]) -> str:
     """As many question marks as there are values."""
     return ", ".join("?" * len(values))
-
-
-def _badness(outcome: Outcome) -> int:
-    return (*UNMET, "pass").index(outcome)
 
 
 def numbered_rows(workspace: Workspace, numbers: Sequence[int]) -> list[Row]:
@@ -226,10 +218,12 @@ def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:
 
 @record("a verdict")
 def _verdict(text: str) -> Verdict:
-    verdict = Verdict(**stored_table(text))
+    """A stored verdict; its words may be those of an earlier version, and are what was sealed."""
+    table = stored_table(text)
+    verdict = Verdict(**{**table, "outcome": outcome_of(str(table.get("outcome")))})
     check_texts(verdict.value, verdict.target, verdict.bound, verdict.outcome, verdict.reason)
-    check_numbers(verdict.level, verdict.limit, verdict.observed, verdict.margin)
-    if verdict.outcome not in get_args(Outcome) or not isinstance(verdict.params, dict | None):
+    check_numbers(verdict.level, verdict.limit, verdict.observed, verdict.margin, verdict.lower, verdict.upper)
+    if verdict.outcome not in OUTCOMES or not isinstance(verdict.params, dict | None):
         raise TypeError
     return verdict
 

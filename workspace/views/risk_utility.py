@@ -71,11 +71,11 @@ class RiskUtilityMap:
     baselines: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def of_ratio(self, axis: Axis, run_id: int) -> float | None:
-        """What a ``max_ratio`` of a run's number is held against: its baseline where the output says so, else the confidential data's."""
+        """What a ``max_ratio`` or a ``max_increase`` of a run's number compares with: its baseline where the output says so, else the confidential data's."""
         from sfumato.engine.recipe.thresholds import ratio_to
 
         if ratio_to(axis.key):
-            return self.baselines.get(axis.ident, {}).get(run_id) or None
+            return self.baselines.get(axis.ident, {}).get(run_id)
         return self.confidential.get(axis.ident)
 
     def points(self, x: Axis, y: Axis) -> list[Point]:

@@ -56,7 +56,7 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
     table = tomllib.loads(run.recipe_toml)
     changed = () if before is None else differences(tomllib.loads(before.recipe_toml), table)
-    unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "pass")
+    unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "met")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
     controls = _controls(workspace, run.id) if "holdout" in table.get("data", {}) else 0

@@ -305,7 +305,7 @@ def test_a_threshold_may_be_of_one_rule_or_of_all() -> None:
         plan = recipe(rules, release={"m": 1, "seed": 1, "redraws": 1, "unmet": "keep"}, threshold=threshold)
         verdicts = execute(plan, data, key=KEY).verdicts
         assert verdicts
-        assert all(verdict.outcome == "pass" for verdict in verdicts) is passed
+        assert all(verdict.outcome == "met" for verdict in verdicts) is passed
     with pytest.raises(BadInput, match='no column "totl"'):
         recipe(SUM, threshold=[{"value": value, "max": 0, "target": "totl"}])
 

@@ -171,8 +171,8 @@ def verdict(value: str, limit: float, outcome: Any, **changes: Any) -> Verdict:
 
 def test_verdicts_stand_side_by_side_whatever_their_limits() -> None:
     found = compare_verdicts(
-        [verdict("a", 0.1, "pass"), verdict("b", 1, "fail"), verdict("c", 1, "pass", level=0.5)],
-        [verdict("b", 2, "pass"), verdict("a", 0.2, "fail"), verdict("a", 0.3, "pass"), verdict("c", 1, "pass")],
+        [verdict("a", 0.1, "met"), verdict("b", 1, "not met"), verdict("c", 1, "met", level=0.5)],
+        [verdict("b", 2, "met"), verdict("a", 0.2, "not met"), verdict("a", 0.3, "met"), verdict("c", 1, "met")],
     )
     assert [(v.value, v.level, v.first and v.first.limit, v.second and v.second.limit) for v in found] == [
         ("a", None, 0.1, 0.2),

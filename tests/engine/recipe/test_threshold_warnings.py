@@ -13,12 +13,12 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.threshold_warnings import (
     beyond_range,
     natural_bound,
+    never_computed,
     never_fails,
-    output_of,
     threshold_warnings,
     wrong_side,
 )
-from sfumato.engine.recipe.thresholds import BOUNDS, Threshold, judge
+from sfumato.engine.recipe.thresholds import BOUNDS, Threshold, judge, output_of
 
 K = Output("k", "records in the smallest class", "high", "records", range=AT_LEAST_ONE)
 RISK = Output("rate", "records that are found", "low", "share", range=SHARE)
@@ -52,6 +52,17 @@ def test_50_of_a_share_was_meant_in_per_cent() -> None:
     assert beyond_range(RISK, "max_ratio", -1) != ""
 
 
+def test_an_increase_is_no_larger_than_the_range() -> None:
+    assert beyond_range(RISK, "max_increase", 50) == "two values between 0 and 1 differ by at most 1: 0.5?"
+    assert beyond_range(RISK, "max_increase", -0.1) == beyond_range(GAP, "max_increase", 50) == ""
+    assert "never fails" in never_fails(RISK, "max_increase", 1.0)
+
+
+def test_a_ratio_of_values_that_may_be_negative_is_warned_of() -> None:
+    assert "use max_increase" in never_computed(EITHER, "max_ratio")
+    assert never_computed(RISK, "max_ratio") == never_computed(EITHER, "max_increase") == ""
+
+
 @pytest.mark.parametrize(
     ("output", "bound", "limit"), [(RISK, "max", 1.0), (RISK, "min", 0.0), (K, "min", 1.0), (GAP, "min", 0.0)]
 )
@@ -70,12 +81,12 @@ def test_what_is_said_is_true_of_every_value_of_the_range(
     row = Row("x", "y", output.name, "", "synthetic", None, None, value)
     [verdict] = judge([Threshold(row.key, bound, limit)], [row])  # type: ignore[arg-type]
     if never_fails(output, bound, limit):  # type: ignore[arg-type]
-        assert verdict.outcome == "pass"
+        assert verdict.outcome == "met"
     if beyond_range(output, bound, limit):  # type: ignore[arg-type]
         always = (bound == "max" and high is not None and limit > high) or (
             bound == "min" and low is not None and limit < low
         )
-        assert verdict.outcome == ("pass" if always else "fail")
+        assert verdict.outcome == ("met" if always else "not met")
 
 
 def test_the_thresholds_of_a_recipe_are_told_of_with_their_places() -> None:

@@ -23,6 +23,8 @@ GAP = "utility.ecdf.max_abs_difference"
         {"value": GAP, "max": 0.1},
         {"value": GAP, "min": 1.0},
         {"value": GAP, "max_ratio": 0.5},
+        {"value": GAP, "max_increase": 0.0},
+        {"value": GAP, "max_increase": 0.05},
         {"value": GAP, "target": "price", "level": 0.05, "max": 0.1},
         {"value": GAP, "level": 0.0, "max": 0.1},
         {"value": "utility.propensity.pmse", "params": {"model": "cart"}, "max": 0.1},
@@ -40,7 +42,7 @@ def test_a_threshold_comes_back_the_same(table: dict[str, Any]) -> None:
         ({"max": 1}, "t.value", '"" is not measured'),
         ({"value": "utility.ecdf.max_abs_diference", "max": 1}, "t.value", f'did you mean "{GAP}"?'),
         ({"value": "zzz", "max": 1}, "t.value", f"measured: {GAP}"),
-        ({"value": GAP}, "t", "Enter a limit: one of max, min, max_ratio"),
+        ({"value": GAP}, "t", "Enter a limit: one of max, min, max_ratio, max_increase"),
         ({"value": GAP, "max": 1, "min": 0}, "t", "has max and min; keep one"),
         ({"value": GAP, "max": "1"}, "t.max", "'1' must be a number"),
         ({"value": GAP, "max": True}, "t.max", "True must be a number"),
@@ -85,12 +87,12 @@ def row(value: float | None, **changes: Any) -> Row:
 @pytest.mark.parametrize(
     ("bound", "limit", "value", "outcome", "margin"),
     [
-        ("max", 0.1, 0.05, "pass", 0.05),
-        ("max", 0.1, 0.1, "pass", 0.0),
-        ("max", 0.1, 0.15, "fail", -0.05),
-        ("min", 0.9, 0.95, "pass", 0.05),
-        ("min", 0.9, 0.9, "pass", 0.0),
-        ("min", 0.9, 0.8, "fail", -0.1),
+        ("max", 0.1, 0.05, "met", 0.05),
+        ("max", 0.1, 0.1, "met", 0.0),
+        ("max", 0.1, 0.15, "not met", -0.05),
+        ("min", 0.9, 0.95, "met", 0.05),
+        ("min", 0.9, 0.9, "met", 0.0),
+        ("min", 0.9, 0.8, "not met", -0.1),
         ("max", 0.1, None, "not computed", None),
         ("min", 0.1, None, "not computed", None),
     ],
@@ -107,9 +109,9 @@ def test_a_value_is_held_against_its_bound(
 @pytest.mark.parametrize(
     ("own", "observed", "outcome", "reason"),
     [
-        (0.4, 0.5, "pass", ""),
-        (0.1, 2.0, "fail", ""),
-        (0.0, None, "not computed", "the confidential data's own value is 0"),
+        (0.4, 0.5, "met", ""),
+        (0.1, 2.0, "not met", ""),
+        (0.0, None, "not computed", "the confidential data's own value is 0; use max_increase in place of max_ratio"),
         (None, None, "not computed", "the confidential data have no value to compare with"),
     ],
 )
@@ -160,9 +162,9 @@ R = "risk.bayesian_posterior.posterior_risk"
 @pytest.mark.parametrize(
     ("value", "before", "outcome", "observed", "reason"),
     [
-        (0.30, 0.25, "pass", 1.2, ""),
-        (0.31, 0.25, "fail", 1.24, ""),
-        (0.31, 0.0, "not computed", None, "the value before the release is 0"),
+        (0.30, 0.25, "met", 1.2, ""),
+        (0.31, 0.25, "not met", 1.24, ""),
+        (0.31, 0.0, "not computed", None, "the value before the release is 0; use max_increase in place of max_ratio"),
         (0.31, None, "not computed", None, "the value before the release is not known"),
     ],
 )

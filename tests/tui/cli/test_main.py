@@ -38,7 +38,7 @@ def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
     out = capsys.readouterr().out
     assert status == 0
     assert "Disclosure risk" in out
-    assert "+ PASS" in out
+    assert "+ met" in out
     found = json.loads(Path("out.json").read_text())
     assert set(found) == {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts",
                           "published", "disclosure"}  # fmt: skip
@@ -55,7 +55,7 @@ def test_a_threshold_that_fails_exits_1(study: Path, sfumato: Command, capsys: p
     study.write_text(study.read_text().replace("max = 0.5", "max = -1"))
     assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 1
     said = capsys.readouterr()
-    assert "x FAIL" in said.out
+    assert "x not met" in said.out
     assert "warning: threshold[0].max: a share is between 0 and 1, not -1" in said.err
 
 
@@ -98,7 +98,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
     assert sfumato("run", str(study), "--quiet") == 0
     assert capsys.readouterr().out == ""
     assert sfumato("runs") == 0
-    assert "+ 1 passes" in capsys.readouterr().out
+    assert "+ 1 met" in capsys.readouterr().out
     assert sfumato("results", "1", "--draws") == 0
     out = capsys.readouterr().out
     assert "Every dataset" in out

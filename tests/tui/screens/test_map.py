@@ -216,7 +216,7 @@ def axis(key="risk.a.b", target="", params="{}", level=None):
 
 
 def verdict(value="risk.a.b", target="", level=None, bound="max", limit=0.1, params=None):
-    return Verdict(value, target, level, bound, limit, None, None, "pass", "", params)
+    return Verdict(value, target, level, bound, limit, None, None, "met", "", params)
 
 
 def test_a_threshold_is_an_axis_own_by_key_target_level_and_parameters():

@@ -90,13 +90,13 @@ def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(thre
     assert board.scores["rho", "flat"].value is None
     assert "all the same" in board.scores["rho", "flat"].reason
     assert set(board.unscored) == {("rho", "hours"), ("nmi v1", "hours")}
-    assert board.outcome == "pass"
+    assert board.outcome == "met"
 
 
 def test_large_classes_do_not_meet_minimum_data_quality(three):
     board = board_of(three, POOR)
     assert board.whole["rho"].value < 0.9
-    assert board.outcome == "fail"
+    assert board.outcome == "not met"
     assert "rho 0." in why(board)
 
 
@@ -105,8 +105,8 @@ def made(whole, scores=(), expected=()):
 
 
 def test_a_value_at_the_limit_passes_and_just_below_fails():
-    assert made({"rho": Score(0.9, 0.9)}).outcome == "pass"
-    assert made({"rho": Score(np.nextafter(0.9, 0), 0.9)}).outcome == "fail"
+    assert made({"rho": Score(0.9, 0.9)}).outcome == "met"
+    assert made({"rho": Score(np.nextafter(0.9, 0), 0.9)}).outcome == "not met"
 
 
 def test_nothing_is_passed_that_was_not_computed_or_not_measured():
@@ -120,8 +120,8 @@ def test_nothing_is_passed_that_was_not_computed_or_not_measured():
 
 
 def test_a_failure_outweighs_what_is_missing_and_a_limit_of_a_column_counts():
-    assert made({"rho": Score(0.5, 0.9), "nmi v1": Score(None, 0.8)}).outcome == "fail"
-    assert made({"rho": Score(0.95, 0.9)}, {("rho", "age"): Score(0.95, 0.99, own_limit=True)}).outcome == "fail"
+    assert made({"rho": Score(0.5, 0.9), "nmi v1": Score(None, 0.8)}).outcome == "not met"
+    assert made({"rho": Score(0.95, 0.9)}, {("rho", "age"): Score(0.95, 0.99, own_limit=True)}).outcome == "not met"
 
 
 def test_only_done_runs_with_such_rows_have_the_view(three):
@@ -136,7 +136,7 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
     async with sit(look(three, GOOD), "Q", size=size) as seat:
         text = seat.text
         assert isinstance(seat.app.screen, Quality)
-        assert "✓ PASS  meets minimum data quality" in text
+        assert "✓ met  meets minimum data quality" in text
         for words in (
             "at least 0.9",
             "at least 0.5",
@@ -158,7 +158,7 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
 @pytest.mark.slow
 async def test_a_release_that_fails_says_by_what(sit, three):
     async with sit(look(three, POOR), "Q", size=(80, 24)) as seat:
-        assert "✗ FAIL  does NOT meet minimum data quality" in seat.text
+        assert "✗ not met  does not meet minimum data quality" in seat.text
         assert "rho 0." in seat.text.splitlines()[1]
 
 
@@ -181,7 +181,7 @@ async def test_keys_and_commands_are_there_only_where_there_is_something(sit, th
 @pytest.mark.slow
 async def test_in_the_list_of_runs_the_key_is_for_the_run_under_the_cursor(sit, three):
     async with sit(look(three, PLAIN, "runs"), "G", "Q") as seat:
-        assert "Run 1  ✓ PASS" in seat.text
+        assert "Run 1  ✓ met" in seat.text
 
 
 @pytest.mark.slow

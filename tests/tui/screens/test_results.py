@@ -103,7 +103,7 @@ async def test_failures_stand_first_beside_the_confidential_row_and_have_their_s
 def test_what_is_said_of_the_order_holds_where_there_are_no_thresholds():
     """Where nothing was held against a limit nothing is said to have been met."""
     assert sorted_text(FAILURES, []) == "by measure, no verdicts"
-    met = Verdict("risk.x.y", "", None, "max", 1.0, 0.5, 0.5, "pass")
+    met = Verdict("risk.x.y", "", None, "max", 1.0, 0.5, 0.5, "met")
     assert sorted_text(FAILURES, [met]) == "failures first (0 of 1 not met)"
     assert sorted_text("value", [met]) == "by value"
 

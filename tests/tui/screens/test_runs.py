@@ -24,7 +24,7 @@ async def test_every_state_is_a_word_and_a_sign(sit, directory, size):
         assert "✗ failed" in states[FAILED]
         assert "‖ interrupted" in states[INTERRUPTED]
         assert "● running" in states[RUNNING]
-        assert "✗ 1 of 3 fail" in states[DONE] or size[0] == 80
+        assert "✗ 1 of 3 not met" in states[DONE] or size[0] == 80
 
 
 @pytest.mark.slow

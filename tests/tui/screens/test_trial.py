@@ -26,20 +26,20 @@ async def test_the_board_follows_every_key(sit, directory, size):
         assert isinstance(seat.app.screen, Trial)
         assert "TRIAL: nothing is kept" in seat.text
         assert "threshold 1/3: risk.identification.true_match_rate" in seat.text
-        assert "of 3 thresholds 1 failed, 1 not computed, 1 passed" in seat.text
+        assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
         await retype(seat, "0.000")
-        assert "of 3 thresholds 2 failed, 1 not computed" in seat.text
+        assert "2 of 3 thresholds are not met, 1 not computed" in seat.text
         await seat.press("1")
-        assert "of 3 thresholds 2 failed, 1 not computed" in seat.text
+        assert "2 of 3 thresholds are not met, 1 not computed" in seat.text
         await retype(seat, "5")
-        assert seat.text.count("1 failed, 1 not computed, 1 passed") == 2
+        assert seat.text.count("1 of 3 thresholds is not met, 1 not computed") == 2
         assert max(map(len, seat.text.splitlines())) <= size[0]
 
 
 async def test_what_is_no_number_is_said_and_the_board_stays(sit, directory):
     async with sit(directory, "t", "minus", "x", tab="verdicts") as seat:
         assert "Not a number" in seat.text
-        assert seat.text.count("1 failed, 1 not computed, 1 passed") == 2
+        assert seat.text.count("1 of 3 thresholds is not met, 1 not computed") == 2
         await retype(seat, "nan")
         assert "Not a number" in seat.text
 
@@ -50,7 +50,7 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
         await seat.press("down")
         assert "threshold 2/3: risk.identification.expected_match_risk" in seat.text
         await retype(seat, "9")
-        assert "1 failed, 1 not computed, 1 passed" in seat.text.split("In this trial")[1]
+        assert "1 of 3 thresholds is not met, 1 not computed" in seat.text.split("In this trial")[1]
         await seat.press("up", "up")
         assert "threshold 3/3" in seat.text
         await seat.press("ctrl+r", "down")
@@ -66,7 +66,7 @@ async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
         await retype(seat, "0")
         await seat.press("escape")
         assert isinstance(seat.app.screen, Project)
-        assert "1 failed, 1 not computed, 1 passed" in seat.text
+        assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
     with Workspace.open(directory, read_only=True) as reader:
         assert verdicts_of(reader, 1) == before
 

@@ -157,7 +157,7 @@ async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
         await compare(seat, ONE, TWO)
         text = await seat.press("t")
         assert "[verdicts]" in text
-        assert "✓ PASS" in text
+        assert "✓ met" in text
         assert "no threshold" in text
         text = await seat.press("t")
         assert "There is nothing of this kind" in text
@@ -342,7 +342,7 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
         assert "Keys that work here" in await seat.press("q", "question_mark")
         text = await seat.press("q", "t", "enter")
         assert "true_match_rate   (q closes)" in text
-        assert "PASS, observed" in text
+        assert "✓ met, observed" in text
 
 
 @pytest.mark.slow

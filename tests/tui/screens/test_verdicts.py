@@ -16,9 +16,9 @@ def verdict(outcome, observed=0.01, **changes):
 @pytest.mark.parametrize(
     ("outcomes", "text"),
     [
-        (["pass", "pass"], "✓ PASS  all 2 thresholds are met"),
-        (["pass", "fail", "not computed"], "✗ FAIL  of 3 thresholds 1 failed, 1 not computed, 1 passed"),
-        (["pass", "not computed"], "? NOT COMPUTED  of 2 thresholds 1 not computed, 1 passed"),
+        (["met", "met"], "✓ met  all 2 thresholds are met"),
+        (["met", "not met", "not computed"], "✗ not met  1 of 3 thresholds is not met, 1 not computed"),
+        (["met", "not computed"], "? not computed  1 of 2 thresholds is not computed"),
     ],
 )
 def test_the_overall_line_passes_only_when_every_threshold_does(outcomes, text):
@@ -28,18 +28,20 @@ def test_the_overall_line_passes_only_when_every_threshold_does(outcomes, text):
 @pytest.mark.parametrize("width", [76, 96, 116, 196])
 def test_every_line_of_the_board_fits(width):
     verdicts = [
-        verdict("pass"),
-        verdict("fail", 0.5, bound="max_ratio", level=0.05, target="price", params={"radius": {"availability_365": 5}}),
+        verdict("met"),
+        verdict(
+            "not met", 0.5, bound="max_ratio", level=0.05, target="price", params={"radius": {"availability_365": 5}}
+        ),
         verdict("not computed", None, bound="min"),
     ]
     text = board(verdicts, width)
     assert max(len(line) for line in text.plain.splitlines()) <= width
-    for words in ("✓ PASS", "✗ FAIL", "? NOT COMPUTED"):
+    for words in ("✓ met", "✗ not met", "? not computed"):
         assert words in text.plain
 
 
 def test_a_board_says_observed_limit_margin_and_reason():
-    text = board([verdict("not computed", None, reason="no unique match"), verdict("pass")], 140).plain
+    text = board([verdict("not computed", None, reason="no unique match"), verdict("met")], 140).plain
     assert "at most 0.02" in text
     assert "0.01" in text
     assert "› no unique match" in text
@@ -47,15 +49,15 @@ def test_a_board_says_observed_limit_margin_and_reason():
 
 def test_signs_are_ascii_where_asked(monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    text = board([verdict("pass"), verdict("fail"), verdict("not computed", None, reason="why")], 140).plain
-    assert "+ PASS" in text
-    assert "x FAIL" in text
+    text = board([verdict("met"), verdict("not met"), verdict("not computed", None, reason="why")], 140).plain
+    assert "+ met" in text
+    assert "x not met" in text
     assert text.replace("×", "x").isascii()
 
 
 async def test_the_board_of_a_finished_run(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
-        assert "✗ FAIL  of 3 thresholds 1 failed, 1 not computed, 1 passed" in seat.text
+        assert "✗ not met  1 of 3 thresholds is not met, 1 not computed" in seat.text
         assert "risk.identification.true_match_rate" in seat.text
         assert "the run has no such row" in seat.text
         assert "at most 0.9" in seat.text
@@ -71,20 +73,20 @@ async def test_a_run_without_verdicts_says_why(sit, directory):
 async def test_the_board_follows_the_chosen_run(sit, directory):
     async with sit(directory, "1", "k", "enter", "3", tab="verdicts") as seat:
         assert "run 2" in seat.text
-        assert "✓ PASS" not in seat.text
+        assert "✓ met" not in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         first = seat.text
-        assert "✗ FAIL          risk" in first
+        assert "✗ not met       risk" in first
         await seat.press("G")
-        assert "✓ PASS" in seat.text
+        assert "✓ met" in seat.text
         await seat.press("g")
         assert seat.text == first
         await seat.press("j", "ctrl+d", "ctrl+u", "k", "pagedown", "pageup", "home", "end")
-        assert "✓ PASS" in seat.text
+        assert "✓ met" in seat.text
 
 
 def used(observed, limit, width=64):
@@ -141,9 +143,9 @@ async def test_a_threshold_without_a_row_says_so(sit, directory):
 async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         await seat.press("j", "j")
-        assert "✓ PASS" in seat.text
+        assert "✓ met" in seat.text
         await seat.press("k", "k", "k")
-        assert "✗ FAIL" in seat.text
+        assert "✗ not met" in seat.text
 
 
 async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory):
@@ -164,11 +166,11 @@ async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory)
 async def test_what_failed_stands_first_then_what_was_not_computed(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         shown = [
-            line.split()[1] for line in seat.text.splitlines() if line.startswith((" ✗ FAIL   ", " ? NOT", " ✓ PASS"))
+            line[1]
+            for line in seat.text.splitlines()
+            if line.startswith((" ✗ not met   ", " ? not computed", " ✓ met"))
         ]
-        assert [word for word in shown if word in ("FAIL", "NOT", "PASS")] == ["FAIL", "FAIL", "NOT", "PASS"][
-            4 - len(shown) :
-        ]
+        assert shown == ["✗", "✗", "?", "✓"][4 - len(shown) :]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from terminals import APP, Pty, app_environment
 pytestmark = pytest.mark.slow
 
 TABS = {
-    "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "FAIL +utility", "Studies": "study 1/1", "Diagnost": "income: ",
+    "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "not met +utility", "Studies": "study 1/1", "Diagnost": "income: ",
     "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "not dominated",
 }  # fmt: skip
 """What each shows once it has read its part."""
@@ -34,7 +34,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
         terminal.press("q", "q")
         assert terminal.ended
     assert b"Traceback" not in terminal.received
-    assert "✗ FAIL" in terminal.pictures[2] or "x FAIL" in terminal.pictures[2]
+    assert "✗ not met" in terminal.pictures[2] or "x not met" in terminal.pictures[2]
     return terminal
 
 

@@ -78,11 +78,11 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.type("0.1").press("enter").see("threshold +max = 0.1 +risk.identification")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
-    at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 fail")
+    at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 not met")
     at.press("2").see(r"\[2 Results\]", "max_abs_difference").press("/").type("true_match").press("enter")
     at.see("filter: true_match", "12 rows").press("enter")
     at.see("risk.identification.true_match_rate", "lower is better").press("q")
-    at.press("3").see("PASS +utility.ecdf", "FAIL +risk.identification.expected_match_risk")
+    at.press("3").see("met +utility.ecdf", "not met +risk.identification.expected_match_risk")
     at.press("t").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
@@ -95,7 +95,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("w").see("Release of run 1", "is not met").press("w").type(REASON).press("tab")
     at.type(str(release)).see(r"directory|release").press("enter").see("Release run 1 to").press("y")
     at.see(r"\[9 Map\]", "Run 1 released to")
-    at.press("A").see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 fail").press("q")
+    at.press("A").see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 not met").press("q")
 
 
 def add(at: Terminal, method: str, opens: str = r"\(enter accepts") -> Terminal:
@@ -116,8 +116,9 @@ def test_the_way_from_an_empty_workspace_to_a_release(terminal: Terminal, home: 
     for file in manifest["files"]:
         assert hashlib.sha256((home / "out" / "public" / file["name"]).read_bytes()).hexdigest() == file["sha256"]
     assert json.loads((home / "out" / "internal" / "manifest.json").read_text())["verdicts"] == {
-        "pass": 1,
-        "fail": 1,
+        "met": 1,
+        "not met": 1,
+        "undecided": 0,
         "not computed": 0,
     }
     assert REASON in audit(home, "list")

@@ -19,8 +19,8 @@ def said(*verdicts, width=60):
 
 
 def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_first():
-    met = verdict("pass", 0.01, radius={"income": "5%"})
-    failed = verdict("fail", 0.3, radius={"income": "20%"})
+    met = verdict("met", 0.01, radius={"income": "5%"})
+    failed = verdict("not met", 0.3, radius={"income": "20%"})
     text = " ".join(said(met, failed).split())
     assert f"✗ {MATCH} (income ±20%): 0.3" in text
     assert f"✓ {MATCH} (income ±5%): 0.01" in text
@@ -28,7 +28,9 @@ def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_firs
 
 
 def test_no_line_is_wider_than_asked_and_none_is_cut():
-    lines = said(*[verdict("fail", 0.3, radius={f"expenditure_of_household_{n}": "20%"}) for n in range(9)], width=44)
+    lines = said(
+        *[verdict("not met", 0.3, radius={f"expenditure_of_household_{n}": "20%"}) for n in range(9)], width=44
+    )
     assert max(map(len, lines.splitlines())) <= 44
     assert "…" not in lines
     assert lines.count("✗") == 9

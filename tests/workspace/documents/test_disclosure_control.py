@@ -76,7 +76,7 @@ def test_policy_rules_thresholds_findings_and_reason_are_as_they_were(
     assert made["bound_to"]["policy_sha256"] == policy.sha256
     assert [rule["variables"] for rule in made["perturbation"]] == [["visits"], ["income"]]
     assert made["thresholds"] == [{"value": "risk.identification.true_match_rate", "max": 0.0}]
-    assert [one["outcome"] for one in made["verdicts"]] == ["fail"]
+    assert [one["outcome"] for one in made["verdicts"]] == ["not met"]
     assert made["gate"]["status"] == "block"
     assert made["gate"]["findings"][0]["records"] == [1, 2]
     assert (made["reason"], made["judgements"]) == ("asked for", {"owner": "Maria"})

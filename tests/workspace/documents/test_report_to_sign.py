@@ -87,17 +87,17 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.5}])
     work(workspace.directory, idle=0)
     verdict = dossier_for(run_id).plan.verdicts[0]
-    assert judged([replace(verdict, outcome="pass")]) == "The threshold is met."
+    assert judged([replace(verdict, outcome="met")]) == "The threshold is met."
     missing = replace(verdict, outcome="not computed", observed=None)
-    assert "could not be computed" in judged([missing])
+    assert "was not computed" in judged([missing])
     assert judged([]) == "The recipe sets no threshold: nothing was held against a limit."
 
 
 def test_without_measures_every_question_is_open(done: int, dossier_for: Read) -> None:
     plan = dossier_for(done).plan
-    lines = summary_lines(release_overview(plan.run.recipe, 3, 80), (), ())
+    lines = summary_lines(release_overview(plan.run.recipe, 3, 80), (), (), plan.run.recipe)
     assert [line for line in lines if "NOT MEASURED" in line] == [
         f"{name}: NOT MEASURED." for name in ("Singling out", "Linkability", "Inference", "Membership")
     ]
     assert not any("found nothing" in line for line in lines)
-    assert any("found nothing" in line for line in summary_lines("", (), (), Decision("pass")))
+    assert any("found nothing" in line for line in summary_lines("", (), (), plan.run.recipe, Decision("pass")))

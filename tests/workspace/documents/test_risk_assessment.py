@@ -15,7 +15,7 @@ from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.documents.risk_assessment import NOT_MEASURED, assessment, risk_assessment
+from sfumato.workspace.documents.risk_assessment import NOT_MEASURED, OPEN, assessment, risk_assessment
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.dossier import Dossier
 from sfumato.workspace.release.gate import Examination, Finding
@@ -60,7 +60,9 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     measured = enter(measure=[attribute], threshold=[])
     work(workspace.directory, idle=0)
     made = assessment(dossier_for(measured))
-    assert Paragraph(NOT_MEASURED, strong=True) not in question(made, "Inference").parts
+    why = "risk.attribute assumes an intruder who does not know age"
+    assert Paragraph(f"OPEN: {why}. {OPEN}", strong=True) in question(made, "Inference").parts
+    assert f"Inference: OPEN: {why}." in kinds(chapter(made, "Summary"), Items)[0].items
     assert Paragraph(NOT_MEASURED, strong=True) in question(made, "Linkability").parts
 
 
@@ -68,9 +70,9 @@ def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(don
     dossier = dossier_for(done)
     without = [replace(row, value=None, status="not computed", reason="no record matches") for row in dossier.rows]
     changed = replace(dossier, rows=tuple(without))
-    assert [str(one) for one in coverage(changed.rows)[:2]] == [
-        "Singling out: NOT MEASURED; what was asked for could not be computed.",
-        "Linkability: NOT MEASURED; what was asked for could not be computed.",
+    assert [str(one) for one in coverage(changed.rows, dossier.plan.run.recipe)[:2]] == [
+        "Singling out: OPEN: risk.identification was not computed (no record matches).",
+        "Linkability: OPEN: risk.identification was not computed (no record matches).",
     ]
     line = lines(kinds(question(assessment(changed), "Linkability"), Table)[0])[0]
     assert (line["release"], line["verdict"]) == ("not computed: no record matches", "no threshold")
@@ -93,7 +95,7 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
     assert float(line["release"].removesuffix(" share")) == pytest.approx(average.value, rel=1e-3)
     assert float(line["worst dataset"]) == pytest.approx(worst, rel=1e-3)
     assert worst > (average.value or 0.0)
-    assert (line["threshold"], line["verdict"]) == ("at most 0", "✗ FAIL")
+    assert (line["threshold"], line["verdict"]) == ("at most 0", "✗ not met")
     unset = next(one for one in told if "expected match risk" in one["measure"])
     assert (unset["threshold"], unset["verdict"]) == ("none set", "no threshold")
 
@@ -101,7 +103,7 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
 def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done: int, dossier_for: Read) -> None:
     dossier = dossier_for(done)
     value = "risk.identification.true_match_rate"
-    other = Verdict(value, "", None, "max", 0.5, 0.1, 0.4, "pass", params={"known": ["nothing"]})
+    other = Verdict(value, "", None, "max", 0.5, 0.1, 0.4, "met", params={"known": ["nothing"]})
     changed = replace(dossier, plan=replace(dossier.plan, verdicts=(other,)))
     for line in lines(kinds(question(assessment(changed), "Linkability"), Table)[0]):
         assert line["verdict"] == "no threshold"
@@ -198,7 +200,7 @@ def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier
     made = assessment(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
     chapter_of = question(made, "Adversarial testing: findings of the gate")
     assert lines(kinds(chapter_of, Table)[0])[0] == {
-        "check": "released rows equal a confidential one", "status": "warn", "found": "3 of 80", "value": "0.0375",
+        "check": "released rows equal a confidential one", "status": "! warn", "found": "3 of 80", "value": "0.0375",
         "baseline": "0.01", "limit": "0.05", "what would mend it": "", "limit from": "",
     }  # fmt: skip
 

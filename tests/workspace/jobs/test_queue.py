@@ -41,7 +41,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, raw_rows, verdicts_of
 
 ROW = Row("utility", "ecdf", "maximum_difference", "income", "synthetic", 1, None, 0.25, params={"b": [1, 2], "a": "x"})
-VERDICT = Verdict("utility.ecdf.maximum_difference", "income", None, "max", 0.5, 0.25, 0.25, "pass")
+VERDICT = Verdict("utility.ecdf.maximum_difference", "income", None, "max", 0.5, 0.25, 0.25, "met")
 DIAGNOSTIC = Diagnostic("pareto_k", "", 0.31, "at most 0.7", True)
 FULL = TaskResult([ROW], [VERDICT], "income", [DIAGNOSTIC], {"fit/0": "0" * 64}, 1.5, 1000)
 Enter = Callable[..., int]

@@ -166,7 +166,7 @@ def test_the_result_object_keeps_the_contract(workspace: Workspace, enter: Enter
     assert all(list(row)[:15] == contract.split() for row in found["rows"])
     assert {row["dataset"] for row in found["rows"]} == {"confidential", "synthetic"}
     assert {row["draw"] for row in found["rows"]} == {None, 1, 2, 3}
-    assert [verdict["outcome"] for verdict in found["verdicts"]] == ["pass"]
+    assert [verdict["outcome"] for verdict in found["verdicts"]] == ["met"]
 
 
 def test_what_screens_read_is_what_the_workspace_reads(workspace: Workspace, enter: Enter) -> None:

@@ -98,7 +98,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
     assert finding(1.0, 1.0).status == "pass"
     monkeypatch.setattr(run_checks, "_beliefs", lambda _: [uniform])
     alone = found(believed)["guessed_beyond_prior"]
-    assert alone.status == "warn"
+    assert alone.status == "not checked"
     assert "prior that knows nothing" in alone.said
 
 
@@ -121,7 +121,7 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
         run_id = entered(workspace, measure=[{"method": "risk.identification"}], threshold=[])
         findings = found(workspace, run_id)
         for check in ("newly_certain", "guessed_beyond_prior"):
-            assert findings[check].status == "pass"
+            assert findings[check].status == "not checked"
             assert "was not asked" in findings[check].said
         release(workspace, run_id, tmp_path / "out", reason="a test")
         assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")

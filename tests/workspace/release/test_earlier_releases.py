@@ -151,7 +151,7 @@ def test_many_releases_of_one_dataset_end_as_one_release_of_many(
     for run_id in single[:-1]:
         statuses.append(found(workspace, run_id)["agreed_values"].status)
         let_out(workspace, run_id, tmp_path)
-    assert statuses[0] == "pass"
+    assert statuses[0] == "not checked", "there is one dataset"
     last = found(workspace, single[-1])
     assert (last["agreed_values"].status, last["agreed_values"].value) == ("block", expected.value)
     assert (last["agreed_values"].baseline, last["agreed_values"].held) == (expected.baseline, expected.held)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
-from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.outputs import QUESTIONS, Output, Question, RiskOutput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.jobs.worker import work
@@ -19,6 +19,7 @@ from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.release.policy_text import policy_toml
 from sfumato.workspace.release.question_checks import QUESTION_CHECKS, would_answer
+from sfumato.workspace.reporting import questions
 from sfumato.workspace.store.workspace import Workspace
 
 LINKED = {"method": "risk.record_linkage", "radius": {"visits": 1, "income": "5%"}}
@@ -53,7 +54,8 @@ def test_an_attack_beyond_its_controls_and_a_linkage_beyond_chance_warn_and_bloc
     def linked(value: float, lower: float | None = None) -> Finding:
         return look(row("risk.record_linkage.linked_share", value, 0.1, lower))["linkability_excess"]
 
-    assert [linked(v).status for v in (0.0, 0.1, 0.14, 0.16, 0.5)] == ["pass", "pass", "pass", "warn", "block"]
+    assert [linked(v, v - 0.02).status for v in (0.0, 0.1, 0.14, 0.16, 0.5)] == ["pass", "pass", "pass", "warn", "block"]
+    assert linked(0.5).status == "warn", "an estimate without an interval is not certain"
     assert linked(0.5).held == pytest.approx(0.4 / 0.9)
     assert (linked(0.5).value, linked(0.5).baseline, linked(0.5).limit) == (0.5, 0.1, 0.2)
     assert linked(0.5, lower=0.05).status == "warn"  # chance may have put it there
@@ -94,14 +96,14 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     nobody = look()["questions_open"]
     assert (nobody.status, nobody.value) == ("warn", 4)
     for question in QUESTIONS:
-        assert f"{question}: nobody asked" in nobody.said
+        assert f"{question}: not measured; add " in nobody.said
         assert all(key in nobody.said for key in would_answer(question))
     linked = row("risk.record_linkage.linked_share", 0.1, 0.1)
     one = look(linked)["questions_open"]
     assert (one.status, one.value) == ("warn", 3)
     assert "linkability" not in one.said.split("; ")[1]
     failed = look(replace(linked, value=None, status="not computed", reason="nothing matches"))["questions_open"]
-    assert "linkability: asked, not computed (nothing matches)" in failed.said
+    assert "linkability: risk.record_linkage was not computed (nothing matches)" in failed.said
     every = [
         row("risk.record_linkage.uniquely_linked", 0.0, 0.9),
         row("risk.attribute.risk", 3.0, 5.0),
@@ -109,8 +111,55 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     ]
     findings = look(*every)
     assert (findings["questions_open"].status, findings["questions_open"].value) == ("pass", 0)
-    assert findings["membership_excess"].status == "pass"
+    assert findings["membership_excess"].status == "not checked"
     assert "by nothing that says what there would be without a disclosure" in findings["membership_excess"].said
+
+
+@pytest.mark.slow
+def test_what_nobody_answered_is_not_checked_and_what_was_found_is_shown_all_the_same(look: Look) -> None:
+    """The attack knows one quasi-identifier of two (region, age): what it does not find says nothing."""
+    whole = row("risk.membership_inference.excess_risk", 0.01, 0.0, -0.1, params={"known": ["region", "age", "visits"]})
+    part = replace(whole, params={"known": ["region"]})
+    assert look(whole)["membership_excess"].status == "pass"
+    finding = look(part)["membership_excess"]
+    assert (finding.status, finding.held, finding.advice) == ("not checked", None, "")
+    assert finding.said == "membership: risk.membership_inference assumes an intruder who does not know age"
+    assert finding.said in look(part)["questions_open"].said
+    assert look(replace(part, value=0.3, lower=0.2))["membership_excess"].status == "block"
+    assert look(part, whole)["membership_excess"].status == "pass", "one that answers is enough"
+
+
+@pytest.mark.slow
+def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
+    look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "risk.membership_inference.excess_risk"
+    risk = RiskOutput(questions=("membership",), gate_reference="chance")
+    excess = Output("excess_risk", "m", "low", range=AT_MOST_ONE, estimated=True, detectable="power", risk=risk)
+    monkeypatch.setattr(questions, "output_of", lambda one: excess if one.measure == "excess_risk" else None)
+    monkeypatch.setattr(question_checks, "output_of", questions.output_of)
+    found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.power", 0.3)
+    assert look(found)["membership_excess"].said == (
+        "membership: the smallest leak that risk.membership_inference would find is not known"
+    )
+    weak = look(found, power)["membership_excess"]
+    assert weak.status == "not checked"
+    assert "finds a leak of 0.3 or more only, and the gate blocks from 0.2" in weak.said
+    assert look(found, replace(power, value=0.2))["membership_excess"].status == "pass"
+    lax = Policy(findings={"membership_excess": FindingLimit(warn=0.05, block=0.5)})
+    assert look(found, power, policy=lax)["membership_excess"].status == "pass"
+    assert look(replace(found, value=0.4, lower=0.3), power)["membership_excess"].status == "block"
+    assert look(replace(found, value=0.4, lower=None), power)["membership_excess"].status == "warn", "no interval"
+
+
+@pytest.mark.slow
+def test_of_several_outputs_of_a_question_the_worst_is_shown(look: Look) -> None:
+    small, large = (
+        row("risk.membership_inference.excess_risk", v, 0.0, v / 2, target=t) for v, t in ((0.1, "a"), (0.3, "b"))
+    )
+    for rows in ((small, large), (large, small)):
+        finding = look(*rows)["membership_excess"]
+        assert (finding.status, finding.value) == ("block", 0.3)
 
 
 @pytest.mark.slow
@@ -143,9 +192,9 @@ def test_what_is_held_beyond_a_baseline_is_a_share_that_answers_a_question() -> 
 
 def test_every_question_has_a_check_and_the_policy_says_what_a_note_is() -> None:
     keys = {check.key for check in QUESTION_CHECKS}
-    questions: tuple[Question, ...] = QUESTIONS
-    assert {f"{one.replace(' ', '_')}_excess" for one in questions} <= keys
-    assert all(would_answer(one) for one in questions)
+    asked: tuple[Question, ...] = QUESTIONS
+    assert {f"{one.replace(' ', '_')}_excess" for one in asked} <= keys
+    assert all(would_answer(one) for one in asked)
     text = policy_toml(Policy())
     assert "a note, which passes" in text.replace("\n# ", " ")
     assert "[findings.weighted_records]\n# warn: never\n# block: never" in text

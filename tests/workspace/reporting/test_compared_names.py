@@ -21,7 +21,7 @@ def row(key=RISK, target="", level=None, **params):
 
 
 def verdict(bound="max", limit=0.5, **params):
-    own = Verdict(RISK, "", bound, limit, 0.1, "pass", 0.4, "", None, params)
+    own = Verdict(RISK, "", bound, limit, 0.1, "met", 0.4, "", None, params)
     return ComparedVerdict(RISK, "", None, bound, params, own, own)
 
 
@@ -104,7 +104,7 @@ def test_what_tells_a_row_from_others_stands_beside_why_it_has_no_interval():
 
 def test_verdicts_are_tallied_by_whether_the_runs_agree():
     same = verdict()
-    other = replace(same, second=replace(same.second, outcome="fail"))
+    other = replace(same, second=replace(same.second, outcome="not met"))
     alone = replace(same, first=None)
     assert verdict_tally([same]) == "1 threshold: 1 has the same verdict in both runs"
     told = verdict_tally([same, same, other, alone])

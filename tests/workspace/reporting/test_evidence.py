@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.reporting.evidence import NOT_MEASURED, evidence_lines, evidence_table, kinds
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.release_summary import summary_lines
 from sfumato.workspace.reporting.tables import Table, text
 
+RECIPE = Recipe.from_table({"variables": {"job": {"kind": "categorical", "role": "sensitive"}}})
 EPSILON = Row("synthesis", "perturbed_gibbs", "epsilon_release", "", "synthetic", None, None, 12.5)
 COPIES = Row("risk", "exact_copies", "copies", "", "synthetic", None, None, 0.25, 0.2, 0.3, baseline=0.5)
 ATTACK = Row("risk", "inference_attack", "misclassification", "job", "synthetic", None, None, 0.75, baseline=0.5)
@@ -86,9 +88,9 @@ def test_a_run_without_an_account_has_no_such_table() -> None:
 def test_it_stands_right_below_the_account_and_in_the_summary() -> None:
     rows = [EPSILON, COPIES, ATTACK, OWN]
     assert [table.title for table, _ in result_tables(rows)][:2] == ["Privacy account", "Epsilon beside evidence"]
-    said = summary_lines("1 dataset.", (), rows)
+    said = summary_lines("1 dataset.", (), rows, RECIPE)
     assert "exact copies: copies 0.25 (baseline 0.5)." in said
-    assert "exact copies: NOT MEASURED." in summary_lines("1 dataset.", (), [EPSILON, ATTACK])
+    assert "exact copies: NOT MEASURED." in summary_lines("1 dataset.", (), [EPSILON, ATTACK], RECIPE)
 
 
 def test_the_kinds_of_evidence_are_those_that_methods_declare() -> None:

@@ -108,11 +108,12 @@ def test_parameters_are_put_in_words() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "words"),
-    [((7, 0, 0), "✓ 7 pass"), ((1, 0, 0), "✓ 1 passes"), ((5, 2, 0), "✗ 2 of 7 fail"), ((0, 0, 0), ""),
-     ((1, 1, 1), "✗ 1 of 3 fails, ? 1 not computed")],
+    [({"met": 7}, "✓ 7 met"), ({"met": 1}, "✓ 1 met"), ({"met": 5, "not met": 2}, "✗ 2 of 7 not met"), ({"met": 0}, ""),
+     ({"met": 1, "not met": 1, "undecided": 1, "not computed": 1}, "✗ 1 of 4 not met, ~ 1 undecided, ? 1 not computed"),
+     ({"met": 2, "undecided": 1}, "~ 1 of 3 undecided")],
 )  # fmt: skip
-def test_a_tally_of_verdicts_is_told_in_grammar(counts: tuple[int, int, int], words: str) -> None:
-    assert tally_text(*counts) == words
+def test_a_tally_of_verdicts_is_told_in_grammar(counts: dict[str, int], words: str) -> None:
+    assert tally_text(counts) == words
 
 
 def test_records_are_counted_in_grammar() -> None:

@@ -63,13 +63,13 @@ def test_verdicts_are_counted(workspace, enter):
     run_id = enter()
     assert run_line(workspace, run_id).tally == Tally()
     work(workspace.directory, idle=0)
-    assert run_line(workspace, run_id).tally == Tally(passed=1)
+    assert run_line(workspace, run_id).tally == Tally(met=1)
     with workspace.writing() as connection:
-        for position, outcome in enumerate(["fail", "not computed", "fail"], start=1):
+        for position, outcome in enumerate(["fail", "undecided", "not computed", "not met"], start=1):
             verdict = f'{{"outcome": "{outcome}"}}'
             connection.execute("INSERT INTO verdict VALUES (?, ?, ?)", (run_id, position, verdict))
     tally = run_line(workspace, run_id).tally
-    assert (tally, tally.total) == (Tally(1, 2, 1), 4)
+    assert (tally, tally.total) == (Tally(1, 2, 1, 1), 5)
 
 
 def test_what_a_worker_does_is_told_while_the_run_goes_on(workspace, enter):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.methods.registry import find
+from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.worker import work
@@ -105,17 +106,17 @@ def test_failures_come_first_and_stay_beside_the_confidential_row(workspace, run
     rng = np.random.default_rng(seed)
     released = [row for row in selected_rows(workspace, Selection(run_id), 0, 10_000) if row.dataset != "confidential"]
     chosen = [released[i] for i in rng.choice(len(released), 6)]
-    outcomes = rng.choice(["fail", "not computed", "pass"], 6).tolist()
+    outcomes = rng.choice(WORST_FIRST, 6).tolist()
     hold_against(workspace, run_id, [(row, outcome, True) for row, outcome in zip(chosen, outcomes, strict=True)])
-    rank = {"fail": 0, "not computed": 1, "pass": 2}
+    rank = {outcome: place for place, outcome in enumerate(WORST_FIRST)}
     worst = {}
     for row, outcome in zip(chosen, outcomes, strict=True):
-        worst[row.series] = min(worst.get(row.series, 2), rank[outcome])
+        worst[row.series] = min(worst.get(row.series, 3), rank[outcome])
     assert {one.series: rank[one.outcome] for one in judged_series(workspace, run_id)} == worst
     for draws, text in ((False, ""), (True, ""), (False, "risk"), (True, "!confidential"), (False, "confidential")):
         plain = selected_rows(workspace, Selection(run_id, draws, text), 0, 10_000)
         found = selected_rows(workspace, Selection(run_id, draws, text, FAILURES), 0, 10_000)
-        assert found == sorted(plain, key=lambda row: worst.get(row.series, 2))
+        assert found == sorted(plain, key=lambda row: worst.get(row.series, 3))
         assert len(result_numbers(workspace, Selection(run_id, draws, text, FAILURES))) == len(found)
 
 
@@ -123,10 +124,10 @@ def test_failures_come_first_and_stay_beside_the_confidential_row(workspace, run
 def test_without_a_failure_results_stand_by_measure(workspace, run_id):
     plain = selected_rows(workspace, Selection(run_id), 0, 10_000)
     first = plain[-1]
-    for judged in ([], [(first, "pass", True)]):
+    for judged in ([], [(first, "met", True)]):
         hold_against(workspace, run_id, judged)
         assert selected_rows(workspace, Selection(run_id, sort=FAILURES), 0, 10_000) == plain
-    hold_against(workspace, run_id, [(first, "fail", True)])
+    hold_against(workspace, run_id, [(first, "not met", True)])
     assert selected_rows(workspace, Selection(run_id, sort=FAILURES), 0, 10_000) != plain, "the negative control"
 
 
@@ -134,7 +135,7 @@ def test_without_a_failure_results_stand_by_measure(workspace, run_id):
 def test_an_old_verdict_that_names_no_use_speaks_of_the_first(workspace, run_id):
     rows = [row for row in selected_rows(workspace, Selection(run_id), 0, 10_000) if row.dataset != "confidential"]
     old = next(row for row in rows if row.level is None)
-    hold_against(workspace, run_id, [(old, "fail", False)])
+    hold_against(workspace, run_id, [(old, "not met", False)])
     (verdict,) = verdicts_of(workspace, run_id)
     row = judged_row(workspace, run_id, verdict)
     assert [one.series for one in judged_series(workspace, run_id)] == [row.series]

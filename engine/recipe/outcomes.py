@@ -1,0 +1,22 @@
+"""What may become of a threshold, in the words that are stored and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal, get_args
+
+Outcome = Literal["met", "not met", "undecided", "not computed"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+WORST_FIRST: tuple[Outcome, ...] = ("not met", "not computed", "undecided", "met")
+OLDER: Mapping[str, Outcome] = MappingProxyType({"pass": "met", "fail": "not met"})
+
+
+def outcome_of(stored: str) -> str:
+    """The outcome that a stored verdict means: earlier versions wrote ``pass`` and ``fail``."""
+    return OLDER.get(stored, stored)
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The worst of some outcomes; ``met`` without any."""
+    return min(outcomes, key=WORST_FIRST.index, default="met")

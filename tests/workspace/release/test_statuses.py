@@ -1,0 +1,158 @@
+"""Only what was computed passes: what becomes of a check that has nothing to look at, and of the examination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.rows import Row
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release import run_checks
+from sfumato.workspace.release.checks import STATUSES, Check, DoesNotApply, Sighting, Status
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Examination, Finding, _finding, examine
+from sfumato.workspace.reporting.findings import by_status, counts_text
+from sfumato.workspace.store.workspace import Workspace
+
+
+class Bare:
+    """All that a check that looks at nothing needs."""
+
+    policy = Policy()
+
+
+def made(look: Callable[[Any], Sighting], **changes: Any) -> Finding:
+    check = Check("lone_values", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
+    return _finding(replace(check, **changes), Bare())  # type: ignore[arg-type]
+
+
+def raises(error: NotComputable) -> Callable[[Any], Sighting]:
+    def look(_: Any) -> Sighting:
+        raise error
+
+    return look
+
+
+@pytest.mark.parametrize("least", [False, True])
+def test_a_check_that_cannot_look_is_not_checked_on_either_side_of_its_limits(least: bool) -> None:
+    finding = made(raises(NotComputable("there are no controls")), least=least)
+    assert (finding.status, finding.said, finding.held, finding.applies) == (
+        "not checked", "there are no controls", None, True,
+    )  # fmt: skip
+    assert finding.advice == ""
+
+
+def test_a_check_that_measured_nothing_is_not_checked() -> None:
+    assert made(lambda _: Sighting("nothing is there")).status == "not checked"
+    assert made(lambda _: Sighting("nothing is there", 0.0)).status == "pass", "the control: 0 was measured"
+    assert made(lambda _: Sighting("nothing is there", judged=0.0)).status == "pass"
+
+
+def test_a_check_that_does_not_apply_says_so_and_leaves_nothing_open() -> None:
+    finding = made(raises(DoesNotApply("asked of drawn values only")))
+    assert (finding.status, finding.said) == ("not checked", "does not apply: asked of drawn values only")
+    passed = made(lambda _: Sighting("s", 0.0))
+    assert Examination(1, "hash", (finding, passed)).status == "pass"
+    assert Examination(1, "hash", (replace(finding, applies=True), passed)).status == "not checked"
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        (["pass", "pass"], "pass"),
+        (["pass", "not checked"], "not checked"),
+        (["pass", "not checked", "warn"], "warn"),
+        (["not checked", "warn", "block"], "block"),
+        ([], "pass"),
+    ],
+)
+def test_an_examination_is_as_bad_as_its_worst_finding(found: list[Status], status: str) -> None:
+    findings = tuple(Finding(f"c{i}", one, "t", "s") for i, one in enumerate(found))
+    assert Examination(1, "hash", findings).status == status
+
+
+def test_findings_stand_with_the_worst_first_and_what_does_not_apply_last() -> None:
+    findings = [Finding(one, one, "t", "s") for one in reversed(STATUSES)]
+    out = Finding("out", "not checked", "t", "s", applies=False)
+    assert [one.check for one in by_status([out, *findings])] == [*STATUSES, "out"]
+    assert counts_text([out, *findings]) == "1 block, 1 warn, 1 not checked, 1 pass, 1 does not apply"
+
+
+def test_what_was_measured_is_worse_than_what_was_not() -> None:
+    seen = [Sighting("nothing"), Sighting("below chance", -0.2), Sighting("some", 0.1, at_most="warn")]
+    assert max(seen, key=lambda one: one.order).said == "below chance"
+
+
+@pytest.mark.slow
+def test_no_check_of_a_run_passes_without_a_number(workspace: Workspace, enter: Callable[..., int]) -> None:
+    """Fully synthetic, partly synthetic and anonymised: 11 of 34 checks of such runs passed by nothing."""
+    anonymised = {"synthesis": [], "release": {"seed": 7}, "anonymisation": [{"method": "mondrian", "k": 5}]}
+    runs = [
+        enter(),
+        enter(measure=[], threshold=[]),
+        enter(**anonymised, measure=[{"method": "risk.anonymity"}], threshold=[]),
+    ]
+    work(workspace.directory, idle=0)
+    for run_id in runs:
+        findings = examine(workspace, plan_release(workspace, run_id), Policy()).findings
+        assert {one.check for one in findings if one.status == "pass" and one.held is None and one.value is None} <= {
+            "differencing", "intersections",
+        }, "which compare with earlier releases, and there are none"  # fmt: skip
+        assert any(one.status == "not checked" and one.applies for one in findings)
+
+
+EXCESS = "risk.attack.excess_risk"
+
+
+@pytest.fixture
+def above(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, Sighting]]:
+    """What the comparison with the confidential data sees of two rows."""
+
+    def look(release: tuple[float, ...], own: tuple[float, ...], *, low: float | None, estimated: bool) -> Sighting:
+        def row(dataset: str, found: tuple[float, ...]) -> Row:
+            ends = found[1:] or (None, None)
+            return Row("risk", "attack", "excess_risk", "", dataset, None, None, found[0], ends[0], ends[1])
+
+        output = Output("excess_risk", "m", "low", range=(low, 1.0), estimated=estimated)
+        monkeypatch.setattr(run_checks, "output_of", lambda _: output)
+        monkeypatch.setattr(run_checks, "_rows", lambda _: [row("synthetic", release), row("confidential", own)])
+
+        case = SimpleNamespace(recipe=SimpleNamespace(form=SimpleNamespace(records=None)), confidential=())
+        return run_checks._above_confidential(case)  # type: ignore[arg-type]
+
+    return look  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("release", "own", "low", "estimated", "held", "may"),
+    [
+        ((0.3,), (0.2,), 0.0, False, 1.5, "block"),
+        ((0.1,), (0.2,), 0.0, False, 0.5, "warn"),
+        ((0.3, 0.1, 0.5), (0.2,), 0.0, False, 1.5, "block"),
+        ((0.3,), (0.2,), 0.0, True, 1.5, "warn"),
+        ((0.3, 0.1, 0.5), (0.2, 0.1, 0.3), 0.0, True, 1.5, "warn"),
+        ((0.8, 0.7, 0.9), (0.2, 0.1, 0.3), 0.0, True, 4.0, "block"),
+        ((0.8, 0.7, 0.9), (0.2,), 0.0, True, 4.0, "warn"),
+        ((-0.28,), (-0.09,), None, False, 0.81, "warn"),
+        ((0.9,), (-0.01,), None, False, 1.91, "block"),
+        ((0.2,), (0.0,), 0.0, False, 1.2, "block"),
+    ],
+)
+def test_only_a_risk_that_is_above_for_certain_may_block_and_no_ratio_is_formed_of_negative_values(
+    above: Any,
+    release: tuple[float, ...],
+    own: tuple[float, ...],
+    low: float | None,
+    estimated: bool,
+    held: float,
+    may: str,
+) -> None:
+    seen = above(release, own, low=low, estimated=estimated)
+    assert (seen.held, seen.at_most) == (pytest.approx(held), may)
