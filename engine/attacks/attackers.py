@@ -89,7 +89,7 @@ class Family:
 
         ``releases`` are places (r, d) of each dataset, ``reference`` (c, d) those of other people, ``density`` (1 + m, q, 2) the scores of ``log_ratio``.
         """
-        distances = Distances(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
+        distances = Distances.by(gower)
         mine, others = distances.rounded(own), distances.rounded(reference)
         m, q = len(releases), len(own)
         found = np.empty((1 + m, q, len(self.names)))

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..statistics.gower import Gower
+from .distances import MOST_EXACT, UNIT, Distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +30,29 @@ class Near:
 
     @classmethod
     def of(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> Near:
-        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
+        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d).
+
+        The distances are looked up in single precision first; of records that may be among the nearest they are then exact.
+        """
         k = min(neighbours, len(table))
         distinct, query = np.unique(places, axis=0, return_inverse=True)
-        nearest, count = np.zeros((len(distinct), k)), np.zeros(len(distinct))
-        for rows, apart in gower.blocks(distinct, table):
-            nearest[rows] = np.sort(np.partition(apart, k - 1, axis=1)[:, :k], axis=1)
-            count[rows] = (apart <= nearest[rows][:, -1:]).sum(axis=1)
+        rough = Distances.by(gower)
+        own, others = rough.rounded(distinct), rough.rounded(table)
+        slack = np.float32(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
+        whole = np.ones((1, len(rough.levelled)), dtype=np.bool_)
+        rows, columns = list[Integers](), list[Integers]()
+        for some, apart in rough.blocks(own, others, whole):
+            reach = apart[0].min(axis=1) if k == 1 else np.partition(apart[0], k - 1, axis=1)[:, k - 1]
+            row, column = np.nonzero(apart[0] <= reach[:, None] + slack)
+            rows.append(row + some.start)
+            columns.append(column)
+        row, column = np.concatenate(rows), np.concatenate(columns)
+        exact = gower.pairs(distinct, table, row, column)
+        order = np.lexsort((exact, row))
+        exact, row = exact[order], row[order]
+        first = np.searchsorted(row, np.arange(len(distinct)))
+        nearest = exact[first[:, None] + np.arange(k)]
+        count = np.bincount(row, weights=exact <= nearest[row, -1], minlength=len(distinct))
         return cls(nearest[query.ravel()], count[query.ravel()], len(table))
 
     @property

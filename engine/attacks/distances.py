@@ -1,6 +1,6 @@
 """Gower's distance by ranks for many pairs at once, over several sets of variables in one pass.
 
-Places of ``statistics.gower`` as whole numbers in single precision: a variable counts at most ``UNIT``, and sums of up to 256 variables are exact. A
+Places of ``statistics.gower`` as whole numbers in single precision: a variable counts at most ``UNIT``, and sums of up to ``MOST_EXACT`` variables are exact. A
 place is rounded to 1 / ``UNIT`` of the records, so numbers that lie nearer than that are equal here.
 """
 
@@ -17,10 +17,10 @@ from ..data.microdata import Microdata
 from ..statistics.gower import Gower
 
 UNIT = 2.0**16
-AT_ONCE = 200_000
-"""Pairs of records in a block."""
-FEW = 3
-"""Subsets that are summed one by one; of more, one product of matrices does it."""
+MOST_EXACT = 256
+"""Variables whose distances add up exactly."""
+AT_ONCE = 60_000
+"""Pairs of records in a block: as many as fit into a processor's cache, for some subsets."""
 Singles = NDArray[np.float32]
 
 
@@ -34,7 +34,10 @@ class Distances:
     @classmethod
     def of(cls, tables: Sequence[Microdata], names: Sequence[str]) -> Distances:
         """Distances whose ranks are those of these tables together. Raises NotComputable like ``Gower.of``."""
-        gower = Gower.of(tables, names)
+        return cls.by(Gower.of(tables, names))
+
+    @classmethod
+    def by(cls, gower: Gower) -> Distances:
         return cls(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
 
     def places(self, data: Microdata) -> Singles:
@@ -63,28 +66,20 @@ class Distances:
 
         The array is overwritten by the next block.
         """
-        step, (s, d) = max(1, AT_ONCE // max(len(other), 1)), subsets.shape
-        together = s > FEW
-        part = np.empty((d if together else 1) * step * len(other), dtype=np.float32)
-        total = np.empty(s * step * len(other), dtype=np.float32)
+        step, s = max(1, AT_ONCE // max(len(other), 1)), len(subsets)
+        part, total = (np.empty(k * step * len(other), dtype=np.float32) for k in (1, s))
         columns = np.ascontiguousarray(other.T)
+        uses = [(int(k), np.flatnonzero(subsets[:, k])) for k in np.flatnonzero(subsets.any(axis=0))]
         for start in range(0, len(own), step):
             rows = own[start : start + step]
-            size = len(rows) * len(other)
-            found = total[: s * size].reshape(s, len(rows), len(other))
-            if together:
-                each = part[: d * size].reshape(d, len(rows), len(other))
-                for k in range(d):
-                    self._one(k, rows[:, k], columns[k], each[k])
-                np.matmul(subsets.astype(np.float32), each.reshape(d, size), out=found.reshape(s, size))
-            else:
-                one = part[:size].reshape(len(rows), len(other))
-                found[:] = 0
-                for k in np.flatnonzero(subsets.any(axis=0)):
-                    self._one(int(k), rows[:, k], columns[k], one)
-                    for chosen, own_total in zip(subsets[:, k], found, strict=True):
-                        if chosen:
-                            own_total += one
+            shape = len(rows), len(other)
+            one, found = part[: len(rows) * len(other)].reshape(shape), total[: s * len(rows) * len(other)]
+            found = found.reshape(s, *shape)
+            found[:] = 0
+            for k, chosen in uses:
+                self._one(k, rows[:, k], columns[k], one)
+                for place in chosen:
+                    np.add(found[place], one, out=found[place])
             yield slice(start, start + len(rows)), found
 
 
