@@ -21,7 +21,7 @@ from scipy.stats import rankdata
 
 from ..arrays import Booleans, Floats
 from ..statistics.score_interval import Z
-from .power import detectable_area
+from .power import POWER
 
 PERMUTATIONS = 499
 LEAST = 10
@@ -76,7 +76,6 @@ def judged(
     chosen = tuple(int(np.argmax(one.areas[0])) for one in halves)
     de_long = np.sqrt(np.mean([one.variance(k) for one, k in zip(halves, chosen[::-1], strict=True)]) / 2)
     low, high = np.quantile(areas[1:] - 0.5, (0.025, 0.975))
-    spread = float(np.std(areas[1:]))
     return Judged(
         area,
         max(0.0, min(area, area - max(high, Z * de_long))),
@@ -84,7 +83,7 @@ def judged(
         float(positives[0]),
         float(np.mean([one.false_positives for one in halves])),
         p_value,
-        detectable_area(spread),
+        detectable_area(halves[0].areas[1:], halves[1].areas[1:], float(high)),
         chosen,
     )
 
@@ -96,6 +95,34 @@ def _crossed(first: Floats, second: Floats) -> Floats:
         best = np.argmax(chooses, axis=1)
         each.append(judges[np.arange(len(best)), best])
     return np.asarray((each[0] + each[1]) / 2)
+
+
+def detectable_area(first: Floats, second: Floats, limit: float, power: float = POWER) -> float:
+    """The smallest area of one attacker that is found to be more than ``limit`` above 1/2 with this power, on average over the attackers; at most 1.
+
+    ``first`` and ``second`` (P, K) are permuted areas of the halves, to which the leak adds what the attacker has beyond 1/2.
+    """
+    k = first.shape[1]
+    sides = []
+    for chooses, judges in ((first, second), (second, first)):
+        order = np.argsort(-chooses, axis=1, kind="stable")[:, :2]
+        at = np.arange(len(chooses))[:, None]
+        second_best = order[:, -1:] if k > 1 else order
+        other = np.where(order[:, :1] == np.arange(k), second_best, order[:, :1])  # the best but for each attacker
+        lead = chooses - chooses[at, other] if k > 1 else np.full(chooses.shape, np.inf)
+        sides.append((lead, judges, judges[at, other]))
+
+    def found(more: float) -> float:
+        each = [np.where(lead + more >= 0, own + more, other) for lead, own, other in sides]
+        return float(np.mean((each[0] + each[1]) / 2 - 0.5 > limit))
+
+    low, high = 0.0, 0.5
+    if found(high) < power:
+        return 1.0
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) >= power else (middle, high)
+    return 0.5 + high
 
 
 def _p_values(statistic: Floats) -> Floats:

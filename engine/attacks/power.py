@@ -3,21 +3,25 @@
 An attack that finds nothing says little where it asked few people. The smallest detectable excess says what it could have found. Both are for a
 two-sided test at ``LEVEL``, or an interval of 1 - ``LEVEL``, that finds the leak with probability ``POWER``.
 
-Shares: by the arcsine of the root, whose variance is 1 / (4 n) whatever the share (Cohen 1988, ch. 6): with c the share that is right of
-n_c controls and a that of n_a targets,
+Shares: what is right of n_a targets stands out from a share c of n_c controls from that share a' on where the interval of their difference from Wilson's limits
+(Newcombe 1998, method 10) lies above 0; the share a that reaches a' with this power lies z_power standard errors above it:
 
-    arcsin sqrt(a) - arcsin sqrt(c) = (z_{1 - level/2} + z_power) / 2 * sqrt(1 / n_a + 1 / n_c)
+    a' - c = sqrt((a' - lower limit of a')^2 + (upper limit of c - c)^2),    a = a' + z_power sqrt(a' (1 - a') / n_a + c (1 - c) / n_c)
 
-and the excess is (a - c) / (1 - c). c is estimated with 3/8 of a success added (Anscombe 1948), so that it is not 0.
+The excess is then (a - c) / (1 - c).
 
-Areas: z times the standard error of the Mann-Whitney statistic without a leak, (n_a + n_c + 1) / (12 n_a n_c), or one that was found by permutation.
+Areas: as many standard errors of the Mann-Whitney statistic without a leak, whose square is (n_a + n_c + 1) / (12 n_a n_c) without ties. Of the best of
+several attackers ``calibration`` finds it by its permutations, since a leak that one of them sees may be missed where another is chosen.
 """
 
 from __future__ import annotations
 
 import math
 
+from scipy.optimize import brentq
 from scipy.stats import norm
+
+from ..statistics.score_interval import score_interval
 
 LEVEL, POWER = 0.05, 0.8
 
@@ -30,18 +34,25 @@ def deviates(level: float = LEVEL, power: float = POWER) -> float:
 def detectable_share(
     control: float, targets: float, controls: float, level: float = LEVEL, power: float = POWER
 ) -> float:
-    """The share of so many targets that stands out from the share ``control`` of so many controls; at most 1."""
-    base = (control * controls + 0.375) / (controls + 0.75)
-    reach = math.asin(math.sqrt(base)) + deviates(level, power) / 2 * math.sqrt(1 / targets + 1 / controls)
-    return 1.0 if reach >= math.pi / 2 else math.sin(reach) ** 2
+    """The smallest share of so many targets that stands out from the share ``control`` of so many controls; 1 where none does."""
+    z = float(norm.ppf(1 - level / 2))
+    above = score_interval(control, controls, z)[1] - control
+
+    def beyond(share: float) -> float:
+        return share - control - math.hypot(share - score_interval(share, targets, z)[0], above)
+
+    if beyond(1.0) <= 0:
+        return 1.0
+    reached = float(brentq(beyond, control, 1.0))
+    error = math.sqrt(reached * (1 - reached) / targets + control * (1 - control) / controls)
+    return min(1.0, reached + float(norm.ppf(power)) * error)
 
 
 def detectable_excess(
     control: float, targets: float, controls: float, level: float = LEVEL, power: float = POWER
 ) -> float:
     """The smallest excess (a - c) / (1 - c) that stands out. ZeroDivisionError where c is 1."""
-    base = (control * controls + 0.375) / (controls + 0.75)
-    return (detectable_share(control, targets, controls, level, power) - base) / (1 - base)
+    return (detectable_share(control, targets, controls, level, power) - control) / (1 - control)
 
 
 def excess_from_spread(spread: float, level: float = LEVEL, power: float = POWER) -> float:
@@ -52,11 +63,6 @@ def excess_from_spread(spread: float, level: float = LEVEL, power: float = POWER
 def area_error(targets: int, controls: int) -> float:
     """The standard error of the area under the ROC curve without a leak and without ties."""
     return math.sqrt((targets + controls + 1) / (12 * targets * controls))
-
-
-def detectable_area(spread: float, level: float = LEVEL, power: float = POWER) -> float:
-    """The smallest area that stands out from 1/2 where its standard error without a leak is ``spread``; at most 1."""
-    return min(1.0, 0.5 + deviates(level, power) * spread)
 
 
 def controls_needed(excess: float, control: float, targets: int, level: float = LEVEL, power: float = POWER) -> float:
