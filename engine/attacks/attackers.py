@@ -90,7 +90,9 @@ class Family:
         ``releases`` are places (r, d) of each dataset, ``reference`` (c, d) those of other people, ``density`` (1 + m, q, 2) the scores of ``log_ratio``.
         """
         distances = Distances.by(gower)
-        releases = [one[np.lexsort(one.T)] for one in releases]  # of records that are as near those count that come first
+        releases = [
+            one[np.lexsort(one.T)] for one in releases
+        ]  # of records that are as near those count that come first
         mine, others = distances.rounded(own), distances.rounded(reference)
         m, q = len(releases), len(own)
         found = np.empty((1 + m, q, len(self.names)))

@@ -20,6 +20,29 @@ from ..statistics.gower import Gower
 from .distances import MOST_EXACT, UNIT, Distances
 
 
+def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Integers, Integers, Floats, Floats]:
+    """Who may be among the k nearest at ``table`` (r, d), r at least k, of records at ``places`` (q, d).
+
+    Pairs of a record and of one of the table, (p,) each, with their distances (p,); and the distance of the k-th nearest, (q,). All whose distance is at
+    most that are among the pairs. Distances are looked up in single precision first; those of the pairs are exact.
+    """
+    rough = Distances.by(gower)
+    own, others = rough.rounded(places), rough.rounded(table)
+    slack = np.float32(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
+    whole = np.ones((1, len(rough.levelled)), dtype=np.bool_)
+    rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for some, apart in rough.blocks(own, others, whole):
+        reach = apart[0].min(axis=1) if k == 1 else np.partition(apart[0], k - 1, axis=1)[:, k - 1]
+        row, column = np.nonzero(apart[0] <= reach[:, None] + slack)
+        rows.append(row + some.start)
+        columns.append(column)
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    exact = gower.pairs(places, table, row, column)
+    order = np.lexsort((exact, row))
+    first = np.searchsorted(row[order], np.arange(len(places)))
+    return row, column, exact, exact[order[first + k - 1]]
+
+
 @dataclass(frozen=True, eq=False)
 class Near:
     """Of q places the distances of the k nearest of so many ``records``, ascending, (q, k), and how many lie as near as the last, (q,)."""
@@ -30,29 +53,15 @@ class Near:
 
     @classmethod
     def of(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> Near:
-        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d).
-
-        The distances are looked up in single precision first; of records that may be among the nearest they are then exact.
-        """
+        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
         k = min(neighbours, len(table))
         distinct, query = np.unique(places, axis=0, return_inverse=True)
-        rough = Distances.by(gower)
-        own, others = rough.rounded(distinct), rough.rounded(table)
-        slack = np.float32(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
-        whole = np.ones((1, len(rough.levelled)), dtype=np.bool_)
-        rows, columns = list[Integers](), list[Integers]()
-        for some, apart in rough.blocks(own, others, whole):
-            reach = apart[0].min(axis=1) if k == 1 else np.partition(apart[0], k - 1, axis=1)[:, k - 1]
-            row, column = np.nonzero(apart[0] <= reach[:, None] + slack)
-            rows.append(row + some.start)
-            columns.append(column)
-        row, column = np.concatenate(rows), np.concatenate(columns)
-        exact = gower.pairs(distinct, table, row, column)
+        row, _, exact, reach = candidates(gower, distinct, table, k)
         order = np.lexsort((exact, row))
         exact, row = exact[order], row[order]
         first = np.searchsorted(row, np.arange(len(distinct)))
         nearest = exact[first[:, None] + np.arange(k)]
-        count = np.bincount(row, weights=exact <= nearest[row, -1], minlength=len(distinct))
+        count = np.bincount(row, weights=exact <= reach[row], minlength=len(distinct))
         return cls(nearest[query.ravel()], count[query.ravel()], len(table))
 
     @property

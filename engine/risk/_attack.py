@@ -75,6 +75,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=AT_MOST_ONE,
             short="excess",
             estimated=True,
+            detectable="detectable_excess",
             risk=RiskOutput(gate_reference="chance", questions=questions),
         ),
         Output(
@@ -83,6 +84,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             "none",
             range=AT_MOST_ONE,
             short="detectable",
+            estimated=True,
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
     )

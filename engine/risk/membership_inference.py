@@ -129,8 +129,9 @@ FAMILY = (
         "share",
         range=SHARE,
         short="AUC of the family",
-        questions=("membership",),
-        held_beyond="chance",
+        estimated=True,
+        detectable="detectable_auc",
+        risk=RiskOutput(gate_reference="chance", questions=("membership",)),
     ),
     Output(
         "family_tpr",
@@ -139,7 +140,8 @@ FAMILY = (
         "share",
         range=SHARE,
         short="found by the family",
-        questions=("membership",),
+        estimated=True,
+        risk=RiskOutput(questions=("membership",)),
     ),
     Output(
         "p_value",
@@ -147,6 +149,7 @@ FAMILY = (
         "none",
         range=SHARE,
         short="p",
+        estimated=True,
     ),
     Output(
         "detectable_auc",
@@ -155,6 +158,7 @@ FAMILY = (
         "share",
         range=SHARE,
         short="detectable AUC",
+        estimated=True,
     ),
 )
 OUTPUTS = (
