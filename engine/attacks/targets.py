@@ -198,19 +198,19 @@ class _Table:
         d = len(some)
         most = min(SET_SIZE, d)
         unique: dict[tuple[int, ...], tuple[Booleans, Booleans]] = {}
-        own, others = np.zeros(len(self.coarse)), np.zeros(len(self.coarse_controls))
+        score = np.zeros(len(self.coarse)), np.zeros(len(self.coarse_controls))
         for size in range(1, most + 1):
             weight = prod(d - i for i in range(size, min(SET_SIZE, d - 1) + 1))
             for chosen in combinations(range(d), size):
                 found = self._unique([some[k] for k in chosen])
                 if size < most:
                     unique[chosen] = found
-                for total, alone, side in zip((own, others), found, (0, 1), strict=True):
-                    minimal = alone.copy()
+                for side in (0, 1):
+                    minimal = found[side].copy()
                     for part in combinations(chosen, size - 1) if size > 1 else ():
                         minimal &= ~unique[part][side]
-                    total += weight * minimal
-        return own, others
+                    np.add(score[side], weight * minimal, out=score[side])
+        return score
 
     def _most_telling(self) -> Integers:
         """The variables of which sets are made, at most ``MOST_IN_SETS``."""

@@ -31,6 +31,7 @@ Answers = dict[Series, Value]
 
 WITHIN = "within [0, 1]"
 TELLING_APART = (
+    "targets",
     "q",
     "level",
     "size",
@@ -829,9 +830,7 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
     return found
 
 
-def nearest_sets(
-    case: Case, names: Sequence[str], attacked: Microdata
-) -> list[tuple[set[int], list[tuple[int, ...]]]]:
+def nearest_sets(case: Case, names: Sequence[str], attacked: Microdata) -> list[tuple[set[int], list[tuple[int, ...]]]]:
     """Of each attacked record the released ones that are certainly among the nearest, and every way to pick those that are missing."""
     columns = {n: (cells(case.released, n), cells(attacked, n)) for n in names}
     size = len(case.released)

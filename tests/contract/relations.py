@@ -121,9 +121,14 @@ PART = free("a copy repeats every variable, what is dealt or drawn anew only som
 ALL_GUESSES = of_all_guesses(same)
 CONFIDENT = free("which guesses are the most confident hangs on the release")
 POWER = Expected(
-    doubled=free("more records find less"), copy=same, permuted=free("it goes with the controls"), noise=free("it goes with the controls")
+    doubled=free("more records find less"),
+    copy=same,
+    permuted=free("it goes with the controls"),
+    noise=free("it goes with the controls"),
 )
-LINKED = Expected(doubled=free("of two equal nearest records either side picks one"), copy=same, permuted=JOINT, noise=JOINT)
+LINKED = Expected(
+    doubled=free("of two equal nearest records either side picks one"), copy=same, permuted=JOINT, noise=JOINT
+)
 IDENTIFIED = {
     "expected_match_risk": Expected(doubled=same, copy=same, permuted=at_most_share(0.25), noise=equals(0)),
     "true_match_rate": Expected(doubled=equals(0), copy=same, permuted=at_most_share(0.25), noise=equals(0)),

@@ -121,7 +121,15 @@ ON_TINY: dict[str, list[Settings]] = {
     ],
     "risk.attribute_inference": [
         ("linked", {**RANDOM, "radius": NUMBERED}),
-        ("linked", {**RANDOM, "known": ["visits", "joined"], "radius": {"days": "open 1", "income": "log 8%"}, "neighbours": 3}),
+        (
+            "linked",
+            {
+                **RANDOM,
+                "known": ["visits", "joined"],
+                "radius": {"days": "open 1", "income": "log 8%"},
+                "neighbours": 3,
+            },
+        ),
         ("unlinked", {**RANDOM, "known": ["days", "size"], "sensitive": ["region", "joined"], "radius": {"joined": 3}}),
         ("unlinked", {**RANDOM, "known": ["sex"], "sensitive": ["days", "size"], "confident": 0.4}),
         ("itself", {**RANDOM, "known": ["region", "income"], "sensitive": ["visits"], "neighbours": 2}),
