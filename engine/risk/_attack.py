@@ -24,12 +24,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..attacks.power import detectable_excess, excess_from_spread
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, OfferedLimit
 from ..methods.outputs import Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import Row, average, by_series
-from ..statistics.score_interval import score_interval
+from ..statistics.score_interval import Z, score_interval
 
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
@@ -74,8 +75,17 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=AT_MOST_ONE,
             short="excess",
             estimated=True,
+            detectable="detectable_excess",
             risk=RiskOutput(gate_reference="chance", questions=questions),
             statbarn="CalculatedRatios",
+        ),
+        Output(
+            "detectable_excess",
+            "smallest excess that would have been found with 80 % power",
+            "none",
+            range=AT_MOST_ONE,
+            short="detectable",
+            estimated=True,
         ),
         Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
     )
@@ -145,7 +155,7 @@ class AttackResult:
     limits: tuple[float, float] | None = None
 
     def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
-        """The five estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
+        """The six estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
 
         The baseline of the attack's success is the one without the release; that of the excess is 0.
         """
@@ -165,8 +175,21 @@ class AttackResult:
             share("baseline_success", self.baseline, "there is no guess to make without the release"),
             share("control_success", self.control, reason or NO_GUESS),
             self._excess(target, reason, params, said),
+            self._detectable(target, reason, params),
             count,
         )
+
+    def _detectable(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """The smallest excess that stands out: by the spread of the limits where there are some, else of independent guesses."""
+        if not self.attack.guesses or not self.control.guesses or self.control.value >= 1:
+            why = reason or (NO_GUESS if not self.attack.guesses or not self.control.guesses else NOTHING_LEFT)
+            return Estimate.not_computed("detectable_excess", why, target, **params)
+        value = (
+            detectable_excess(self.control.value, self.attack.guesses, self.control.guesses)
+            if self.limits is None
+            else excess_from_spread((self.limits[1] - self.limits[0]) / (2 * Z))
+        )
+        return Estimate("detectable_excess", value, target, reason=reason, params=params)
 
     def _excess(self, target: str, reason: str, params: dict[str, Any], said: Any) -> Estimate:
         if not self.attack.guesses or not self.control.guesses:

@@ -35,6 +35,7 @@ from typing import Annotated, Protocol, Self
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
+from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
@@ -246,6 +247,8 @@ class AttributeInferenceSpec(Spec):
     records: Annotated[int, Param("most records attacked, and most controls, at random where there are more", ge=1)] = (
         2000
     )
+    targets: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Known and sensitive variables filled in by role."""
@@ -361,18 +364,32 @@ def attribute_inference(
     """
     assert confidential.controls is not None
     rng = run.for_all
-    own = drawn(confidential, spec.records, rng)
-    others = drawn(confidential.controls, spec.records, rng)
-    sides = _Sides(of_rows(confidential, own), of_rows(confidential.controls, others), confidential.controls, released)
-    said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
     estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
-    for name in spec.sensitive:
+    attacks = [
+        (kind, rows, name)
+        for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
+        for name in spec.sensitive
+    ]
+    for kind, (own, others), name in attacks:
+        params = {} if kind == "random" else {"targets": kind}
         try:
+            if not len(others):
+                raise NotComputable("no control record is as vulnerable as the people who are attacked")
+            sides = _Sides(
+                of_rows(confidential, own), of_rows(confidential.controls, others), confidential.controls, released
+            )
             found = sides.attacked(name, spec)
         except NotComputable as error:
-            estimates += [Estimate.not_computed(output.name, error.reason, name) for output in OUTPUTS]
+            estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
             continue
-        estimates += found.estimates(name, spec.confident, [*said, *sides.left_out(name)])
+        if kind == "random":
+            said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
+        else:
+            said = [
+                f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
+            ]
+        share = spec.confident if kind == "random" else None
+        estimates += found.estimates(name, share, [*said, *sides.left_out(name)], params)
         at = own[found.rows]
         chance = found.training.right
         worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))
@@ -380,6 +397,18 @@ def attribute_inference(
         candidates[at] = found.training.candidates
     arrays = {"candidates": candidates, "right": right, "from_controls": before}
     return Measure(tuple(estimates), {} if np.isnan(right).all() else arrays)
+
+
+def _targets(
+    data: Microdata, controls: Microdata, spec: AttributeInferenceSpec, rng: np.random.Generator
+) -> dict[TargetKind, tuple[Integers, Integers]]:
+    """Rows of the records and of the controls that are attacked, by the kind of target; the random ones are drawn first, asked for or not."""
+    found: dict[TargetKind, tuple[Integers, Integers]] = {
+        "random": (drawn(data, spec.records, rng), drawn(controls, spec.records, rng))
+    }
+    if "vulnerable" in spec.targets:
+        found["vulnerable"] = vulnerable_rows(data, controls, spec.vulnerable, spec.records, rng)
+    return {kind: rows for kind, rows in found.items() if kind in spec.targets}
 
 
 def _sampled(what: str, rows: Integers, data: Microdata) -> str:
@@ -399,15 +428,17 @@ class _Attacked:
     constant: Floats
     from_controls: Floats
 
-    def estimates(self, name: str, share: float, said: list[str]) -> Iterator[Estimate]:
-        """Those of all guesses, and those of the most confident."""
+    def estimates(self, name: str, share: float | None, said: list[str], params: dict[str, str]) -> Iterator[Estimate]:
+        """Those of all guesses, and those of the most confident where a ``share`` is asked for."""
         words = "; ".join(filter(None, said))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
-        yield from self._of(*every).estimates(name, words)
+        yield from self._of(*every).estimates(name, words, **params)
         learned = _rate(self.from_controls, every[0])
-        yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words)
+        yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
+        if share is None:
+            return
         sure = self.training.confident(share), self.control.confident(share)
-        yield from self._of(*sure).estimates(name, words, guesses="confident")
+        yield from self._of(*sure).estimates(name, words, guesses="confident", **params)
 
     def _of(self, own: Booleans, others: Booleans) -> AttackResult:
         return AttackResult(

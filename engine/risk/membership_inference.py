@@ -17,17 +17,6 @@ from the reference alone: where it is off 1/2, the controls are other people tha
 
 All m datasets are scored together, as one release of m times as many records, and each alone. Values that a release keeps unchanged are among
 those that the intruder looks at: a partly synthetic release tells of membership by them, unless ``known`` leaves them out.
-
-How much denser a release is than other people are at the place of a record, by nearest neighbours.
-
-The density of N records at a place is c / (N r^d): r is the distance of the k-th nearest, c how many lie as near as that, d the number of
-variables. The score of a record is the logarithm of its density in the release over that in the reference, which are people of the same
-population who are not in the data (van Breugel, Sun, Qian & van der Schaar 2023, eq. 2, there with other estimates of the densities).
-
-Where a released record has the very values of the person r is 0, and the density has no end. Such scores are ordered as the ratio is for r
-towards 0: above all others where the reference has none like it, and by the shares c / N where both have.
-
-How often a score of one group lies above one of another: the Mann-Whitney statistic, which is the area under the ROC curve.
 """
 
 from __future__ import annotations
@@ -39,10 +28,14 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import beta, rankdata
+from scipy.stats import beta
 
 from ..arrays import Booleans, Floats, Integers
+from ..attacks.areas import area, area_interval
+from ..attacks.attackers import Family, density_scores, halves
+from ..attacks.calibration import LEAST, divided, enough, judged
+from ..attacks.density import Near
+from ..attacks.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
@@ -56,79 +49,9 @@ from ..methods.results import Estimate, Measure, WholeMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
-from ..statistics.score_interval import Z
 from ..wording import counted
 from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, excess_limit
 from ._attacked_records import drawn, of_rows
-
-
-def area(above: Floats | Integers, below: Floats | Integers) -> float:
-    """The share of the pairs, one of each group (m,) and (n,), in which the first is larger, equal ones counting half."""
-    ranks = rankdata(np.concatenate([above, below]))[: len(above)]
-    return float((math.fsum(ranks) - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
-
-
-def area_interval(area: float, above: int, below: int, z: float = Z) -> tuple[float, float]:
-    """The interval of an area found of so many scores of each group: those θ from which it is z standard errors away at most.
-
-    Newcombe (2006, Part 2, method 5), of the kind of Wilson's: the variance, by Hanley & McNeil (1982) with exponential scores and
-    N* = (m + n) / 2 - 1 in place of m - 1 and n - 1, is that at θ, so that an area of 1 has an interval too. At θ = 1/2 it is the exact
-    one of the Mann-Whitney test, (m + n + 1) / (12 m n).
-    """
-
-    def beyond(theta: float) -> float:
-        spread = (1 - theta) / (2 - theta) + theta / (1 + theta)
-        variance = theta * (1 - theta) * (1 + ((above + below) / 2 - 1) * spread) / (above * below)
-        return abs(area - theta) - z * math.sqrt(max(variance, 0.0))
-
-    near = 1e-12
-    lower = 0.0 if area <= near else float(brentq(beyond, 0.0, min(area, 1 - near)))
-    upper = 1.0 if area >= 1 - near else float(brentq(beyond, max(area, near), 1.0))
-    return lower, upper
-
-
-@dataclass(frozen=True, eq=False)
-class Near:
-    """Of q places the distances of the k nearest of so many ``records``, ascending, (q, k), and how many lie as near as the last, (q,)."""
-
-    nearest: Floats
-    count: Floats
-    records: int
-
-    @classmethod
-    def of(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> Near:
-        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
-        k = min(neighbours, len(table))
-        distinct, query = np.unique(places, axis=0, return_inverse=True)
-        nearest, count = np.zeros((len(distinct), k)), np.zeros(len(distinct))
-        for rows, apart in gower.blocks(distinct, table):
-            nearest[rows] = np.sort(np.partition(apart, k - 1, axis=1)[:, :k], axis=1)
-            count[rows] = (apart <= nearest[rows][:, -1:]).sum(axis=1)
-        return cls(nearest[query.ravel()], count[query.ravel()], len(table))
-
-    @property
-    def reach(self) -> Floats:
-        """The distance of the k-th nearest, (q,)."""
-        return self.nearest[:, -1]
-
-    @classmethod
-    def together(cls, tables: Sequence[Near], neighbours: int) -> Near:
-        """The same of the records of several tables in one."""
-        nearest = np.sort(np.concatenate([one.nearest for one in tables], axis=1), axis=1)[:, :neighbours]
-        reach = nearest[:, -1:]
-        counts = [np.where(one.reach == reach[:, 0], one.count, (one.nearest <= reach).sum(axis=1)) for one in tables]
-        return cls(nearest, np.sum(counts, axis=0), sum(one.records for one in tables))
-
-
-def log_ratio(inside: Near, outside: Near, variables: int) -> Floats:
-    """The scores, (q, 2), ordered by the first column and then by the second: 1 for a ratio without end, -1 for one of 0, else 0; and its logarithm.
-
-    Of a ratio without end or of 0 the logarithm is that of what the distance that is 0 multiplies.
-    """
-    endless = (inside.reach == 0).astype(np.float64) - (outside.reach == 0)
-    own, other = (np.log(np.where(one.reach > 0, one.reach, 1.0)) for one in (inside, outside))
-    more = np.log(inside.count / inside.records) - np.log(outside.count / outside.records)
-    return np.stack([endless, more + variables * (other - own)], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,6 +69,8 @@ class MembershipInferenceSpec(Spec):
     records: Annotated[int, Param("most records scored, and most controls, at random where there are more", ge=1)] = (
         2000
     )
+    targets: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
     blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
 
     def grid(self) -> tuple[float, ...]:
@@ -196,6 +121,46 @@ class _FalsePositives(Rate):
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))
 
 
+FAMILY = (
+    Output(
+        "family_auc",
+        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told",
+        "low",
+        "share",
+        range=SHARE,
+        short="AUC of the family",
+        estimated=True,
+        detectable="detectable_auc",
+        risk=RiskOutput(gate_reference="chance", questions=("membership",)),
+    ),
+    Output(
+        "family_tpr",
+        "share of the records of the data that the best of a family of attackers finds at the false positives asked for",
+        "low",
+        "share",
+        range=SHARE,
+        short="found by the family",
+        estimated=True,
+        risk=RiskOutput(questions=("membership",)),
+    ),
+    Output(
+        "p_value",
+        "chance to find as much by the best of the family where nothing is told, by permuted labels",
+        "none",
+        range=SHARE,
+        short="p",
+        estimated=True,
+    ),
+    Output(
+        "detectable_auc",
+        "smallest AUC of the family that would have been found with 80 % power",
+        "none",
+        "share",
+        range=SHARE,
+        short="detectable AUC",
+        estimated=True,
+    ),
+)
 OUTPUTS = (
     Output(
         "auc",
@@ -209,6 +174,7 @@ OUTPUTS = (
         statbarn="StatisticalHypothesisTests",
     ),
     *attack_outputs("guesses", "take a person for one of the data, at the false positives asked for,", ("membership",)),
+    *FAMILY,
 )
 
 
@@ -224,7 +190,19 @@ def gather(
     """
     scored = _Scored.of(parts)
     ranks = [scored.ranks(k) for k in range(len(scored.score))]
-    whole, *alone = (Measure(tuple(_estimates(scored, own, spec))) for own in ranks)
+    found = [list(_estimates(scored, own, spec)) for own in ranks]
+    family = _family(confidential.schema, sorted(spec.known), parts[0]["halves"])
+    rng = np.random.default_rng(int(parts[0]["seed"]))
+    for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_")):
+        if kind in spec.targets:
+            order = np.argsort(np.concatenate([part[f"{prefix}which"] for part in parts]))
+            training = np.concatenate([part[f"{prefix}training"] for part in parts])[order]
+            scores = np.concatenate([part[f"{prefix}family"] for part in parts], axis=1)[:, order]
+            params = {} if kind == "random" else {"targets": kind}
+            first = divided(training, rng)
+            for at, own in enumerate(found):
+                own.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng))
+    whole, *alone = (Measure(tuple(estimates)) for estimates in found)
     above = np.full(len(confidential), np.nan)
     controls, own = np.sort(ranks[0][~scored.training]), ranks[0][scored.training]
     lower, upper = (np.searchsorted(controls, own, side) for side in ("left", "right"))
@@ -270,22 +248,103 @@ def membership_inference(
     assert confidential.controls is not None
     reference, controls = _divided(confidential.controls, spec, run.rng)
     own = drawn(confidential, spec.records, run.rng)
-    rows, training = np.concatenate([own, controls]), np.arange(len(own) + len(controls)) < len(own)
-    mine = slice(block, None, spec.blocks)
-    rows, training = rows[mine], training[mine]
-    outside = of_rows(confidential.controls, reference)
-    gower = Gower.of([*releases, outside], sorted(spec.known))
-    sides = ((confidential, rows[training]), (confidential.controls, rows[~training]))
-    places = np.concatenate([gower.places(of_rows(table, some)) for table, some in sides])
-    order = np.argsort(~training, kind="stable")
-    elsewhere = Near.of(gower, places, gower.places(outside), spec.neighbours)
+    attack = _Attack.of(confidential, releases, reference, spec)
+    drawn_halves = halves(len(spec.known), run.rng)
+    seed = run.rng.integers(2**63)
+    sides = attack.side(own, controls, block, spec.blocks)
     inside = []
-    for done, release in enumerate(releases, start=1):
-        inside.append(Near.of(gower, places, gower.places(release), spec.neighbours))
+    for done, places in enumerate(attack.released, start=1):
+        inside.append(Near.of(attack.gower, sides.places, places, spec.neighbours))
         run.report(Progress(done, len(releases), "datasets"))
-    together = Near.together(inside, spec.neighbours)
-    score = np.stack([log_ratio(one, elsewhere, len(gower.names)) for one in (together, *inside)])
-    return {"row": rows[order], "training": training[order], "score": score, "alone": elsewhere.reach}
+    elsewhere = Near.of(attack.gower, sides.places, attack.reference, spec.neighbours)
+    score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
+    found = {
+        "which": sides.which,
+        "row": sides.row,
+        "training": sides.training,
+        "score": score,
+        "alone": elsewhere.reach,
+    }
+    if "random" in spec.targets:
+        found["family"] = attack.family(drawn_halves).scores(
+            attack.gower, sides.places, attack.released, attack.reference, score
+        )
+    if "vulnerable" in spec.targets:
+        found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
+    return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Records of the data where ``training`` (q,), else controls, by their rows, with their ``places`` (q, d), and which of all blocks' records they are (q,)."""
+
+    which: Integers
+    row: Integers
+    training: Booleans
+    places: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """The data with their controls, and the places of each dataset and of the reference."""
+
+    data: Microdata
+    controls: Microdata
+    gower: Gower
+    released: tuple[Floats, ...]
+    reference: Floats
+
+    @classmethod
+    def of(
+        cls, data: Microdata, releases: Sequence[Microdata], reference: Integers, spec: MembershipInferenceSpec
+    ) -> _Attack:
+        assert data.controls is not None
+        outside = of_rows(data.controls, reference)
+        gower = Gower.of([*releases, outside], sorted(spec.known))
+        return cls(data, data.controls, gower, tuple(map(gower.places, releases)), gower.places(outside))
+
+    def side(self, own: Integers, controls: Integers, block: int, blocks: int) -> _Side:
+        """One block of some records and controls, records first."""
+        rows, training = np.concatenate([own, controls]), np.arange(len(own) + len(controls)) < len(own)
+        mine = slice(block, None, blocks)
+        rows, training = rows[mine], training[mine]
+        parts = ((self.data, rows[training]), (self.controls, rows[~training]))
+        places = np.concatenate([self.gower.places(of_rows(table, some)) for table, some in parts])
+        order = np.argsort(~training, kind="stable")
+        which = np.arange(len(own) + len(controls))[mine]
+        return _Side(which[order], rows[order], training[order], places)
+
+    def family(self, drawn_halves: Booleans) -> Family:
+        return _family(self.data.schema, self.gower.names, drawn_halves)
+
+    def vulnerable(
+        self, spec: MembershipInferenceSpec, block: int, drawn_halves: Booleans, rng: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        """The scores of one block of the most vulnerable records and of controls as vulnerable; the reference are all other controls."""
+        own, others = vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
+        side = self.side(own, others, block, spec.blocks)
+        left = np.setdiff1d(np.arange(len(self.controls)), others)
+        if not len(left):
+            return {
+                "vulnerable_which": side.which,
+                "vulnerable_training": side.training,
+                "vulnerable_family": np.zeros((0, len(side.row), 0)),
+            }
+        reference = self.gower.places(of_rows(self.controls, left))
+        inside = [Near.of(self.gower, side.places, places, spec.neighbours) for places in self.released]
+        elsewhere = Near.of(self.gower, side.places, reference, spec.neighbours)
+        density = density_scores(inside, elsewhere, len(self.gower.names), spec.neighbours)
+        scores = self.family(drawn_halves).scores(self.gower, side.places, self.released, reference, density)
+        return {
+            "vulnerable_which": side.which,
+            "vulnerable_training": side.training,
+            "vulnerable_family": scores,
+        }
+
+
+def _family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> Family:
+    levelled = np.array([schema[name].kind.has_levels for name in names], dtype=np.bool_)
+    return Family.of(levelled, names, drawn_halves)
 
 
 def _divided(controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.Generator) -> tuple[Integers, Integers]:
@@ -332,3 +391,38 @@ def _above(own: Integers | Floats, others: Integers | Floats, allowed: int) -> t
     if not len(fit):
         return int(np.count_nonzero(own > scores[-1])), 0
     return int(np.count_nonzero(own >= scores[fit[0]])), int(reaching[fit[0]])
+
+
+def _of_family(
+    family: Family,
+    scores: Floats,
+    training: Booleans,
+    first: Booleans,
+    spec: MembershipInferenceSpec,
+    params: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> Iterator[Estimate]:
+    """What the family of attackers reaches by scores (1, q, K), or (0, q, K) where there is no reference."""
+    people, controls = int(training.sum()), int((~training).sum())
+    if not len(scores) or not enough(training):
+        reason = (
+            f"{counted(people, 'record')} and {controls:,} controls are too few to choose an attacker on half of them and judge it on the other: "
+            f"each half needs {LEAST} of both"
+            if len(scores)
+            else "every control is as vulnerable as the targets: none is left as a reference"
+        )
+        for output in FAMILY:
+            yield Estimate.not_computed(output.name, reason, **params)
+        return
+    found = judged(scores[0], training, first, spec.false_positives, rng)
+    chosen = " and ".join(dict.fromkeys(family.names[k] for k in found.chosen))
+    words = f"{counted(people, 'record')} and {controls:,} controls; chosen: {chosen}"
+    yield Estimate("family_auc", found.area, "", found.lower, found.upper, 0.5, reason=words, params=params)
+    positives = found.true_positives
+    rate = Rate(positives * people, people)
+    yield Estimate(
+        "family_tpr", positives, "", *rate.interval, found.false_positives,
+        reason=f"at {found.false_positives:.3g} false positives; {words}", params=params,
+    )  # fmt: skip
+    yield Estimate("p_value", found.p_value, "", reason=words, params=params)
+    yield Estimate("detectable_auc", found.detectable, "", reason=words, params=params)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from .columns import column_scales
@@ -93,6 +93,15 @@ class Gower:
             if a.min(initial=0) < 0 or b.min(initial=0) < 0:
                 gap = np.where((a < 0) | (b < 0), self.unit * ((a < 0) != (b < 0)), gap)
             total += gap
+        return total
+
+    def pairs(self, own: Floats, other: Floats, rows: Integers, columns: Integers) -> Floats:
+        """``apart`` of pairs of records, (p,): ``rows`` (p,) of places (q, d), ``columns`` (p,) of places (r, d)."""
+        total = np.zeros(len(rows))
+        for k, name in enumerate(self.names):
+            a, b = own[rows, k], other[columns, k]
+            gap = np.where((a < 0) | (b < 0), self.unit * ((a < 0) != (b < 0)), np.abs(a - b))
+            total += self.unit * (a != b) if name in self.levels else gap
         return total
 
     def blocks(self, own: Floats, other: Floats) -> Iterator[tuple[slice, Floats]]:

@@ -31,6 +31,7 @@ Answers = dict[Series, Value]
 
 WITHIN = "within [0, 1]"
 TELLING_APART = (
+    "targets",
     "q",
     "level",
     "size",
@@ -829,6 +830,53 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
     return found
 
 
+def nearest_sets(case: Case, names: Sequence[str], attacked: Microdata) -> list[tuple[set[int], list[tuple[int, ...]]]]:
+    """Of each attacked record the released ones that are certainly among the nearest, and every way to pick those that are missing."""
+    columns = {n: (cells(case.released, n), cells(attacked, n)) for n in names}
+    size = len(case.released)
+    found = []
+    for i in range(len(attacked)):
+        apart = [Fraction(0)] * size
+        for n, (theirs, ours) in columns.items():
+            for j in range(size):
+                if case.kind(n).has_levels or None in (theirs[j], ours[i]):
+                    apart[j] += 2 * size * (theirs[j] != ours[i])
+                else:
+                    places = (half_rank(present(theirs), size, v) for v in (theirs[j], ours[i]))
+                    apart[j] += abs(next(places) - next(places))
+        k = min(case.spec.neighbours, size)
+        reach = sorted(apart)[k - 1]
+        sure = {j for j in range(size) if apart[j] < reach}
+        ties = [j for j in range(size) if apart[j] == reach]
+        found.append((sure, list(combinations(ties, k - len(sure)))))
+    return found
+
+
+def linkability(case: Case) -> dict[str, Answers]:
+    """Every way to pick records that are equally near, on both sides, and how many of them share a record."""
+    controls = case.confidential.controls
+    assert controls is not None
+    rates = []
+    for data in (case.confidential, controls):
+        sides = [nearest_sets(case, names, data) for names in (case.spec.known, case.spec.other)]
+        right = []
+        for (sure, picks), (also, others) in zip(*sides, strict=True):
+            ways = [bool((sure | set(one)) & (also | set(two))) for one in picks for two in others]
+            right.append(Fraction(sum(ways), len(ways)))
+        rates.append(sum(right, Fraction(0)) / len(right))
+    k, n = min(case.spec.neighbours, len(case.released)), len(case.released)
+    picks = list(combinations(range(n), k))
+    by_chance = Fraction(sum(bool(set(one) & set(picks[0])) for one in picks), len(picks))
+    a, c = rates
+    return {
+        "attack_success": {series(): a},
+        "baseline_success": {series(): by_chance},
+        "control_success": {series(): c},
+        "excess_risk": {series(): None if c == 1 else (a - c) / (1 - c)},
+        "guesses": {series(): len(case.confidential)},
+    }
+
+
 def special_uniques(case: Case) -> dict[str, Answers]:
     """Every set of keys of every record, the smallest first."""
     keys, n = case.spec.keys, len(case.released)
@@ -1202,6 +1250,10 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
                 "from_controls",
             ),
         ),
+        "risk.linkability": (
+            linkability,
+            ("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
+        ),
         "risk.correct_attribution": (
             correct_attribution,
             ("dcap", "tcap", "disco", "disco_beyond", "cap", "shared_keys"),
@@ -1257,6 +1309,10 @@ NO_ORACLE: dict[str, str] = {
     "oracles, and tests/engine/studies/test_minimisation.py holds the answer against them",
     "studies.risk_utility": "it draws tables of its own; the distances and the attack are those of utility.* and risk.*, which have "
     "oracles, and tests/engine/studies/test_risk_utility.py holds copies, costs and answers against plain counts",
+    **{
+        f"risk.{name}.detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find"
+        for name in ("attribute_inference", "linkability")
+    },
     **{
         f"studies.intruder_uncertainty.{name}": "made of all datasets at once by statistics.crossed_layout, which "
         "tests/engine/statistics/test_crossed_layout.py holds against R's aov"

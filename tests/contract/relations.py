@@ -120,6 +120,15 @@ OWN = free("the study makes tables of its own and looks at no release; its rows 
 PART = free("a copy repeats every variable, what is dealt or drawn anew only some: those are what can differ")
 ALL_GUESSES = of_all_guesses(same)
 CONFIDENT = free("which guesses are the most confident hangs on the release")
+POWER = Expected(
+    doubled=free("more records find less"),
+    copy=same,
+    permuted=free("it goes with the controls"),
+    noise=free("it goes with the controls"),
+)
+LINKED = Expected(
+    doubled=free("of two equal nearest records either side picks one"), copy=same, permuted=JOINT, noise=JOINT
+)
 IDENTIFIED = {
     "expected_match_risk": Expected(doubled=same, copy=same, permuted=at_most_share(0.25), noise=equals(0)),
     "true_match_rate": Expected(doubled=equals(0), copy=same, permuted=at_most_share(0.25), noise=equals(0)),
@@ -260,10 +269,20 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.attribute_inference.excess_risk": Expected(doubled=ALL_GUESSES, copy=same, permuted=not_higher, noise=not_higher),
     "risk.attribute_inference.baseline_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=CONFIDENT, noise=CONFIDENT),
     "risk.attribute_inference.guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=CONFIDENT, noise=CONFIDENT),
-    "risk.attribute_inference.from_controls": Expected(doubled=same, copy=same, permuted=same, noise=same),
+    "risk.attribute_inference.from_controls": Expected(doubled=ALL_GUESSES, copy=same, permuted=same, noise=same),
+    "risk.attribute_inference.detectable_excess": POWER,
+    "risk.linkability.attack_success": LINKED,
+    "risk.linkability.control_success": LINKED,
+    "risk.linkability.excess_risk": LINKED,
+    "risk.linkability.baseline_success": Expected(doubled=of_all_guesses(times(0.5)), copy=same, permuted=same, noise=same),
+    "risk.linkability.guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=same, noise=same),
+    "risk.linkability.detectable_excess": POWER,
     **{
         f"risk.membership_inference.{name}": Expected(*[free("it looks at all datasets: its own tests change tables")] * 8)
-        for name in ("auc", "attack_success", "baseline_success", "control_success", "excess_risk", "guesses")
+        for name in (
+            *("auc", "attack_success", "baseline_success", "control_success", "excess_risk", "detectable_excess", "guesses"),
+            *("family_auc", "family_tpr", "p_value", "detectable_auc"),
+        )
     },
     "risk.correct_attribution.dcap": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
     "risk.correct_attribution.tcap": Expected(doubled=same, copy=same, permuted=lower, noise=at_most(0)),
@@ -279,6 +298,7 @@ EXPECTATIONS: dict[str, Expected] = {
     "risk.singling_out.excess_risk": SINGLED_OUT,
     "risk.singling_out.baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
     "risk.singling_out.control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+    "risk.singling_out.detectable_excess": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
     "risk.singling_out.guesses": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     **{
         f"risk.record_linkage.{name}": Expected(

@@ -29,6 +29,8 @@ CONTROLS = resynthesised(larger(7, 31), larger(7, 32))
 # Settings that each method is tried with on tiny tables: (what the release is, table of parameters).
 Settings = tuple[str, dict[str, Any]]
 NUMBERED = {"days": 1, "income": "5%"}
+RANDOM = {"targets": ["random"]}
+"""The most vulnerable are whom tests/engine/attacks/test_targets.py says; what is asked of them is the same."""
 ON_TINY: dict[str, list[Settings]] = {
     "utility.cluster": [("linked", {"variables": ["region"], "clusters": 2})],
     "utility.constraint_violations": [
@@ -118,14 +120,29 @@ ON_TINY: dict[str, list[Settings]] = {
         ("suppressed", {"sensitive": "joined", "known": ["sex", "size"], "within": 3}),
     ],
     "risk.attribute_inference": [
-        ("linked", {"radius": NUMBERED}),
-        ("linked", {"known": ["visits", "joined"], "radius": {"days": "open 1", "income": "log 8%"}, "neighbours": 3}),
-        ("unlinked", {"known": ["days", "size"], "sensitive": ["region", "joined"], "radius": {"joined": 3}}),
-        ("unlinked", {"known": ["sex"], "sensitive": ["days", "size"], "confident": 0.4}),
-        ("itself", {"known": ["region", "income"], "sensitive": ["visits"], "neighbours": 2}),
-        ("generalised", {"known": ["sex"], "sensitive": ["illness", "visits"]}),
-        ("micro_aggregated", {"known": ["visits", "size"], "sensitive": ["sex", "days"]}),
-        ("suppressed", {"known": ["region", "visits"], "sensitive": ["illness"]}),
+        ("linked", {**RANDOM, "radius": NUMBERED}),
+        (
+            "linked",
+            {
+                **RANDOM,
+                "known": ["visits", "joined"],
+                "radius": {"days": "open 1", "income": "log 8%"},
+                "neighbours": 3,
+            },
+        ),
+        ("unlinked", {**RANDOM, "known": ["days", "size"], "sensitive": ["region", "joined"], "radius": {"joined": 3}}),
+        ("unlinked", {**RANDOM, "known": ["sex"], "sensitive": ["days", "size"], "confident": 0.4}),
+        ("itself", {**RANDOM, "known": ["region", "income"], "sensitive": ["visits"], "neighbours": 2}),
+        ("generalised", {**RANDOM, "known": ["sex"], "sensitive": ["illness", "visits"]}),
+        ("micro_aggregated", {**RANDOM, "known": ["visits", "size"], "sensitive": ["sex", "days"]}),
+        ("suppressed", {**RANDOM, "known": ["region", "visits"], "sensitive": ["illness"]}),
+    ],
+    "risk.linkability": [
+        ("linked", {**RANDOM}),
+        ("unlinked", {**RANDOM, "known": ["region", "visits"], "other": ["days", "size", "income"], "neighbours": 2}),
+        ("unlinked", {**RANDOM, "known": ["sex"], "other": ["size"], "neighbours": 3}),
+        ("itself", {**RANDOM, "known": ["income"], "other": ["joined", "days"]}),
+        ("few", {**RANDOM, "neighbours": 4}),
     ],
     "risk.correct_attribution": [
         ("linked", {"bins": {"income": "2 equal count"}}),

@@ -261,15 +261,20 @@ def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, 
 
 
 def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The parameters that tell a row of method ``key`` from others of its step: all but the step's own settings."""
+    """The parameters that tell a row of method ``key`` from others of its step: all but the step's own settings.
+
+    A text under the name of a setting that is a list is the row's own, such as the kind of ``targets`` that it is about.
+    """
     from sfumato.engine.methods.registry import method_called
 
     method = method_called(key)
     settings = {info.name for info in method.spec.params()} | {SURVEY_SETTING} if method else set()
+    lists = {info.name for info in method.spec.params() if isinstance(info.default, tuple)} if method else set()
     return {
         name: value
         for name, value in (params or {}).items()
-        if method and name.removeprefix(f"{method.name}.") not in settings
+        if method
+        and (name.removeprefix(f"{method.name}.") not in settings or (name in lists and isinstance(value, str)))
     }
 
 

@@ -11,18 +11,13 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
+from sfumato.engine.attacks.density import Near, log_ratio
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.results import Estimate, Measure, WholeMeasure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.membership_inference import (
-    MembershipInferenceSpec,
-    Near,
-    gather,
-    log_ratio,
-    membership_inference,
-)
+from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather, membership_inference
 from sfumato.engine.statistics.gower import Gower
 
 SCHEMA = Schema(

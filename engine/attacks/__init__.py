@@ -1,0 +1,1 @@
+"""How people are attacked: whom, by which attackers, and what chance alone would show."""

@@ -1,0 +1,191 @@
+"""The best of many attackers, judged fairly: chosen on one half of the people, judged on the other, and the reverse.
+
+The largest of many areas is above 1/2 where nothing is given away: so it is no evidence by itself. People, targets and controls alike, are divided into
+two halves at random. The attacker with the largest area on the first is judged on the second, and the reverse; the area is the mean of both.
+The same is done for the share of targets that score as high as few controls do (``true positives``), whose attacker is chosen by that share.
+
+**Chance.** Where the release owes nothing to single people, targets and controls are alike, and who is called which may be dealt anew. Within each
+half labels are permuted and everything is done again, the choice included. The p-value is the share of the deals in which the smaller of the two
+p-values, of the area and of the true positives, is as small as the one found, one deal being the one that happened (Phipson & Smyth 2010).
+
+**Interval of the area.** Its limits are the estimate less the quantiles of the permuted areas around 1/2, or DeLong's standard errors (DeLong, DeLong &
+Clarke-Pearson 1988) where these are larger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import rankdata
+
+from ..arrays import Booleans, Floats
+from ..statistics.score_interval import Z
+from .power import POWER
+
+PERMUTATIONS = 499
+LEAST = 10
+"""Targets and controls that each half has at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the chosen attackers reach: the ``area`` with its limits, the share of ``true_positives`` at a share of ``false_positives``, the
+    p-value, the smallest area that stands out, and the attackers chosen, numbered from 0, for the area.
+    """
+
+    area: float
+    lower: float
+    upper: float
+    true_positives: float
+    false_positives: float
+    p_value: float
+    detectable: float
+    chosen: tuple[int, ...]
+
+
+def divided(member: Booleans, rng: np.random.Generator) -> Booleans:
+    """Who of the people (q,) is in the first half: half of the targets and half of the controls, at random."""
+    first = np.zeros(len(member), dtype=np.bool_)
+    for side in (True, False):
+        rows = np.flatnonzero(member == side)
+        first[rng.permutation(rows)[: len(rows) // 2]] = True
+    return first
+
+
+def enough(member: Booleans) -> bool:
+    """Whether each half has targets and controls to choose and to judge by."""
+    return int(min(member.sum(), (~member).sum())) // 2 >= LEAST
+
+
+def judged(
+    scores: Floats,
+    member: Booleans,
+    first: Booleans,
+    false_positives: float,
+    rng: np.random.Generator,
+    deals: int = PERMUTATIONS,
+) -> Judged:
+    """The best of K attackers by their scores (q, K) of people who are targets where ``member`` (q,) or else controls."""
+    halves = [_Half.of(scores[some], member[some], false_positives, rng, deals) for some in (first, ~first)]
+    areas = _crossed(halves[0].areas, halves[1].areas)
+    positives = _crossed(halves[0].positives, halves[1].positives)
+    area = float(areas[0])
+    each = [_p_values(areas), _p_values(positives)]
+    p_value = float(_p_values(-np.minimum(*each))[0])
+    chosen = tuple(int(np.argmax(one.areas[0])) for one in halves)
+    de_long = np.sqrt(np.mean([one.variance(k) for one, k in zip(halves, chosen[::-1], strict=True)]) / 2)
+    low, high = np.quantile(areas[1:] - 0.5, (0.025, 0.975))
+    return Judged(
+        area,
+        max(0.0, min(area, area - max(high, Z * de_long))),
+        min(1.0, max(area, area + max(-low, Z * de_long))),
+        float(positives[0]),
+        float(np.mean([one.false_positives for one in halves])),
+        p_value,
+        detectable_area(halves[0].areas[1:], halves[1].areas[1:], float(high)),
+        chosen,
+    )
+
+
+def _crossed(first: Floats, second: Floats) -> Floats:
+    """Statistics (1 + P, K) on two halves: those of the attacker that is best on the other half, averaged, (1 + P,)."""
+    each = []
+    for chooses, judges in ((first, second), (second, first)):
+        best = np.argmax(chooses, axis=1)
+        each.append(judges[np.arange(len(best)), best])
+    return np.asarray((each[0] + each[1]) / 2)
+
+
+def detectable_area(first: Floats, second: Floats, limit: float, power: float = POWER) -> float:
+    """The smallest area of one attacker that is found to be more than ``limit`` above 1/2 with this power, on average over the attackers; at most 1.
+
+    ``first`` and ``second`` (P, K) are permuted areas of the halves, to which the leak adds what the attacker has beyond 1/2.
+    """
+    k = first.shape[1]
+    sides = []
+    for chooses, judges in ((first, second), (second, first)):
+        order = np.argsort(-chooses, axis=1, kind="stable")[:, :2]
+        at = np.arange(len(chooses))[:, None]
+        second_best = order[:, -1:] if k > 1 else order
+        other = np.where(order[:, :1] == np.arange(k), second_best, order[:, :1])  # the best but for each attacker
+        lead = chooses - chooses[at, other] if k > 1 else np.full(chooses.shape, np.inf)
+        sides.append((lead, judges, judges[at, other]))
+
+    def found(more: float) -> float:
+        each = [np.where(lead + more >= 0, own + more, other) for lead, own, other in sides]
+        return float(np.mean((each[0] + each[1]) / 2 - 0.5 > limit))
+
+    low, high = 0.0, 0.5
+    if found(high) < power:
+        return 1.0
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) >= power else (middle, high)
+    return 0.5 + high
+
+
+def _p_values(statistic: Floats) -> Floats:
+    """The share of all of (1 + P,) that are as large as each."""
+    held = np.sort(np.round(statistic, 12))
+    return np.asarray((len(held) - np.searchsorted(held, np.round(statistic, 12), "left")) / len(held))
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """Areas and shares of true positives of every attacker by the labels of one half of the people and by permuted ones, (1 + P, K) each."""
+
+    ranks: Floats
+    member: Booleans
+    areas: Floats
+    positives: Floats
+    false_positives: float
+
+    @classmethod
+    def of(
+        cls, scores: Floats, member: Booleans, false_positives: float, rng: np.random.Generator, deals: int
+    ) -> _Half:
+        q, n = len(member), int(member.sum())
+        c = q - n
+        labels = np.empty((1 + deals, q), dtype=np.bool_)
+        labels[0] = member
+        for row in labels[1:]:
+            row[:] = rng.permutation(member)
+        ranks = rankdata(scores, axis=0)
+        areas = (labels.astype(np.float64) @ ranks - n * (n + 1) / 2) / (n * c)
+        allowed = max(1, int(false_positives * c * (1 + 1e-12)))
+        positives = np.stack([_true_positives(own, labels, allowed) for own in ranks.T], axis=1) / n
+        return cls(ranks, member, areas, positives, allowed / c)
+
+    def variance(self, attacker: int) -> float:
+        """DeLong's variance of the area of one attacker."""
+        scores = self.ranks[:, attacker]
+        own, others = scores[self.member], scores[~self.member]
+        found = 0.0
+        for some, against in ((own, others), (others, own)):
+            held = np.sort(against)
+            share = (np.searchsorted(held, some, "left") + np.searchsorted(held, some, "right")) / (2 * len(held))
+            found += float(np.var(share, ddof=1)) / len(some)
+        return found
+
+
+def _true_positives(ranks: Floats, labels: Booleans, allowed: int) -> Floats:
+    """Of each labelling (P, q) the targets with ranks (q,) above those that more than ``allowed`` controls reach: (P,).
+
+    Of people with the rank where that many controls are passed the share counts that would be let in without choosing among them.
+    """
+    order = np.argsort(-ranks, kind="stable")
+    values = ranks[order]
+    ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+    targets = np.cumsum(labels[:, order], axis=1, dtype=np.int32)[:, ends]
+    controls = (ends + 1).astype(np.int32) - targets
+    fits = (controls <= allowed).sum(axis=1)
+    padded = np.concatenate([np.zeros((len(labels), 1), dtype=np.int32), targets], axis=1)
+    reached = np.concatenate([np.zeros((len(labels), 1), dtype=np.int32), controls], axis=1)
+    at = np.arange(len(labels))
+    base = padded[at, fits].astype(np.float64)
+    inside = fits < len(ends)
+    after = np.minimum(fits + 1, len(ends))
+    more_targets, more_controls = padded[at, after] - base, reached[at, after] - reached[at, fits]
+    part = np.where(inside, (allowed - reached[at, fits]) / np.maximum(more_controls, 1), 0.0)
+    return np.asarray(base + part * more_targets)

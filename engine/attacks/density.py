@@ -1,0 +1,89 @@
+"""How much denser a release is than other people are at the place of a record, by nearest neighbours.
+
+The density of N records at a place is c / (N r^d): r is the distance of the k-th nearest, c how many lie as near as that, d the number of
+variables. The score of a record is the logarithm of its density in the release over that in the reference, which are people of the same
+population who are not in the data (van Breugel, Sun, Qian & van der Schaar 2023, eq. 2, there with other estimates of the densities).
+
+Where a released record has the very values of the person r is 0, and the density has no end. Such scores are ordered as the ratio is for r
+towards 0: above all others where the reference has none like it, and by the shares c / N where both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from ..statistics.gower import Gower
+from .distances import MOST_EXACT, UNIT, Distances
+
+
+def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Integers, Integers, Floats, Floats]:
+    """Who may be among the k nearest at ``table`` (r, d), r at least k, of records at ``places`` (q, d).
+
+    Pairs of a record and of one of the table, (p,) each, with their distances (p,); and the distance of the k-th nearest, (q,). All whose distance is at
+    most that are among the pairs. Distances are looked up in single precision first; those of the pairs are exact.
+    """
+    rough = Distances.by(gower)
+    own, others = rough.rounded(places), rough.rounded(table)
+    slack = np.float32(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
+    whole = np.ones((1, len(rough.levelled)), dtype=np.bool_)
+    rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for some, apart in rough.blocks(own, others, whole):
+        reach = apart[0].min(axis=1) if k == 1 else np.partition(apart[0], k - 1, axis=1)[:, k - 1]
+        row, column = np.nonzero(apart[0] <= reach[:, None] + slack)
+        rows.append(row + some.start)
+        columns.append(column)
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    exact = gower.pairs(places, table, row, column)
+    order = np.lexsort((exact, row))
+    first = np.searchsorted(row[order], np.arange(len(places)))
+    return row, column, exact, exact[order[first + k - 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Of q places the distances of the k nearest of so many ``records``, ascending, (q, k), and how many lie as near as the last, (q,)."""
+
+    nearest: Floats
+    count: Floats
+    records: int
+
+    @classmethod
+    def of(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> Near:
+        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
+        k = min(neighbours, len(table))
+        distinct, query = np.unique(places, axis=0, return_inverse=True)
+        row, _, exact, reach = candidates(gower, distinct, table, k)
+        order = np.lexsort((exact, row))
+        exact, row = exact[order], row[order]
+        first = np.searchsorted(row, np.arange(len(distinct)))
+        nearest = exact[first[:, None] + np.arange(k)]
+        count = np.bincount(row, weights=exact <= reach[row], minlength=len(distinct))
+        return cls(nearest[query.ravel()], count[query.ravel()], len(table))
+
+    @property
+    def reach(self) -> Floats:
+        """The distance of the k-th nearest, (q,)."""
+        return self.nearest[:, -1]
+
+    @classmethod
+    def together(cls, tables: Sequence[Near], neighbours: int) -> Near:
+        """The same of the records of several tables in one."""
+        nearest = np.sort(np.concatenate([one.nearest for one in tables], axis=1), axis=1)[:, :neighbours]
+        reach = nearest[:, -1:]
+        counts = [np.where(one.reach == reach[:, 0], one.count, (one.nearest <= reach).sum(axis=1)) for one in tables]
+        return cls(nearest, np.sum(counts, axis=0), sum(one.records for one in tables))
+
+
+def log_ratio(inside: Near, outside: Near, variables: int) -> Floats:
+    """The scores, (q, 2), ordered by the first column and then by the second: 1 for a ratio without end, -1 for one of 0, else 0; and its logarithm.
+
+    Of a ratio without end or of 0 the logarithm is that of what the distance that is 0 multiplies.
+    """
+    endless = (inside.reach == 0).astype(np.float64) - (outside.reach == 0)
+    own, other = (np.log(np.where(one.reach > 0, one.reach, 1.0)) for one in (inside, outside))
+    more = np.log(inside.count / inside.records) - np.log(outside.count / outside.records)
+    return np.stack([endless, more + variables * (other - own)], axis=1)

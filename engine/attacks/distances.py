@@ -1,0 +1,106 @@
+"""Gower's distance by ranks for many pairs at once, over several sets of variables in one pass.
+
+Places of ``statistics.gower`` as whole numbers in single precision: a variable counts at most ``UNIT``, and sums of up to ``MOST_EXACT`` variables are exact. A
+place is rounded to 1 / ``UNIT`` of the records, so numbers that lie nearer than that are equal here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Booleans, Floats
+from ..data.microdata import Microdata
+from ..statistics.gower import Gower
+
+UNIT = 2.0**16
+MOST_EXACT = 256
+"""Variables whose distances add up exactly."""
+AT_ONCE = 60_000
+"""Pairs of records in a block: as many as fit into a processor's cache, for some subsets."""
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances by the d variables of ``gower``: ``levelled`` (d,) are those that have levels."""
+
+    gower: Gower
+    levelled: Booleans
+
+    @classmethod
+    def of(cls, tables: Sequence[Microdata], names: Sequence[str]) -> Distances:
+        """Distances whose ranks are those of these tables together. Raises NotComputable like ``Gower.of``."""
+        return cls.by(Gower.of(tables, names))
+
+    @classmethod
+    def by(cls, gower: Gower) -> Distances:
+        return cls(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
+
+    def places(self, data: Microdata) -> Singles:
+        """Records as whole numbers, (n, d): levels, or places up to ``UNIT``; below 0 where a value is missing or a level unknown."""
+        return self.rounded(self.gower.places(data))
+
+    def rounded(self, places: Floats) -> Singles:
+        """Places of ``gower``, (n, d), as this has them."""
+        number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit)))
+        return np.where(self.levelled, places, number).astype(np.float32)
+
+    def _one(self, k: int, own: Singles, other: Singles, out: Singles) -> None:
+        """The distance by the k-th variable of records (q,) and (r,), into ``out`` (q, r)."""
+        a, b = own[:, None], other[None, :]
+        if self.levelled[k]:
+            np.not_equal(a, b, out=out, casting="unsafe")
+            out *= UNIT
+            return
+        np.abs(np.subtract(a, b, out=out), out=out)
+        if a.min(initial=0) < 0 or b.min(initial=0) < 0:
+            lacking = (a < 0) | (b < 0)
+            out[lacking] = (UNIT * ((a < 0) != (b < 0)))[lacking]
+
+    def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, Singles]]:
+        """Which of the records (q, d), and their distances to others (r, d) by each subset (s, d) of the variables: (s, some, r).
+
+        The array is overwritten by the next block.
+        """
+        step, s = max(1, AT_ONCE // max(len(other), 1)), len(subsets)
+        part, total = (np.empty(k * step * len(other), dtype=np.float32) for k in (1, s))
+        columns = np.ascontiguousarray(other.T)
+        uses = [(int(k), np.flatnonzero(subsets[:, k])) for k in np.flatnonzero(subsets.any(axis=0))]
+        for start in range(0, len(own), step):
+            rows = own[start : start + step]
+            shape = len(rows), len(other)
+            one, found = part[: len(rows) * len(other)].reshape(shape), total[: s * len(rows) * len(other)]
+            found = found.reshape(s, *shape)
+            found[:] = 0
+            for k, chosen in uses:
+                self._one(k, rows[:, k], columns[k], one)
+                for place in chosen:
+                    np.add(found[place], one, out=found[place])
+            yield slice(start, start + len(rows)), found
+
+
+def nearest(apart: Singles, k: int) -> tuple[Singles, NDArray[np.intp]]:
+    """The ``k`` smallest of each row of (q, r), r at least k, ascending, and where they stand: (q, k) each.
+
+    The k smallest of a row lie in the k pieces of it that have the smallest minima.
+    """
+    q, r = apart.shape
+    width = max(1, int(np.sqrt(r / k)))
+    pieces = r // width
+    if pieces <= 2 * k:
+        at = np.argpartition(apart, k - 1, axis=1)[:, :k]
+    else:
+        whole = apart[:, : pieces * width].reshape(q, pieces, width)
+        some = np.argpartition(whole.min(axis=2), k - 1, axis=1)[:, :k]
+        inside = (some[:, :, None] * width + np.arange(width)).reshape(q, -1)
+        rest = np.broadcast_to(np.arange(pieces * width, r), (q, r - pieces * width))
+        tried = np.concatenate([inside, rest], axis=1)
+        found = np.argpartition(np.take_along_axis(apart, tried, axis=1), k - 1, axis=1)[:, :k]
+        at = np.take_along_axis(tried, found, axis=1)
+    values = np.take_along_axis(apart, at, axis=1)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(at, order, axis=1)

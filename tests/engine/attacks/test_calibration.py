@@ -1,0 +1,118 @@
+"""The best of many attackers without a leak: p-values, intervals and power; and with one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, norm
+
+from sfumato.engine.arrays import Booleans, Floats
+from sfumato.engine.attacks.calibration import _true_positives, detectable_area, divided, enough, judged
+
+
+def scores(people: int, attackers: int, rng: np.random.Generator) -> Floats:
+    """Attackers who look at much the same, some of them with few different scores."""
+    shared = rng.normal(size=(people, 3)) @ rng.normal(size=(3, attackers))
+    found = np.asarray(shared + rng.normal(size=(people, attackers)))
+    found[:, : attackers // 3] = np.round(found[:, : attackers // 3])
+    found[:, attackers // 3] = found[:, attackers // 3] > 1.5
+    return found
+
+
+def simulated(
+    runs: int, targets: int, controls: int, attackers: int, shift: float = 0.0
+) -> tuple[Floats, float, Floats]:
+    """P-values, coverage of 1/2 and detectable areas of so many simulations in which the last attacker sees a leak of this size."""
+    p_values, covered, detectable = np.empty(runs), np.empty(runs), np.empty(runs)
+    member: Booleans = np.arange(targets + controls) < targets
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        own = scores(len(member), attackers, rng)
+        own[member, -1] += shift
+        found = judged(own, member, divided(member, rng), 0.05, rng, 199)
+        p_values[seed], covered[seed] = found.p_value, found.lower <= 0.5 <= found.upper
+        detectable[seed] = found.detectable
+    return p_values, float(covered.mean()), detectable
+
+
+@pytest.mark.study
+def test_without_a_leak_p_values_are_uniform_and_intervals_cover() -> None:
+    """1,000 releases; where the attacker is chosen and judged on the same people they are not: the largest area is above 1/2 in most."""
+    p_values, covered, _ = simulated(1000, 300, 200, 12)
+    print(
+        f"p-values: {kstest(p_values, 'uniform')}, at most .05 in {np.mean(p_values <= 0.05):.1%}; coverage {covered:.1%}"
+    )
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert 0.93 <= covered <= 0.97
+    leaky, misses, _ = simulated(100, 300, 200, 12, shift=0.8)
+    assert kstest(leaky, "uniform").pvalue < 1e-6
+    assert misses < 0.1
+
+
+@pytest.mark.slow
+def test_without_a_leak_small_p_values_are_rare() -> None:
+    p_values, covered, _ = simulated(120, 120, 60, 6)
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert 0.88 <= covered <= 1
+    assert kstest(simulated(30, 120, 60, 6, shift=1.0)[0], "uniform").pvalue < 1e-4
+
+
+@pytest.mark.study
+def test_a_leak_of_the_detectable_size_is_found_four_times_in_five() -> None:
+    """By an attacker whose scores go with nobody else's, of two normal distributions."""
+    member: Booleans = np.arange(500) < 300
+    found, detectable = list[bool](), list[float]()
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        own = rng.normal(size=(500, 12))
+        detectable.append(judged(own, member, divided(member, rng), 0.05, rng, 199).detectable)
+        own[member, 3] += norm.ppf(np.mean(detectable)) * np.sqrt(2)
+        found.append(judged(own, member, divided(member, rng), 0.05, rng, 199).lower > 0.5)
+    print(f"detectable area {np.mean(detectable):.3f}, found in {np.mean(found):.1%}")
+    assert 0.74 <= np.mean(found) <= 0.86
+
+
+def test_one_attacker_detects_what_its_standard_error_says() -> None:
+    rng = np.random.default_rng(1)
+    halves = 0.5 + 0.02 * np.sqrt(2) * rng.normal(size=(2, 20_000, 1))
+    assert detectable_area(*halves, 1.96 * 0.02) == pytest.approx(0.5 + (1.96 + 0.8416) * 0.02, abs=0.001)
+
+
+def test_who_sees_everything_is_chosen_and_right_of_everybody() -> None:
+    rng = np.random.default_rng(2)
+    member: Booleans = np.arange(120) < 70
+    own = rng.normal(size=(120, 5))
+    own[:, 4] = member
+    found = judged(own, member, divided(member, rng), 0.05, rng)
+    assert (found.area, found.upper, found.true_positives, found.chosen) == (1, 1, 1, (4, 4))
+    assert found.p_value <= 2 / 500
+    assert found.lower > 0.8
+
+
+def test_true_positives_by_every_way_to_let_equal_scores_in() -> None:
+    """Scores 3, 2, 2, 2, 1: of the three equal ones as many are let in as pass the allowed controls, averaged over all orders."""
+    ranks = np.array([5.0, 3, 3, 3, 1])
+    for labels in product([True, False], repeat=5):
+        member = np.array(labels)
+        if member.all() or not member.any():
+            continue
+        allowed = 1
+        first, ties = int(member[0]), member[1:4]
+        controls = int(not member[0])
+        if controls + (~ties).sum() + (not member[4]) <= allowed:
+            expected = float(member.sum())
+        elif controls + (~ties).sum() <= allowed:
+            expected = float(first + ties.sum())
+        else:
+            expected = first + ties.sum() * (allowed - controls) / (~ties).sum()
+        assert _true_positives(ranks, member[None], allowed)[0] == pytest.approx(expected), labels
+
+
+def test_halves_have_half_of_each_side() -> None:
+    member: Booleans = np.arange(31) < 20
+    first = divided(member, np.random.default_rng(3))
+    assert (int(first[member].sum()), int(first[~member].sum())) == (10, 5)
+    assert not enough(member)
+    assert enough(np.arange(40) < 20)

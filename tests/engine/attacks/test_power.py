@@ -1,0 +1,68 @@
+"""Power: of simulated attacks with an excess of the detectable size four in five find it; an area by its standard error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sfumato.engine.attacks.power import (
+    area_error,
+    controls_needed,
+    detectable_excess,
+    detectable_share,
+    excess_from_spread,
+)
+from sfumato.engine.risk._attack import AttackResult, Rate, residual_interval
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("control", "targets", "controls"), [(0.3, 2000, 2000), (0.1, 2000, 500), (0.6, 300, 100), (0.02, 500, 125)]
+)
+def test_an_excess_of_the_detectable_size_is_found_four_times_in_five(
+    control: float, targets: int, controls: int
+) -> None:
+    rng = np.random.default_rng(1)
+    excess = np.mean([detectable_excess(x / controls, targets, controls) for x in rng.binomial(controls, control, 300)])
+    share = control + (1 - control) * float(excess)
+    counts = zip(rng.binomial(targets, share, 600), rng.binomial(controls, control, 600), strict=True)
+    found = np.mean([residual_interval(Rate(int(a), targets), Rate(int(c), controls))[0] > 0 for a, c in counts])
+    assert 0.68 <= found <= 0.88
+
+
+def test_more_people_detect_less_and_no_controls_detect_nothing() -> None:
+    sizes = [detectable_excess(0.2, n, n) for n in (10, 100, 1000, 10_000)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert detectable_share(0.5, 3, 2) == 1
+    assert excess_from_spread(10) == 1
+
+
+def test_the_controls_that_are_needed_are_the_fewest() -> None:
+    needed = controls_needed(0.05, 0.2, 2000)
+    assert detectable_excess(0.2, 2000, needed) <= 0.05 < detectable_excess(0.2, 2000, needed - 1.5)
+    assert controls_needed(0.001, 0.2, 2000) == math.inf
+
+
+def test_the_error_of_an_area_is_that_of_all_orders() -> None:
+    """Three targets and two controls in each of the ten orders: the variance of the share of pairs."""
+    from itertools import combinations
+
+    areas = [
+        sum(own > other for own in some for other in set(range(5)) - set(some)) / 6
+        for some in combinations(range(5), 3)
+    ]
+    assert area_error(3, 2) == pytest.approx(np.std(areas))
+
+
+def test_an_attack_says_what_it_would_have_found() -> None:
+    def said(result: AttackResult) -> float | None:
+        return {e.measure: e.value for e in result.estimates()}["detectable_excess"]
+
+    assert said(AttackResult(Rate(30, 100), None, Rate(20, 80))) == detectable_excess(0.25, 100, 80)
+    assert said(AttackResult(Rate(30, 100), None, Rate(20, 80), (-0.1, 0.1))) == pytest.approx(
+        2.8016 / 1.96 * 0.1, abs=1e-4
+    )
+    assert said(AttackResult(Rate(0, 0), None, Rate(20, 80))) is None
+    assert said(AttackResult(Rate(9, 9), None, Rate(9, 9))) is None
