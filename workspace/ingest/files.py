@@ -229,7 +229,8 @@ def chosen_records(
             cells = pd.DataFrame(dict(raw.columns(some.names)), copy=False)
             one = conform(cells if whole.all() else cells[whole], some, data.missing, origin, tags=raw.tags)
             found |= {name: _chosen(one.frame[name], chosen) for name in some.names}
-            kinds |= {name: _chosen(one.kinds[name], chosen) for name in ([] if one.kinds is None else one.kinds)}
+            if one.kinds is not None:
+                kinds |= {str(name): _chosen(values, chosen) for name, values in one.kinds.items()}
         if chosen is not None:
             found = {name: as_conformed(values, wanted[name]) for name, values in found.items()}
         frame = pd.DataFrame(found, copy=False)

@@ -124,7 +124,7 @@ class _Coded:
     @property
     def series(self) -> pd.Series:
         """The texts (k,)."""
-        return pd.Series(pd.StringDtype(na_value=np.nan).__from_arrow__(self.texts))
+        return pd.Series(pd.array(self.texts, dtype="str"))
 
 
 def _together(parts: Sequence[tuple[NDArray[np.signedinteger[Any]], pa.Array]]) -> _Coded:
