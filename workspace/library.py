@@ -22,7 +22,7 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from .errors import WorkspaceError
 from .inference_data import arviz_library, chains_of, inference_data
-from .ingest.files import Source
+from .ingest.sources import Source
 from .jobs.worker import work
 from .release.contents import plan_release
 from .release.tables import dataset_bytes, released_levels

@@ -1,9 +1,9 @@
-"""Peak memory and seconds of processor of files of 10 columns, read whole and some rows at a time, each in a process of its own: prints tables.
+"""Peak memory and seconds of processor of files of 10 columns, read some rows at a time and in one block, each in a process of its own: prints tables.
 
     python tests/benchmarks/larger_than_memory.py [--rows 100000 1000000] [--whole]
 
 First a 1 % sample is read, then everything is imported into a workspace, then what Data shows is found; ``--whole`` shows beside it how it
-would be if the file was read whole.
+would be if the file was held in memory and read in one block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.workspace.ingest import limits
+from sfumato.workspace.ingest import limits, text_columns
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
@@ -73,6 +73,7 @@ def one(step: str, path: Path, rows: int, *, whole: bool) -> None:
     if whole:
         limits.LARGE_BYTES = limits.machine_bytes()
         limits.LARGE_SHARE = 1.0
+        text_columns.CELLS_AT_ONCE = 1 << 40
     else:
         limits.LARGE_BYTES = 0
     directory = path.parent / f"workspace-{whole}"

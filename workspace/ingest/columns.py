@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from .raw_tables import Columns, Description
+    from .raw_tables import Description, RawTable
 
 FEW_LEVELS = 20
 FEW_RECORDS = 1 << 16
@@ -52,14 +52,14 @@ class ColumnProfile:
         return not self.why
 
 
-def describe(raw: Columns) -> list[ColumnProfile]:
+def describe(raw: RawTable) -> list[ColumnProfile]:
     from .raw_tables import Description
 
     about = raw.descriptions
     return [_profile(name, values, about.get(name, Description())) for name, values in raw.columns(raw.names)]
 
 
-def lacking(raw: Columns, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
+def lacking(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
     """Which records (n,) have no value in some of the columns that enter."""
     import numpy as np
 

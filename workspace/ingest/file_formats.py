@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Schema, Variable
     from sfumato.engine.recipe.text_format import TextFormat
 
-    from .out_of_core import LargeFile, LargeTable
     from .raw_tables import RawTable
+    from .sources import Source
 
 HEAD_BYTES = 600
 """A format is recognised by no more than these."""
@@ -35,9 +35,8 @@ LAST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a file is to be read: its ``name`` in messages, the ``place`` of a fault, and what recipe and user say of it."""
+    """How a file is to be read: the ``place`` of a fault, and what recipe and user say of it."""
 
-    name: str
     place: str = "data.file"
     schema: Schema | None = None
     form: TextFormat | None = None
@@ -67,9 +66,9 @@ class Format:
 
     ``kind`` stands before "file" in a sentence: "an Excel". ``suffixes`` are the endings of its names, first that of released files.
     ``recognised`` looks at the first ``HEAD_BYTES`` of a file; None marks text, which is what no other format recognises. ``refused``
-    are beginnings of files of older versions, with what to do. ``read`` raises BadInput. A format that is read in a ``subprocess`` is parsed in a
-    process of its own: in its messages ``{name}``, ``{plain}`` and ``{kind}`` stand for the file, and it is given no more than the sheet.
-    ``read_large`` reads a file some rows at a time. ``write`` raises NotReleased where the format has no room for what there is.
+    are beginnings of files of older versions, with what to do. ``read`` gives the table of a file of any size, whose columns it may read when they
+    are asked for; it raises BadInput. A format that is read in a ``subprocess`` is parsed in a process of its own: in its messages ``{plain}`` and
+    ``{kind}`` stand for the file, which is called ``{name}``, and it is given no more than the sheet. ``write`` raises NotReleased where the format has no room for what there is.
     ``released_as`` is the format in which data of a format without ``write`` leave. ``keeps_codes``: released levels are codes, with
     labels and kinds of missing value. ``spreadsheet_safe``: in released texts an apostrophe keeps a spreadsheet program from seeing a
     formula. ``croissant_type`` is the media type by which Croissant's tools know it, where it is another. ``needs`` are modules without
@@ -78,12 +77,11 @@ class Format:
 
     kind: str
     suffixes: tuple[str, ...]
-    read: Callable[[bytes, Asked], RawTable]
+    read: Callable[[Source, Asked], RawTable]
     recognised: Callable[[bytes], bool] | None = None
     refused: Mapping[bytes, str] = field(default_factory=dict)
     subprocess: bool = False
     sheets: bool = False
-    read_large: Callable[[LargeFile, Asked], LargeTable] | None = None
     write: Callable[[Outgoing], bytes] | None = None
     released_as: str = ""
     keeps_codes: bool = False

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import importlib.resources
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Origin, Schema
+from sfumato.engine.data.microdata import Microdata, check_columns, conform, none_left
+from sfumato.engine.data.missing_codes import without_codes
+from sfumato.engine.data.schema import MissingPolicy, Origin, Schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.text_format import TextFormat
@@ -23,86 +24,24 @@ from ..errors import StrangeFile
 from ..plain_files import open_plain
 from ..visible_text import printable
 from .dialects import SAMPLE_BYTES
-from .file_formats import HEAD_BYTES, Asked, Format, format_of, with_sheets
-from .filters import select_where
+from .file_formats import Asked, Format, format_of, with_sheets
+from .filters import records_where
 from .foreign_files import read_in_subprocess
 from .holdout import check_column, held_out, with_column
 from .limits import bounded_memory, large_bytes
-from .out_of_core import LargeFile, LargeTable, records_of, where_of
 from .raw_tables import RawTable
-from .sampling import sampled
+from .sampling import as_conformed, drawn_records
+from .sources import OpenedFile, Source
 
 SHIPPED = {"randhie", "anes96", "fair"}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file's name and bytes, read once, so that what is hashed is what is parsed."""
-
-    name: str
-    content: bytes
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the bytes."""
-        return hashlib.sha256(self.content).hexdigest()
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
-        return len(self.content)
-
-    @property
-    def head(self) -> bytes:
-        """The bytes by which it is known how to read the file: all of them, of a large file the whole lines among the first."""
-        return self.content
-
-    @property
-    def whole(self) -> str:
-        """What all bytes of a large file are: "ascii", "utf-8" or "other"; empty where ``head`` has all of them."""
-        return ""
-
-
-class LargeSource(Source):
-    """A file that is larger than ``limits.large_bytes``: opened once, and read as it is asked for."""
-
-    file: LargeFile
-
-    def __init__(self, file: LargeFile) -> None:
-        object.__setattr__(self, "name", file.name)
-        object.__setattr__(self, "file", file)
-
-    @property
-    def content(self) -> bytes:
-        """All of its bytes."""
-        return self.file.content()
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
-        return self.file.size
-
-    @property
-    def head(self) -> bytes:
-        """The whole lines among the first bytes."""
-        return self.file.head[: self.file.head.rfind(b"\n") + 1] or self.file.head
-
-    @property
-    def whole(self) -> str:
-        """What all of the bytes are."""
-        survey = self.file.survey
-        return "ascii" if survey.plain else "utf-8" if survey.utf8 else "other"
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the bytes."""
-        return self.file.sha256
+CELLS_AT_ONCE = 1 << 20
+"""Of all records, in the columns that are conformed together."""
 
 
 def find_source(file: str, beside: Path | None = None, place: str = "data.file") -> Source:
     """The file that a recipe or a user names; ``statsmodels:randhie`` is a dataset that ships inside statsmodels.
 
-    A relative path is looked up beside the recipe. Raises BadInput.
+    A relative path is looked up beside the recipe. A large file stays where it is, opened. Raises BadInput.
     """
     if not file:
         raise BadInput(place, "no data file is named; give one with --data FILE")
@@ -113,12 +52,10 @@ def find_source(file: str, beside: Path | None = None, place: str = "data.file")
     try:
         name = _in_utf8(path.name, place)
         opened = os.fdopen(open_plain(path, follow=True), "rb")
-        if os.fstat(opened.fileno()).st_size > large_bytes():
-            form = format_of(opened.peek(HEAD_BYTES))
-            large = LargeFile.of(opened, name, text=not form.describes_itself) if form.read_large else None
-            if large is not None:
-                return LargeSource(large)
-        with opened, bounded_memory(os.fstat(opened.fileno()).st_size, path.name, place):
+        size = os.fstat(opened.fileno()).st_size
+        if size > large_bytes() and (stays := OpenedFile(opened)).path.exists():
+            return Source(name, stays)
+        with opened, bounded_memory(size, path.name, place):
             return Source(name, opened.read())
     except StrangeFile as error:
         raise BadInput(place, f'"{file}" is {error.kind}, not a table') from None
@@ -214,24 +151,16 @@ def read_table(
     Without a format only an empty field is a missing value, and decimal commas (``2,5``) are found; other codes are declared by
     the variable. Raises BadInput.
     """
-    if isinstance(source, LargeSource):
-        large = open_table(source, schema, place, form, sheet)
-        return RawTable(large.frame, large.descriptions, notes=large.notes)
     with bounded_memory(source.size, source.name, place):
-        return _read_table(source, schema, place, form, sheet)
+        found = _format_of(source, form, sheet, place)
+        if found.subprocess:
+            return read_in_subprocess(source, found, sheet, place)
+        return found.read(source, Asked(place, schema, form, sheet))
 
 
-def _read_table(source: Source, schema: Schema | None, place: str, form: TextFormat | None, sheet: str) -> RawTable:
-    content = source.content
-    found = _format_of(content, source, form, sheet, place)
-    if found.subprocess:
-        return read_in_subprocess(content, found, source.name, sheet, place)
-    return found.read(content, Asked(source.name, place, schema, form, sheet))
-
-
-def _format_of(head: bytes, source: Source, form: TextFormat | None, sheet: str, place: str) -> Format:
+def _format_of(source: Source, form: TextFormat | None, sheet: str, place: str) -> Format:
     """The format of a file. Raises BadInput where it does not suit what is said of the file."""
-    found = format_of(head)
+    found = format_of(source.head)
     found.require(place)
     if form is not None and found.describes_itself:
         raise BadInput(
@@ -255,45 +184,25 @@ def ingest(
 
     Records that are held out are not among them, but their ``controls``.
     """
-    raw = open_table(source, with_column(schema, data), form=data.format, sheet=data.sheet)
+    raw = read_table(source, with_column(schema, data), form=data.format, sheet=data.sheet)
     if not raw.records:
         raise BadInput("data.file", f'"{source.name}" has no records')
     return chosen_records(filtered(raw, source, data.where), source, data, schema, seed, origin, key=key)
 
 
-def open_table(
-    source: Source,
-    schema: Schema | None = None,
-    place: str = "data.file",
-    form: TextFormat | None = None,
-    sheet: str = "",
-) -> RawTable | LargeTable:
-    """``read_table`` of a file, which stays where it is where it is large. Raises BadInput."""
-    if not isinstance(source, LargeSource):
-        return read_table(source, schema, place, form, sheet)
-    found = _format_of(source.file.head, source, form, sheet, place)
-    assert found.read_large is not None
-    with bounded_memory(source.size, source.name, place):
-        return found.read_large(source.file, Asked(source.name, place, schema, form))
-
-
-def filtered(
-    raw: RawTable | LargeTable, source: Source, where: str, place: str = "data.where"
-) -> RawTable | LargeTable:
-    """The records for which a DuckDB expression holds, all where it is empty; they keep their numbers. Raises BadInput."""
+def filtered(raw: RawTable, source: Source, where: str, place: str = "data.where") -> RawTable:
+    """The records for which a DuckDB expression holds, of which it is shown the columns that it names; all where it is empty. Raises BadInput."""
     if not where:
         return raw
     with bounded_memory(source.size, source.name, place):
-        if isinstance(raw, LargeTable):
-            return where_of(raw, where, place)
-        frame = select_where(raw.frame, where, place)
-    if not len(frame):
+        kept = records_where(raw.names, raw.frame_of, where, place)
+    if not len(kept):
         raise BadInput(place, f'no record of "{source.name}" satisfies it')
-    return replace(raw, frame=frame, tags=None if raw.tags is None else raw.tags.loc[frame.index])
+    return raw.only(kept)
 
 
 def chosen_records(
-    raw: RawTable | LargeTable,
+    raw: RawTable,
     source: Source,
     data: DataSource,
     schema: Schema,
@@ -302,11 +211,50 @@ def chosen_records(
     *,
     key: bytes,
 ) -> Microdata:
-    """The microdata of the filtered records of a file, as ``ingest`` makes them. Raises BadInput."""
-    if isinstance(raw, LargeTable):
-        with bounded_memory(source.size, source.name, "data.file"):
-            return records_of(raw, data, schema, seed, origin, key=key)
-    check_column(raw.frame, schema, data)
-    everything = conform(raw.frame, with_column(schema, data), data.missing, origin, tags=raw.tags)
-    chosen = everything if data.sample is None else sampled(everything, source.sha256, data, seed, key)
-    return chosen if data.holdout is None else held_out(chosen, schema, source.sha256, data, seed, key)
+    """The microdata of the filtered records of a file, as ``ingest`` makes them: of all records a few columns at a time are conformed. Raises BadInput."""
+    wanted = with_column(schema, data)
+    with bounded_memory(source.size, source.name, "data.file"):
+        check_column(raw, schema, data)
+        check_columns(raw.names, wanted)
+        whole = _without_missing(raw, wanted, data.missing, origin)
+        records = int(whole.sum())
+        if not records:
+            raise none_left(raw.records)
+        chosen = None if data.sample is None else drawn_records(records, source.sha256, data, seed, key)
+        found: dict[str, pd.Series] = {}
+        kinds: dict[str, pd.Series] = {}
+        at_once = max(1, CELLS_AT_ONCE // raw.records)
+        for first in range(0, len(wanted), at_once):
+            some = wanted.only(wanted.names[first : first + at_once])
+            cells = pd.DataFrame(dict(raw.columns(some.names)), copy=False)
+            one = conform(cells if whole.all() else cells[whole], some, data.missing, origin, tags=raw.tags)
+            found |= {name: _chosen(one.frame[name], chosen) for name in some.names}
+            if one.kinds is not None:
+                kinds |= {str(name): _chosen(values, chosen) for name, values in one.kinds.items()}
+        if chosen is not None:
+            found = {name: as_conformed(values, wanted[name]) for name, values in found.items()}
+        frame = pd.DataFrame(found, copy=False)
+        dropped = raw.records - records
+        everything = Microdata(wanted, frame, origin, dropped, kinds=pd.DataFrame(kinds) if kinds else None)
+        return everything if data.holdout is None else held_out(everything, schema, source.sha256, data, seed, key)
+
+
+def _chosen(values: pd.Series, chosen: list[int] | None) -> pd.Series:
+    return values if chosen is None else values.iloc[chosen].reset_index(drop=True)
+
+
+def _without_missing(raw: RawTable, wanted: Schema, policy: MissingPolicy, origin: Origin) -> NDArray[np.bool_]:
+    """Which records (n,) the missing-value policy leaves. Raises BadInput where it refuses some."""
+    lacking = np.zeros(raw.records, dtype=np.bool_)
+    if policy is MissingPolicy.KEEP:
+        return ~lacking
+    counts = {}
+    for name, values in raw.columns(wanted.names):
+        absent = without_codes(values, wanted[name]).isna().to_numpy()
+        counts[name] = int(absent.sum())
+        lacking |= absent
+    if policy is MissingPolicy.REFUSE and lacking.any():
+        worst = max(counts, key=lambda name: counts[name])
+        ((_, values),) = raw.columns([worst])
+        conform(values.to_frame(worst), Schema((wanted[worst],)), policy, origin)
+    return ~lacking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from .limits import FILTER_SECONDS, FILTER_SHARE, machine_bytes
 
 if TYPE_CHECKING:
     import duckdb
+    import numpy as np
+    from numpy.typing import NDArray
 
 SETTINGS: dict[str, Any] = {
     "enable_external_access": "false",
@@ -58,43 +60,50 @@ PLAIN_CLASSES = {
 
 
 def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
-    """The records for which a DuckDB expression holds, in order. Raises BadInput, whose message never holds a value.
+    """The records of a frame for which a DuckDB expression holds, as ``records_where`` finds them."""
+    names = list(map(str, frame.columns))
 
-    The expression sees the file's columns and nothing else: no file, no other table, no clock, no chance. It may take
-    FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
+    def shown(read: Sequence[str]) -> pd.DataFrame:
+        return frame.iloc[:, [i for i, name in enumerate(names) if name in read]]
+
+    selected: pd.DataFrame = frame.iloc[records_where(names, shown, where, place)]
+    return selected
+
+
+def records_where(
+    names: Sequence[str], shown: Callable[[Sequence[str]], pd.DataFrame], where: str, place: str = "data.where"
+) -> NDArray[np.int64]:
+    """The numbers, from 0, of the records for which a DuckDB expression holds. Raises BadInput, whose message never holds a value.
+
+    The expression sees the file's columns, of which ``shown`` gives those that it may read, (n, j), and nothing else: no file, no other
+    table, no clock, no chance. It may take FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
     """
     import duckdb
 
-    number = _unused("record number", frame)
     limits = {"memory_limit": f"{int(FILTER_SHARE * machine_bytes()) >> 20}MiB"}
     with duckdb.connect(":memory:", config={**SETTINGS, **limits}) as connection:
         deadline = threading.Timer(FILTER_SECONDS, connection.interrupt)
-        connection.register("records", frame.assign(**{number: range(len(frame))}))
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET lock_configuration = true")
         try:
-            _check_closed(_parsed(connection, where, place), frame, place)
+            tree = _parsed(connection, where, place)
+            _check_closed(tree, names, place)
+            frame = shown(columns_read(tree, names))
+            number = _unused("record number", frame)
+            connection.register("records", frame.assign(**{number: range(len(frame))}))
             deadline.start()
             condition = duckdb.SQLExpression(where)
             kept = connection.table("records").filter(condition).project(f'"{number}"').order(f'"{number}"')
-            chosen = kept.fetchnumpy()[number]
+            chosen: NDArray[np.int64] = kept.fetchnumpy()[number]
         except duckdb.Error as error:
             raise BadInput(place, _without_values(error)) from None
         finally:
             deadline.cancel()
-    selected: pd.DataFrame = frame.iloc[chosen]
-    return selected
+    return chosen
 
 
-def columns_read(where: str, names: Sequence[str], place: str = "data.where") -> list[str]:
-    """The columns, of these, whose values a DuckDB expression may read: all of them where it does not name each. Raises BadInput."""
-    import duckdb
-
-    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
-        try:
-            tree = _parsed(connection, where, place)
-        except duckdb.Error as error:
-            raise BadInput(place, _without_values(error)) from None
+def columns_read(tree: object, names: Sequence[str]) -> list[str]:
+    """The columns whose values a parsed expression may read: all of them where it does not name each."""
     found: set[str] = set()
     for node in _nodes(tree):
         found |= {part.lower() for part in node.get("column_names", [])}
@@ -138,8 +147,8 @@ def _parsed(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> ob
     return tree
 
 
-def _check_closed(tree: object, frame: pd.DataFrame, place: str) -> None:
-    columns = [str(column).lower() for column in frame.columns]
+def _check_closed(tree: object, names: Sequence[str], place: str) -> None:
+    columns = [name.lower() for name in names]
     for node in _nodes(tree):
         if node.get("class") == "SUBQUERY":
             raise BadInput(place, "must be an expression on the file's columns; it holds a query of its own")

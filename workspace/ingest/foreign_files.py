@@ -23,20 +23,22 @@ from sfumato.engine.errors import BadInput
 from .file_formats import Format
 from .limits import READ_SECONDS
 from .raw_tables import Description, RawTable
+from .sources import Source
 
 DAMAGED = "{name} is damaged, or not {kind} file"
 MADE = b"T"
 REFUSED = b"E"
 
 
-def read_in_subprocess(content: bytes, form: Format, name: str, sheet: str, place: str) -> RawTable:
+def read_in_subprocess(source: Source, form: Format, sheet: str, place: str) -> RawTable:
     """The table of a file of this format, read in a process of its own. Raises BadInput, whose message never holds a value."""
+    name = source.name
     command = [sys.executable, "-P", "-m", "sfumato.workspace.ingest.read_foreign", form.name, sheet]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
             command,
-            input=content,
+            input=source.content,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=READ_SECONDS,
@@ -59,11 +61,11 @@ def read_in_subprocess(content: bytes, form: Format, name: str, sheet: str, plac
 def packed(table: RawTable) -> bytes:
     """The table in bytes that ``read_in_subprocess`` understands."""
     about = {name: asdict(found) for name, found in table.descriptions.items()}
-    columns = {f"v{i}": pa.array(table.frame.iloc[:, i], from_pandas=True) for i in range(table.frame.shape[1])}
+    columns = {f"v{i}": pa.array(values, from_pandas=True) for i, (_, values) in enumerate(table.columns(table.names))}
     if table.tags is not None:
         columns |= {f"t{i}": pa.array(table.tags.iloc[:, i], pa.string(), from_pandas=True) for i in range(table.tags.shape[1])}  # fmt: skip
     said = {
-        "names": list(map(str, table.frame.columns)),
+        "names": table.names,
         "tags": [] if table.tags is None else list(map(str, table.tags.columns)),
         "descriptions": about,
         "notes": table.notes,
@@ -83,7 +85,7 @@ def _unpacked(content: bytes) -> RawTable:
     names, tags = said["names"], said["tags"]
     values = frame.iloc[:, : len(names)].set_axis(names, axis=1)
     kinds = frame.iloc[:, len(names) :].set_axis(tags, axis=1) if tags else None
-    return RawTable(values, _descriptions(said["descriptions"]), kinds, tuple(said["notes"]))
+    return RawTable.of(values, _descriptions(said["descriptions"]), kinds, tuple(said["notes"]))
 
 
 def _descriptions(said: Mapping[str, Mapping[str, Any]]) -> dict[str, Description]:

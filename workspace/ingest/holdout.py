@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -14,6 +13,8 @@ from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import counted
+
+from .raw_tables import RawTable
 
 PLACE = "data.holdout"
 WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
@@ -27,14 +28,14 @@ def with_column(schema: Schema, data: DataSource) -> Schema:
     return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)))
 
 
-def check_column(frame: pd.DataFrame, schema: Schema, data: DataSource) -> None:
-    """BadInput where the column that says which records are controls is not there, or does not say it of every record of ``frame``.
+def check_column(raw: RawTable, schema: Schema, data: DataSource) -> None:
+    """BadInput where the column that says which records are controls is not there, or does not say it of every record.
 
     The message quotes no value, and no other name of the file unless the file has the variables' names.
     """
     if not isinstance(data.holdout, str):
         return
-    names = [str(name) for name in frame.columns]
+    names = raw.names
     if data.holdout not in names:
         near = suggestion(data.holdout, names) if set(schema.names) <= set(names) else ""
         raise BadInput(
@@ -45,8 +46,9 @@ def check_column(frame: pd.DataFrame, schema: Schema, data: DataSource) -> None:
         raise BadInput(
             PLACE, f'the file has {counted(names.count(data.holdout), "column")} "{data.holdout}"; rename all but one'
         )
-    if lacking := int(frame[data.holdout].isna().sum()):
-        raise BadInput(PLACE, f'{lacking:,} of {len(frame):,} records have no "{data.holdout}"; {_rule(data.holdout)}')
+    ((_, values),) = raw.columns([data.holdout])
+    if lacking := int(values.isna().sum()):
+        raise BadInput(PLACE, f'{lacking:,} of {raw.records:,} records have no "{data.holdout}"; {_rule(data.holdout)}')
 
 
 def _rule(column: str) -> str:

@@ -1,8 +1,7 @@
 """How much memory and time the reading of a file may take: a small file may hold what does not fit into the machine.
 
 A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than 64 MiB, or a
-tenth of the memory, is read some rows at a time (``out_of_core``). A filter may take a minute and a quarter of the memory, and writes nothing
-to a disk.
+tenth of the memory, is not held in memory (``sources``). A filter may take a minute and a quarter of the memory, and writes nothing to a disk.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ def machine_bytes() -> int:
 
 
 def large_bytes() -> int:
-    """A larger file is read some rows at a time (``out_of_core``)."""
+    """A larger file is not held in memory."""
     return int(min(LARGE_BYTES, LARGE_SHARE * machine_bytes()))
 
 
 def at_once_bytes() -> int:
-    """How much the columns of a large file may take that are gathered at once."""
+    """How much the columns of a file may take that are gathered at once."""
     return int(AT_ONCE_SHARE * machine_bytes())
 
 

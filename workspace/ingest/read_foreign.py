@@ -14,6 +14,7 @@ from .file_formats import Asked, format_called
 from .foreign_files import DAMAGED, MADE, REFUSED, packed
 from .limits import bytes_for
 from .raw_tables import RawTable
+from .sources import Source
 
 
 def read_foreign(content: bytes, name: str, sheet: str = "") -> RawTable:
@@ -27,14 +28,14 @@ def read_foreign(content: bytes, name: str, sheet: str = "") -> RawTable:
     if sheet and not form.sheets:
         raise BadInput("data.sheet", "{name} is {kind} file, which has no sheets; leave it out")
     try:
-        found = form.read(content, Asked("{name}", "", sheet=sheet))
+        found = form.read(Source("{name}", content), Asked("", sheet=sheet))
     except (BadInput, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  (whatever a parser raises, the file is what is wrong)
         if "memory" in str(error).lower() or "malloc" in str(error).lower():
             raise MemoryError from None
         raise BadInput("", DAMAGED) from None
-    check_header(list(map(str, found.frame.columns)), "{plain}", "")
+    check_header(found.names, "{plain}", "")
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import Randomness
@@ -12,20 +11,8 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import agree, counted
 
 
-def sampled(everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
-    """``data.sample`` of the records, in their order, by seed and key; ``sha256`` is the file's.
-
-    Raises BadInput.
-    """
-    chosen = drawn_records(len(everything), sha256, data, seed, key)
-    frame = everything.frame.iloc[chosen].reset_index(drop=True)
-    found = {v.name: as_conformed(frame[v.name], v) for v in everything.schema}
-    kinds = None if everything.kinds is None else everything.kinds.iloc[chosen].reset_index(drop=True)
-    return Microdata(everything.schema, frame.assign(**found), everything.origin, everything.dropped, kinds=kinds)
-
-
 def drawn_records(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
-    """Which of so many records, from 0, a sample has, ascending.
+    """Which of so many records, from 0, a sample of ``data.sample`` of them has, ascending, by seed and key; ``sha256`` is the file's.
 
     A keyed sample is bound to the file, the filter, and how many of how many records, so that two samples are the same or
     independent; by the seed alone they can be the same but for one record. Raises BadInput.

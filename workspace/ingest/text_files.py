@@ -1,4 +1,4 @@
-"""Tables of text: CSV, TSV and their kin, read as a format says, or as their first line shows. Untrusted: the bytes."""
+"""How a text writes a table: its header, its rows, and what its cells mean, as a format says, or as the first line shows. Untrusted: the bytes."""
 
 from __future__ import annotations
 
@@ -31,30 +31,6 @@ NAMES = "the first line must hold a name for each column"
 UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
 
 
-def read_text(
-    content: bytes, name: str, schema: Schema | None, place: str, form: TextFormat | None = None
-) -> pd.DataFrame:
-    """The table that the bytes of the file ``name`` write. Columns that the schema gives levels stay text.
-
-    Without a format: UTF-8, the separator of the first line, names in it, only empty cells missing, and decimal commas in columns
-    that have no other signs. Raises BadInput, whose message never holds a value.
-    """
-    said = form or TextFormat()
-    content = _in_utf8(content, name, said, place)
-    if said.skip:
-        content = b"\n".join(content.split(b"\n")[said.skip :])
-    if said.delimiter == " ":
-        content, said = b"".join(in_commas(lines_apart([content]), name, said, place)), as_commas(said)
-    known = said if form else None
-    header, separator = header_of(content, name, known, place)
-    check_rows(pa.BufferReader(content), name, len(header), separator, said.quote, place)
-    levels = levels_of(schema)
-    signs = (said.decimal, said.thousands) != (".", "")
-    as_text = set(header) if signs or said.trim else levels & set(header)
-    frame = _parsed(content, name, header, separator, said, as_text, place)
-    return as_written(frame, known, levels)
-
-
 def levels_of(schema: Schema | None) -> set[str]:
     """The columns that stay text, since the schema gives them levels."""
     return {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
@@ -70,7 +46,7 @@ def header_of(content: bytes, name: str, form: TextFormat | None, place: str) ->
 def read_column(
     cells: bytes, name: str, column: str, form: TextFormat | None, levels: set[str], place: str
 ) -> pd.Series:
-    """The column (n,) whose cells, one quoted a line, are these, as it is in ``read_text`` of the whole file. Raises BadInput."""
+    """The column (n,) whose cells, one quoted a line, are these. Raises BadInput."""
     said = form or TextFormat()
     all_text = said.trim or (said.decimal, said.thousands) != (".", "")
     alone = replace(said, quote='"', delimiter=",", header=False)
@@ -103,19 +79,6 @@ def _filtered(values: pd.Series, form: TextFormat) -> pd.Series | None:
     return values.mask(empty) if empty.any() else None
 
 
-def _in_utf8(content: bytes, name: str, form: TextFormat, place: str) -> bytes:
-    """The bytes in UTF-8, without a byte-order mark, with the ends of lines that pandas knows."""
-    if codecs.lookup(form.encoding).name not in ("utf-8", "ascii"):
-        try:
-            content = content.decode(form.encoding).encode("utf-8")
-        except UnicodeError:
-            raise not_text_in(name, form.encoding) from None
-    elif not _is_utf8(content):
-        raise not_utf8(name, place)
-    content = content.removeprefix(codecs.BOM_UTF8)
-    return content.replace(b"\r", b"\n") if b"\n" not in content else content
-
-
 def not_utf8(name: str, place: str) -> BadInput:
     """What is wrong with a file that is not UTF-8."""
     found = "or say its encoding under [data.format] of a recipe: sfumato import FILE --preview finds it"
@@ -125,17 +88,6 @@ def not_utf8(name: str, place: str) -> BadInput:
 def not_text_in(name: str, encoding: str) -> BadInput:
     """What is wrong with a file that is not in the encoding that is said."""
     return BadInput("data.format.encoding", f'"{name}" is not text in {encoding}; say another')
-
-
-def _is_utf8(content: bytes) -> bool:
-    decoder, view = codecs.getincrementaldecoder("utf-8")(), memoryview(content)
-    try:
-        for start in range(0, len(view), LONGEST_ROW):
-            decoder.decode(view[start : start + LONGEST_ROW])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def as_commas(form: TextFormat) -> TextFormat:
@@ -185,7 +137,7 @@ def _header(content: bytes, name: str, form: TextFormat, place: str) -> tuple[li
 
 
 def _header_of_first_line(content: bytes, name: str, place: str) -> tuple[list[str], str]:
-    first = content.partition(b"\n")[0].decode("utf-8").rstrip("\r")
+    first = content.partition(b"\n")[0].decode("utf-8", "ignore").rstrip("\r")  # a longer line is cut
     separator = max(",\t;|", key=first.count)
     if first.count(separator) == 0 and _names_nothing(first):
         raise BadInput(place, f'"{name}" is not a table: its first line names no columns')

@@ -1,83 +1,21 @@
-"""The bytes of a file of text as they stream by: in UTF-8, without what stands before the table, and what is to be known of all of them first.
+"""The bytes of a file of text as they stream by: in UTF-8, with the ends of lines that pandas knows, without what stands before the table.
 
-The same bytes as ``text_files.read_text`` makes of the whole file, a piece at a time. Untrusted: the bytes.
+Untrusted: the bytes.
 """
 
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 
+from .sources import Survey, surveyed
 from .text_files import as_commas, in_commas, lines_apart, not_text_in, not_utf8
 
-PIECE = 1 << 22
-MINUS_ZERO = re.compile(rb"-(?<![0-9A-Za-z]-)0+(?![0-9.eE])")
-
 Pieces = Callable[[], Iterator[bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What is to be known of all bytes before the first is read as a table.
-
-    ``plain``: all are ASCII. ``lines``: a line ends with a line feed somewhere. ``minus_zero``: a cell may be ``-0``, which is another number where
-    its column is read as whole ones than where it is not.
-    """
-
-    utf8: bool = True
-    plain: bool = True
-    zeros: bool = False
-    lines: bool = False
-    minus_zero: bool = False
-
-
-@dataclass
-class Surveyor:
-    """Makes a ``Survey`` of the bytes that it is shown, in order; ``done`` after the last."""
-
-    _decoder: Any = field(default_factory=codecs.getincrementaldecoder("utf-8"))
-    _utf8: bool = True
-    _plain: bool = True
-    _zeros: bool = False
-    _lines: bool = False
-    _minus_zero: bool = False
-    _last: bytes = b""
-
-    def see(self, piece: bytes) -> None:
-        """Look at the next bytes."""
-        plain = piece.isascii()
-        self._plain &= plain
-        if self._utf8 and not (plain and self._decoder.getstate()[0] == b""):
-            self._decode(piece)
-        self._zeros |= b"\0" in piece
-        self._lines |= b"\n" in piece
-        self._minus_zero = self._minus_zero or MINUS_ZERO.search(self._last + piece) is not None
-        self._last = piece[-1:] or self._last
-
-    def _decode(self, piece: bytes, *, final: bool = False) -> None:
-        try:
-            self._decoder.decode(piece, final=final)
-        except UnicodeDecodeError:
-            self._utf8 = False
-
-    def done(self) -> Survey:
-        if self._utf8:
-            self._decode(b"", final=True)
-        return Survey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero)
-
-
-def surveyed(pieces: Iterable[bytes]) -> Survey:
-    """What is to be known of these bytes."""
-    surveyor = Surveyor()
-    for piece in pieces:
-        surveyor.see(piece)
-    return surveyor.done()
 
 
 class PieceStream:

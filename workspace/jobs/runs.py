@@ -31,7 +31,7 @@ from sfumato.engine.recipe.weights import weights_by_risk
 
 from ..audit import Act, append
 from ..errors import NotFound, NotReady
-from ..ingest.files import Source
+from ..ingest.sources import Source
 from ..policy.disclosure import INTERNAL
 from ..reporting.attacks import attack_objects
 from ..reporting.constraints import redraws_objects

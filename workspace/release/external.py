@@ -44,7 +44,8 @@ from sfumato.engine.partition.pairs import quasi_identifiers
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree, counted
 
-from ..ingest.files import Source, read_frame
+from ..ingest.files import read_frame
+from ..ingest.sources import Source
 from ..visible_text import plain_cell
 from .tables import level_names
 

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe.data_source import DataSource
     from sfumato.engine.recipe.text_format import TextFormat
 
-    from ..ingest.files import Source
-    from ..ingest.out_of_core import LargeTable
     from ..ingest.raw_tables import RawTable
+    from ..ingest.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +106,20 @@ def preview_file(file: str, said: Mapping[str, Any] | None = None, selection: Se
     return Preview(source.name, detection, selection.chosen(describe(raw)), raw.notes)
 
 
-def read_source(
-    source: Source, said: Mapping[str, Any], selection: Selection
-) -> tuple[RawTable | LargeTable, Detection | None]:
+def read_source(source: Source, said: Mapping[str, Any], selection: Selection) -> tuple[RawTable, Detection | None]:
     """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
     from sfumato.engine.recipe.text_format import TextFormat
 
-    from ..ingest.files import is_text, open_table
+    from ..ingest.files import is_text, read_table
 
     if not is_text(source):
         form = TextFormat.from_table(said) if said else None
-        return open_table(source, place="FILE", form=form, sheet=selection.sheet), None
+        return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
     head = source.head
     detection = detect(head, said, source.whole)
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.usual or binary else detection.format
-    return open_table(source, place="FILE", form=form, sheet=selection.sheet), detection
+    return read_table(source, place="FILE", form=form, sheet=selection.sheet), detection
 
 
 def import_file(

@@ -16,7 +16,8 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.overrides import with_settings
 from sfumato.engine.recipe.recipe import MAKERS, Recipe
 
-from ..ingest.files import Source, find_source, ingest
+from ..ingest.files import find_source, ingest
+from ..ingest.sources import Source
 from ..jobs.runs import Entry, enter_runs
 from ..plan.drafts import Draft
 from ..plan.recipe_files import with_files

@@ -34,8 +34,8 @@ from sfumato.workspace.ingest.file_formats import Format
 from sfumato.workspace.ingest.raw_tables import RawTable
 
 
-def read(content, asked):
-    return RawTable(pd.DataFrame([json.loads(line) for line in content.splitlines()]))
+def read(source, asked):
+    return RawTable.of(pd.DataFrame([json.loads(line) for line in source.content.splitlines()]))
 
 
 def write(out):

@@ -16,6 +16,7 @@ from sfumato.workspace.ingest import sheet_limits
 from sfumato.workspace.ingest.file_formats import Asked
 from sfumato.workspace.ingest.formats import excel
 from sfumato.workspace.ingest.raw_tables import RawTable
+from sfumato.workspace.ingest.sources import Source
 
 SHEET = "xl/worksheets/sheet1.xml"
 SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -77,12 +78,13 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest import sheet_limits
 from sfumato.workspace.ingest.file_formats import Asked
 from sfumato.workspace.ingest.formats import excel
+from sfumato.workspace.ingest.sources import Source
 if sys.argv[1:]:
     sheet_limits.MOST_CELLS = int(sys.argv[1])
 content = sys.stdin.buffer.read()
 before, held = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    excel.read(content, Asked("{name}"))
+    excel.read(Source("{name}", content), Asked())
 except BadInput as error:
     print(error.message)
 spent = time.process_time() - before
@@ -116,7 +118,7 @@ def test_a_sheet_that_is_too_large_is_refused_soon_and_in_little_memory(bomb: st
 
 def read_excel(content: bytes) -> RawTable:
     """Its table, read in this process."""
-    return excel.read(content, Asked("{name}"))
+    return excel.read(Source("{name}", content), Asked())
 
 
 @pytest.mark.slow

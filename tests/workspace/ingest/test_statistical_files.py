@@ -164,7 +164,7 @@ def test_ranges_of_codes_are_missing_and_nothing_beside_them() -> None:
 def guess(cells: list[object], **about: object) -> Variable:
     """What a column is taken for, of which the file says so much."""
     described = {"x": Description(**about)}  # type: ignore[arg-type]
-    return describe(RawTable(pd.DataFrame({"x": cells}), described))[0].variable
+    return describe(RawTable.of(pd.DataFrame({"x": cells}), described))[0].variable
 
 
 def test_a_scale_with_one_labelled_code_is_a_number_and_the_code_missing() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.workspace.ingest import text_files
-from sfumato.workspace.ingest.text_files import as_commas, in_commas, lines_apart
-from sfumato.workspace.ingest.text_streams import PieceStream, Surveyor, surveyed, table_text
+from sfumato.workspace.ingest.sources import Surveyor, surveyed
+from sfumato.workspace.ingest.text_files import as_commas, in_commas, lines_apart, not_text_in, not_utf8
+from sfumato.workspace.ingest.text_streams import PieceStream, table_text
 
 SIGNS = st.sampled_from(["a", "1", "-0", "-", "0", "é", "€", "𝄞", ",", " ", "\t", "\n", "\r", "\r\n", '"', ".", "e"])
 TEXTS = st.lists(SIGNS, max_size=40).map("".join)
@@ -25,7 +25,11 @@ FORMATS = [
 
 def whole(content: bytes, form: TextFormat) -> bytes:
     """The same in memory, step by step."""
-    found = text_files._in_utf8(content, "f", form, "p")
+    try:
+        text = content.decode(form.encoding).removeprefix("\ufeff")
+        found = (text if "\n" in text else text.replace("\r", "\n")).encode()
+    except UnicodeError:
+        raise not_utf8("f", "p") if form.encoding == "utf-8" else not_text_in("f", form.encoding) from None
     if form.skip:
         found = b"\n".join(found.split(b"\n")[form.skip :])
     if form.delimiter == " ":

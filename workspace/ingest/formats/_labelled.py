@@ -22,6 +22,7 @@ from sfumato.engine.data.schema import Kind, Variable
 from ...errors import NotReleased
 from ..file_formats import Outgoing
 from ..raw_tables import RawTable
+from ..sources import Source
 
 MOST_LETTERS = 26
 
@@ -63,7 +64,7 @@ class Rules:
     stamps: tuple[re.Pattern[bytes], bytes]
     with_kinds: Callable[[Column, Variable, pd.Series, Sequence[str], Rules], None]
     write: Callable[[pd.DataFrame, Columns, Mapping[str, Variable], dict[str, Any]], bytes]
-    read: Callable[[bytes], RawTable]
+    read: Callable[[Source], RawTable]
     finish: Callable[[bytes, Columns], bytes] | None = None
     labels_texts: bool = False
     codes: bool = False
@@ -216,15 +217,15 @@ def into_bytes(write: Callable[[str], None]) -> bytes:
 
 def _check(content: bytes, columns: Columns, rules: Rules) -> None:
     """Raises NotReleased unless a reader finds the values and the kinds of missing value that were to be written."""
-    found = rules.read(content)
-    wrong = [name for name, one in columns.items() if name not in found.frame or not _same(found, name, one, rules)]
-    if wrong or len(found.frame.columns) != len(columns):
+    found = rules.read(Source("", content))
+    wrong = [name for name, one in columns.items() if name not in found.names or not _same(found, name, one, rules)]
+    if wrong or len(found.names) != len(columns):
         named = ", ".join(f'"{name}"' for name in wrong[:3]) or "a column"
         raise NotReleased(f"a {rules.title} file does not keep {named} as it is; choose another --format")
 
 
 def _same(found: RawTable, name: str, column: Column, rules: Rules) -> bool:
-    read, given = found.frame[name], column.values
+    ((_, read),), given = found.columns([name]), column.values
     if column.format:
         unit = rules.day if column.format == rules.day[0] else rules.moment
         scale = unit[1] / (86_400 if unit is rules.day else 1)

@@ -62,7 +62,7 @@ def read_statistical(content: bytes, program: Program) -> RawTable:
         labels = _labels((about.variable_value_labels or {}).get(name, {}), program)
         title = str(about.column_names_to_labels.get(name) or "")
         described[name] = Description(title, labels, missing, "" if measure == "unknown" else str(measure))
-    return RawTable(
+    return RawTable.of(
         pd.DataFrame(columns, index=frame.index), described, pd.DataFrame(tags) if tags else None, notes + program.notes
     )
 

@@ -8,23 +8,25 @@ from ..file_formats import Asked, Format, Outgoing
 
 if TYPE_CHECKING:
     from ..raw_tables import RawTable
+    from ..sources import Source
 
 FILE, STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 
 
-def read(content: bytes, asked: Asked) -> RawTable:
+def read(source: Source, asked: Asked) -> RawTable:
     """The table of an Arrow file or stream. Raises BadInput, and what pyarrow raises."""
     import pyarrow as pa
 
     from ..raw_tables import RawTable
     from ._arrow_columns import check_types, titles
 
+    content = source.content
     opened = pa.ipc.open_file(content) if content.startswith(FILE) else pa.ipc.open_stream(content)
     with opened as reader:
-        check_types(reader.schema, asked.name, asked.place)
+        check_types(reader.schema, source.name, asked.place)
         table = reader.read_all()
     table.validate(full=True)
-    return RawTable(table.to_pandas(ignore_metadata=True), titles(table.schema))
+    return RawTable.of(table.to_pandas(ignore_metadata=True), titles(table.schema))
 
 
 def write(out: Outgoing) -> bytes:

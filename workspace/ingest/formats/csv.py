@@ -13,8 +13,8 @@ from ..file_formats import Asked, Format, Outgoing, readable, refusal_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..out_of_core import LargeFile, LargeTable
     from ..raw_tables import RawTable
+    from ..sources import Source
 
 CELLS = 100_000
 """Cells that are written in one way: moments of which none has a time of day as dates. By pandas' own default, which files have had."""
@@ -22,30 +22,18 @@ BLOCK_CHUNKS = 10
 """So many times as much is text at a time."""
 
 
-def check_text(head: bytes, asked: Asked) -> None:
-    """Raises BadInput where bytes begin no file of text."""
-    if not head.strip():
-        raise BadInput(asked.place, f'"{asked.name}" is empty')
-    if why := refusal_of(head):
-        raise BadInput(asked.place, f'"{asked.name}" {why}')
-    if asked.form is None and b"\0" in head[:65536]:
-        raise BadInput(asked.place, f'"{asked.name}" is not a table; these files can be read: {readable()}')
-
-
-def read(content: bytes, asked: Asked) -> RawTable:
+def read(source: Source, asked: Asked) -> RawTable:
     """The table of a file of text, as the format of the recipe says, or as its first line shows. Raises BadInput."""
-    from ..raw_tables import RawTable
-    from ..text_files import read_text
+    from ..text_columns import table_of_text
 
-    check_text(content, asked)
-    return RawTable(read_text(content, asked.name, asked.schema, asked.place, asked.form))
-
-
-def read_large(file: LargeFile, asked: Asked) -> LargeTable:
-    from ..out_of_core import table_of_text
-
-    check_text(file.head, asked)
-    return table_of_text(file, asked.schema, asked.place, asked.form)
+    head = source.head
+    if not head.strip():
+        raise BadInput(asked.place, f'"{source.name}" is empty')
+    if why := refusal_of(head):
+        raise BadInput(asked.place, f'"{source.name}" {why}')
+    if asked.form is None and b"\0" in head[:65536]:
+        raise BadInput(asked.place, f'"{source.name}" is not a table; these files can be read: {readable()}')
+    return table_of_text(source, asked)
 
 
 def write(out: Outgoing) -> bytes:
@@ -92,7 +80,6 @@ FORMAT = Format(
     listed="CSV, TSV",
     suffixes=(".csv", ".tsv", ".txt"),
     read=read,
-    read_large=read_large,
     write=write,
     spreadsheet_safe=True,
     media_type="text/csv",

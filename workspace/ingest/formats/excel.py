@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..raw_tables import RawTable
+    from ..sources import Source
 
 MOST_ROWS = 1_048_576
 MOST_WRITTEN = 16_384
@@ -37,7 +38,7 @@ ERRORS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#
 """What a cell shows whose formula has no value."""
 
 
-def read(content: bytes, asked: Asked) -> RawTable:
+def read(source: Source, asked: Asked) -> RawTable:
     """The table of one sheet, the first unless one is named: names in its first row that holds something.
 
     Raises BadInput, and what zipfile and openpyxl raise.
@@ -46,7 +47,7 @@ def read(content: bytes, asked: Asked) -> RawTable:
 
     from ..raw_tables import RawTable
 
-    sheet = asked.sheet
+    sheet, content = asked.sheet, source.content
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if "xl/workbook.xml" not in archive.namelist():
             raise BadInput("", "{name} is a zip archive, not a table; unpack it")
@@ -70,7 +71,7 @@ def read(content: bytes, asked: Asked) -> RawTable:
     more = f", the first of {len(names)}; --sheet NAME reads another" if not sheet else ""
     notes = [f'the sheet "{chosen.title}" is read{more}'] if len(names) > 1 else []
     notes += [f"{errors:,} cells show an error such as #N/A: they are missing"] if errors else []
-    return RawTable(frame, {}, None, tuple(notes))
+    return RawTable.of(frame, notes=tuple(notes))
 
 
 def _rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -2,96 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import BadInput
 
 from ..file_formats import Asked, Format, Outgoing
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from ..out_of_core import LargeFile, LargeTable
-    from ..raw_tables import RawTable
-
-T = TypeVar("T")
+    from ..raw_tables import Held, RawTable
+    from ..sources import Source
 
 
-def read(content: bytes, asked: Asked) -> RawTable:
-    """The table of a Parquet file. Raises BadInput."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from ..raw_tables import RawTable
-    from ._arrow_columns import titles
-
-    with _damaged(asked):
-        file = pq.ParquetFile(pa.BufferReader(content))
-        _check(file.schema_arrow, asked)
-        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
-    return RawTable(frame, titles(file.schema_arrow))
-
-
-@contextmanager
-def _damaged(asked: Asked) -> Iterator[None]:
-    """BadInput where pyarrow cannot read the file within the block."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (BadInput, MemoryError):
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError):
-        raise BadInput(asked.place, f'"{asked.name}" is a damaged Parquet file') from None
-
-
-def _check(found: pa.Schema, asked: Asked) -> None:
-    from ..text_files import check_header
-    from ._arrow_columns import check_types
-
-    check_header(found.names, asked.name, asked.place)
-    check_types(found, f'"{asked.name}"', asked.place)
-
-
-def read_large(file: LargeFile, asked: Asked) -> LargeTable:
+def read(source: Source, asked: Asked) -> RawTable:
     """The table of a file whose columns are read as they are asked for. Raises BadInput."""
-    from ..out_of_core import LargeTable
-    from ._arrow_columns import titles
+    from ..raw_tables import RawTable
+    from ..text_files import check_header
+    from ._arrow_columns import check_types, titles
 
-    columns = _Columns(file, asked)
-
-    def checked(found: pq.ParquetFile) -> tuple[pa.Schema, int]:
-        _check(found.schema_arrow, asked)
-        return found.schema_arrow, found.metadata.num_rows
-
-    schema, records = columns.opened(checked)
-    return LargeTable(file, tuple(schema.names), records, columns, titles(schema))
+    columns = _Columns(source, asked.place)
+    with columns.opened() as file:
+        schema = file.schema_arrow
+        check_header(schema.names, source.name, asked.place)
+        check_types(schema, f'"{source.name}"', asked.place)
+    return RawTable.read(columns, schema.names, titles(schema))
 
 
 @dataclass(frozen=True)
 class _Columns:
-    file: LargeFile
-    asked: Asked
+    source: Source
+    place: str
 
-    def opened(self, use: Callable[[pq.ParquetFile], T]) -> T:
-        """What ``use`` makes of the file. Raises BadInput."""
+    def gathered(self, names: Sequence[str], most_bytes: int) -> dict[str, Held]:
+        from ..raw_tables import Held
+
+        found: dict[str, Held] = {}
+        size = 0
+        with self.opened() as file:
+            for name in names:
+                values = file.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]
+                found[name] = Held(values)
+                size += found[name].size
+                if size >= most_bytes:
+                    break
+        return found
+
+    @contextmanager
+    def opened(self) -> Iterator[pq.ParquetFile]:
+        """The file, within the block. Raises BadInput where it is damaged, or changed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with _damaged(self.asked), pa.OSFile(self.file.path) as opened:
-            return use(pq.ParquetFile(opened, pre_buffer=False))
-
-    def read(self, names: Sequence[str]) -> Iterator[pd.Series]:
-        for name in names:
-            yield self.opened(
-                lambda found, name=name: found.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]  # type: ignore[misc]
-            )
-            self.file.check_unchanged()
+        try:
+            with self.source.opened() as opened:
+                yield pq.ParquetFile(opened, pre_buffer=False)
+        except (BadInput, MemoryError):
+            raise
+        except (pa.ArrowException, OSError, ValueError, OverflowError):
+            raise BadInput(self.place, f'"{self.source.name}" is a damaged Parquet file') from None
+        self.source.check_unchanged()
 
 
 def write(out: Outgoing) -> bytes:
@@ -111,7 +84,6 @@ FORMAT = Format(
     suffixes=(".parquet", ".pq"),
     recognised=lambda head: head.startswith(b"PAR1"),
     read=read,
-    read_large=read_large,
     write=write,
     media_type="application/vnd.apache.parquet",
     croissant_type="application/x-parquet",

@@ -9,6 +9,7 @@ from ..file_formats import Asked, Format
 
 if TYPE_CHECKING:
     from ..raw_tables import RawTable
+    from ..sources import Source
 
 EPOCH = "1960-01-01"
 MAGIC = bytes.fromhex("000000000000000000000000c2ea8160b31411cfbd92080009c7318c181f1011")
@@ -24,12 +25,12 @@ def unit(form: str) -> str:
     return "second" if _SECONDS.fullmatch(form) else "day" if _DAYS.fullmatch(form) else ""
 
 
-def read(content: bytes, _asked: Asked | None = None) -> RawTable:
+def read(source: Source, _asked: Asked | None = None) -> RawTable:
     import pyreadstat
 
     from ._statistical import Program, read_statistical
 
-    return read_statistical(content, Program(reader=pyreadstat.read_sas7bdat, epoch=EPOCH, unit=unit))
+    return read_statistical(source.content, Program(reader=pyreadstat.read_sas7bdat, epoch=EPOCH, unit=unit))
 
 
 FORMAT = Format(

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Variable
 
     from ..raw_tables import RawTable
+    from ..sources import Source
     from ._labelled import Column, Columns, Rules
 
 MAGIC = (b"HEADER RECORD*******LIBRARY HEADER", b"HEADER RECORD*******LIBV8   HEADER")
 _STAMP = re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d")
 
 
-def read(content: bytes, _asked: Asked | None = None) -> RawTable:
+def read(source: Source, _asked: Asked | None = None) -> RawTable:
     import pyreadstat
 
     from ..sas_transport import kinds_of_missing
@@ -30,7 +31,7 @@ def read(content: bytes, _asked: Asked | None = None) -> RawTable:
     program = Program(
         reader=pyreadstat.read_xport, epoch=EPOCH, unit=unit, kinds=False, kinds_of_missing=kinds_of_missing
     )
-    return read_statistical(content, program)
+    return read_statistical(source.content, program)
 
 
 def write(out: Outgoing) -> bytes:

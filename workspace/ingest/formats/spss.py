@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Variable
 
     from ..raw_tables import RawTable
+    from ..sources import Source
     from ._labelled import Column, Columns, Rules
 
 EPOCH = "1582-10-14"
@@ -26,12 +27,12 @@ def unit(form: str) -> str:
     return "second" if _DATES.fullmatch(form.upper()) else ""
 
 
-def read(content: bytes, _asked: Asked | None = None) -> RawTable:
+def read(source: Source, _asked: Asked | None = None) -> RawTable:
     import pyreadstat
 
     from ._statistical import Program, read_statistical
 
-    return read_statistical(content, Program(reader=pyreadstat.read_sav, epoch=EPOCH, unit=unit, letters=False))
+    return read_statistical(source.content, Program(reader=pyreadstat.read_sav, epoch=EPOCH, unit=unit, letters=False))
 
 
 def write(out: Outgoing) -> bytes:

@@ -9,6 +9,7 @@ from .spss import EPOCH, unit
 
 if TYPE_CHECKING:
     from ..raw_tables import RawTable
+    from ..sources import Source
 
 NO_KINDS = "an SPSS portable file is read with all its missing codes as one kind of missing value"
 
@@ -18,7 +19,7 @@ def recognised(head: bytes) -> bool:
     return b"SPSSPORT" in head.replace(b"\r", b"").replace(b"\n", b"") and b"PORT" in head[:200]
 
 
-def read(content: bytes, _asked: Asked | None = None) -> RawTable:
+def read(source: Source, _asked: Asked | None = None) -> RawTable:
     import pyreadstat
 
     from ._statistical import Program, read_statistical
@@ -26,7 +27,7 @@ def read(content: bytes, _asked: Asked | None = None) -> RawTable:
     program = Program(
         reader=pyreadstat.read_por, epoch=EPOCH, unit=unit, kinds=False, letters=False, fixed=True, notes=(NO_KINDS,)
     )
-    return read_statistical(content, program)
+    return read_statistical(source.content, program)
 
 
 FORMAT = Format(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Variable
 
     from ..raw_tables import RawTable
+    from ..sources import Source
     from ._labelled import Column, Columns, Rules
 
 EPOCH = "1960-01-01"
@@ -34,12 +35,12 @@ def _unit(form: str) -> str:
     return "millisecond" if plain.startswith("tc") and (plain == "tc" or set("YyDd") & set(plain[2:])) else ""
 
 
-def read(content: bytes, _asked: Asked | None = None) -> RawTable:
+def read(source: Source, _asked: Asked | None = None) -> RawTable:
     import pyreadstat
 
     from ._statistical import Program, read_statistical
 
-    return read_statistical(content, Program(reader=pyreadstat.read_dta, epoch=EPOCH, unit=_unit))
+    return read_statistical(source.content, Program(reader=pyreadstat.read_dta, epoch=EPOCH, unit=_unit))
 
 
 def write(out: Outgoing) -> bytes:

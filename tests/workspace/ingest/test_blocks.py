@@ -1,7 +1,11 @@
-"""Files larger than memory: the records of a column at a time are those of the whole, to the last byte, or the file is refused."""
+"""One reader for files of any size: what is read does not depend on where the bytes lie and how many rows a block has.
+
+It is what pandas reads of the whole at once, to the last bit, or the file is refused.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import tempfile
@@ -14,15 +18,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.spelling import has_decimal_commas, read_numbers
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.workspace.ingest import limits, out_of_core
-from sfumato.workspace.ingest import out_of_core as streamed_columns
-from sfumato.workspace.ingest.files import LargeSource, Source, find_source, ingest, open_table, read_frame
-from sfumato.workspace.ingest.filters import columns_read
+from sfumato.workspace.ingest import files, limits, sources, text_columns
+from sfumato.workspace.ingest.files import find_source, ingest, read_frame, read_table
+from sfumato.workspace.ingest.filters import records_where, select_where
+from sfumato.workspace.ingest.holdout import held_out, with_column
+from sfumato.workspace.ingest.number_signs import number
+from sfumato.workspace.ingest.sampling import as_conformed, drawn_records
+from sfumato.workspace.ingest.sources import OpenedFile, Source
 from sfumato.workspace.service.importing import Selection, import_file, preview_file
 
 KEY = b"k" * 32
@@ -52,19 +60,101 @@ WHERES = ["", "code <> 'a'", "visits > 0 OR town = 'Bath'", "income IS NOT NULL"
 
 
 @pytest.fixture(autouse=True)
-def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGE_SHARE", 0)
-    monkeypatch.setattr(streamed_columns, "CELLS_AT_ONCE", 20)
+    monkeypatch.setattr(text_columns, "CELLS_AT_ONCE", 20)
+    monkeypatch.setattr(files, "CELLS_AT_ONCE", 20)
 
 
-def large(content: bytes, name: str = "file.csv") -> LargeSource:
-    """The file out of core."""
+def large(content: bytes, name: str = "file.csv") -> Source:
+    """The file, which stays where it is."""
     path = Path(FOLDER.name) / name
     path.unlink(missing_ok=True)
     path.write_bytes(content)
     found = find_source(str(path))
-    assert isinstance(found, LargeSource)
+    assert isinstance(found.held, OpenedFile)
     return found
+
+
+def in_one_block(source: Source, schema: Schema | None = None, form: TextFormat | None = None) -> pd.DataFrame | str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_columns, "CELLS_AT_ONCE", 1 << 21)
+        return table_of(source, schema, form)
+
+
+def table_of(source: Source, schema: Schema | None = None, form: TextFormat | None = None) -> pd.DataFrame | str:
+    try:
+        return read_frame(source, schema, form=form)
+    except BadInput as error:
+        return str(error)
+
+
+def by_pandas(content: bytes, form: TextFormat | None, levels: Sequence[str] = ()) -> pd.DataFrame:
+    """The table that pandas reads of the whole text at once, with the numbers that texts write."""
+    said = form or TextFormat()
+    text = content.decode(said.encoding).removeprefix("\ufeff")
+    text = text if "\n" in text else text.replace("\r", "\n")
+    text = "\n".join(text.split("\n")[said.skip :])
+    signs = (said.decimal, said.thousands) != (".", "")
+    quoting = {"quotechar": said.quote or '"', "quoting": csv.QUOTE_MINIMAL if said.quote else csv.QUOTE_NONE}
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=said.delimiter, skipinitialspace=said.trim, **quoting)  # type: ignore[arg-type]
+    names = next(row for row in reader if row or not form)
+    names = [name.strip() if said.trim else name for name in names]
+    names = names if said.header else [f"column_{i + 1}" for i in range(len(names))]
+    gaps = ["", *said.missing]
+    found = pd.read_csv(
+        io.BytesIO(text.encode()),
+        sep=said.delimiter,
+        header=0 if said.header else None,
+        names=names,
+        dtype=dict.fromkeys(names if signs or said.trim else [name for name in levels if name in names], "str"),
+        keep_default_na=False,
+        na_values=gaps,
+        skipinitialspace=said.trim,
+        low_memory=False,
+        index_col=False,
+        skip_blank_lines=len(names) > 1,
+        **quoting,
+    )
+    columns = {name: found[name] for name in names}
+    for name, values in columns.items():
+        if isinstance(values.dtype, pd.StringDtype):
+            plain = values.str.strip() if said.trim else values
+            columns[name] = plain.mask(plain.isin(gaps))
+    for name in [name for name in names if name not in levels]:
+        if signs or said.trim:
+            columns[name] = by_signs(columns[name], said)
+        elif form is None and has_decimal_commas(columns[name]):
+            columns[name] = read_numbers(columns[name])
+    return pd.DataFrame(columns)
+
+
+def by_signs(values: pd.Series, form: TextFormat) -> pd.Series:
+    """Numbers where every cell that there is writes one, whole ones where none is missing and all are below 2^53."""
+    cells = [None if pd.isna(cell) else number(cell, form.decimal, form.thousands) for cell in values]
+    if all(pd.isna(cell) for cell in values) or any(
+        one is None and not pd.isna(cell) for one, cell in zip(cells, values, strict=True)
+    ):
+        return values
+    found = pd.Series([np.nan if one is None else one for one in cells], dtype="float64")
+    whole = not found.hasnans and bool((found % 1 == 0).all()) and found.abs().max() < 2**53
+    return found.astype("int64") if whole else found
+
+
+def of_the_whole(frame: pd.DataFrame, sha256: str, data: DataSource, schema: Schema) -> Microdata | str:
+    """The records of a frame, all columns of all records at once."""
+    try:
+        frame = select_where(frame, data.where).reset_index(drop=True) if data.where else frame
+        found = conform(frame, with_column(schema, data), data.missing)
+        if data.sample is not None:
+            rows = drawn_records(len(found), sha256, data, 5, KEY)
+            sample = found.frame.iloc[rows].reset_index(drop=True)
+            columns = {v.name: as_conformed(sample[v.name], v) for v in found.schema}
+            kinds = None if found.kinds is None else found.kinds.iloc[rows].reset_index(drop=True)
+            found = Microdata(found.schema, pd.DataFrame(columns), found.origin, found.dropped, kinds=kinds)
+        return found if data.holdout is None else held_out(found, schema, sha256, data, 5, KEY)
+    except BadInput as error:
+        return str(error)
 
 
 def written(rows: Sequence[Sequence[str]], form: TextFormat | None, ends: str) -> bytes:
@@ -140,9 +230,9 @@ def test_the_records_are_those_of_the_whole(case: tuple[bytes, TextFormat | None
         names = [f"column_{i + 1}" for i in range(4)]
         schema = Schema(tuple(Variable(name, v.kind, missing=v.missing) for name, v in zip(names, SCHEMA, strict=True)))
         data = DataSource("", "", data.sample, data.missing, data.holdout, form)
-    expected = outcome(Source("file.csv", content), data, schema)
-    found = outcome(large(content), data, schema)
-    assert_same(found, expected)
+    levels = [v.name for v in schema if v.kind.has_levels]
+    expected = of_the_whole(by_pandas(content, form, levels), Source("", content).sha256, data, schema)
+    assert_same(outcome(large(content), data, schema), expected)
 
 
 RAW = st.lists(
@@ -176,17 +266,6 @@ RAW = st.lists(
 ).map("".join)
 
 
-def read_whole(source: Source, form: TextFormat | None) -> pd.DataFrame:
-    return open_table(source, None, form=form).frame
-
-
-def table_of(source: Source, form: TextFormat | None) -> pd.DataFrame | None:
-    try:
-        return read_whole(source, form)
-    except BadInput:
-        return None
-
-
 @pytest.mark.slow
 @settings(deadline=None)
 @given(
@@ -203,11 +282,12 @@ def table_of(source: Source, form: TextFormat | None) -> pd.DataFrame | None:
 def test_whatever_the_bytes_are_they_are_read_alike_or_refused(text: str, form: TextFormat | None) -> None:
     head = "a;b\n" if form is not None and form.delimiter == ";" else "a,b\n"
     content = (head + text).encode()
-    found = table_of(large(content), form)
-    if found is not None:
-        expected = table_of(Source("file.csv", content), form)
-        assert expected is not None
-        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    found, whole = table_of(large(content), form=form), in_one_block(Source("file.csv", content), form=form)
+    if isinstance(found, str):
+        assert found == whole
+    else:
+        pd.testing.assert_frame_equal(found, whole, check_exact=True)
+        pd.testing.assert_frame_equal(found, by_pandas(content, form), check_exact=True)
 
 
 NUMBERS = [
@@ -251,23 +331,21 @@ def test_what_a_column_is_does_not_depend_on_where_its_values_stand(
         content = content.decode().encode(form.encoding)
     schema = Schema((Variable("b", Kind.CATEGORICAL),)) if levels else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamed_columns, "CELLS_AT_ONCE", 8 * columns)
+        patch.setattr(text_columns, "CELLS_AT_ONCE", 8 * columns)
         patch.setattr(limits, "AT_ONCE_SHARE", 1.0 if whole else 0.0)
-        found, expected = (outcome_of(source, schema, form) for source in (large(content), Source("file.csv", content)))
-    if isinstance(expected, str) or isinstance(found, str):
-        assert found == expected
-    else:
-        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        found = table_of(large(content), schema, form)
+    one = in_one_block(Source("file.csv", content), schema, form)
+    if isinstance(found, str):
+        assert found == one
+        return
+    apart = form is not None and form.delimiter == " "
+    expected = [one, *([] if apart else [by_pandas(content, form, ["b"] if levels else [])])]
+    for other in expected:
+        assert isinstance(other, pd.DataFrame)
+        pd.testing.assert_frame_equal(found, other, check_exact=True)
         for name in found:
             if found[name].dtype.kind == "f":
-                assert np.array_equal(np.signbit(found[name]), np.signbit(expected[name]))
-
-
-def outcome_of(source: Source, schema: Schema | None, form: TextFormat | None) -> pd.DataFrame | str:
-    try:
-        return open_table(source, schema, form=form).frame
-    except BadInput as error:
-        return str(error)
+                assert np.array_equal(np.signbit(found[name]), np.signbit(other[name]))
 
 
 def frame_of(records: int) -> pd.DataFrame:
@@ -291,7 +369,8 @@ def test_the_records_of_a_parquet_file_are_those_of_the_whole(where: str, missin
     schema = Schema((*SCHEMA, Variable("born", Kind.DATE)))
     data = DataSource(where=where, sample=20, missing=missing, holdout=0.3)
     found = outcome(large(content, "file.parquet"), data, schema)
-    assert_same(found, outcome(Source("file.parquet", content), data, schema))
+    whole = pd.read_parquet(io.BytesIO(content))
+    assert_same(found, of_the_whole(whole, Source("", content).sha256, data, schema))
     assert isinstance(found, str) == (missing is MissingPolicy.REFUSE)
 
 
@@ -303,7 +382,9 @@ def test_what_a_sample_is_made_of_is_the_whole_file() -> None:
     schema = Schema((Variable("a", Kind.CATEGORICAL), Variable("b", Kind.CONTINUOUS), Variable("c", Kind.CATEGORICAL)))
     found = outcome(large(content), DataSource(sample=7), schema)
     assert isinstance(found, Microdata)
-    assert_same(found, outcome(Source("file.csv", content), DataSource(sample=7), schema))
+    whole = by_pandas(content, TextFormat(delimiter=";"), ["a", "c"])
+    whole["b"] = whole["b"].str.replace(",", ".").astype(float)
+    assert_same(found, of_the_whole(whole, Source("", content).sha256, DataSource(sample=7), schema))
     other = ingest(large(content), DataSource(sample=7), schema, 6, key=KEY)
     assert other.sha256 != found.sha256
 
@@ -317,7 +398,8 @@ def test_an_import_stores_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     for share in (0.0, 1.0):
         monkeypatch.setattr(limits, "LARGE_SHARE", share)
         monkeypatch.setattr("sfumato.workspace.store.workspace.key_beforehand", lambda _: KEY)
-        assert isinstance(find_source(str(file)), LargeSource) == (share == 0)
+        monkeypatch.setattr(text_columns, "CELLS_AT_ONCE", 1 << 21 if share else 20)
+        assert isinstance(find_source(str(file)).held, OpenedFile) == (share == 0)
         made = import_file(tmp_path / f"w{share}", str(file), "", selection=selection)
         shown = preview_file(str(file), selection=selection)
         tables = {path.name: path.read_bytes() for path in (tmp_path / f"w{share}" / "tables").iterdir()}
@@ -330,9 +412,9 @@ def test_a_file_that_changes_is_not_read_on(tmp_path: Path, monkeypatch: pytest.
     path.write_text("a,b\n1,2\n", "utf-8")
     source = find_source(str(path))
     monkeypatch.setattr(limits, "AT_ONCE_SHARE", 0)
-    table = open_table(source, None)
+    table = read_table(source)
     path.write_text("a,b\n1,3\n", "utf-8")
-    for read in (lambda: table.frame, lambda: read_frame(source)):
+    for read in (lambda: table.frame, lambda: read_frame(source), lambda: source.content):
         with pytest.raises(BadInput, match="changed while it was read"):
             read()
 
@@ -345,7 +427,7 @@ def test_what_is_opened_is_read_whatever_its_name_says_then(tmp_path: Path) -> N
     source = find_source(str(tmp_path / "link.csv"))
     (tmp_path / "link.csv").unlink()
     (tmp_path / "link.csv").symlink_to(tmp_path / "evil.csv")
-    assert open_table(source, None).frame.to_dict("list") == {"a": [1], "b": [2]}
+    assert read_table(source).frame.to_dict("list") == {"a": [1], "b": [2]}
 
 
 @pytest.mark.parametrize(
@@ -362,13 +444,23 @@ def test_what_is_opened_is_read_whatever_its_name_says_then(tmp_path: Path) -> N
     ],
 )
 def test_a_filter_is_shown_the_columns_that_it_may_read(where: str, read: list[str]) -> None:
-    assert columns_read(where, ["a", "b", "c"]) == read
+    frame, asked = pd.DataFrame({"a": [1], "b": [2], "c": [3]}), []
+    with contextlib.suppress(BadInput):
+        records_where(["a", "b", "c"], lambda names: asked.append(list(names)) or frame[list(names)], where)  # type: ignore[func-returns-value]
+    assert asked == [read]
 
 
-def test_a_file_below_the_limit_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_below_the_limit_is_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     (tmp_path / "a.csv").write_text("a,b\n1,2\n", "utf-8")
-    assert not isinstance(find_source(str(tmp_path / "a.csv")), LargeSource)
+    assert find_source(str(tmp_path / "a.csv")) == Source("a.csv", b"a,b\n1,2\n")
+
+
+@pytest.mark.parametrize("form", [None, TextFormat(), TextFormat(delimiter=";", decimal=",")])
+def test_a_byte_that_no_text_has_is_refused_wherever_it_stands(form: TextFormat | None) -> None:
+    content = b"a,b\n" + b"1,2\n" * 20_000 + b"1,\0\n"
+    for source in (Source("file.csv", content), large(content)):
+        assert "bytes that no text has" in str(table_of(source, form=form))
 
 
 @pytest.mark.slow
@@ -379,15 +471,15 @@ def test_the_encoding_of_a_large_file_is_found_in_all_of_it(
     path = tmp_path / "a.csv"
     encoding = "latin-1" if "latin-1" in last else "utf-8"
     path.write_bytes(("a,b\n" + "1,x\n" * 3000 + f"1,{last}\n").encode(encoding))
-    monkeypatch.setattr(out_of_core, "HEAD_BYTES", 2000)
+    monkeypatch.setattr(sources, "HEAD_BYTES", 2000)
     monkeypatch.setattr("sfumato.workspace.ingest.text_files.LONGEST_ROW", 1000)
-    found = preview_file(str(path))
-    monkeypatch.setattr(limits, "LARGE_SHARE", 1)
-    expected = preview_file(str(path))
-    assert found.detection is not None
-    assert expected.detection is not None
-    assert found.detection.reasons[0] == expected.detection.reasons[0]
-    assert found.columns == expected.columns
+    for share in (0, 1):
+        monkeypatch.setattr(limits, "LARGE_SHARE", share)
+        found = preview_file(str(path))
+        assert found.detection is not None
+        assert found.detection.reasons[0].value == ("utf-8" if encoding == "utf-8" else "windows-1252")
+        kinds = [(one.variable.kind, one.distinct, one.missing) for one in found.columns]
+        assert kinds == [(Kind.BINARY, 1, 0), (Kind.BINARY, 2, 0)]
 
 
 @pytest.mark.parametrize("first", ["18446744073709551616", "x"])
@@ -397,6 +489,6 @@ def test_an_empty_cell_is_missing_whatever_comes_first(first: str, form: TextFor
     rows = [first, "", "x", "NA", "18446744073709551616"]
     content = ("a,b\n" + "".join(f"{cell},1\n" for cell in rows)).encode()
     for source in (large(content), Source("file.csv", content)):
-        assert open_table(source, None, form=form).frame["a"].isna().tolist() == [
+        assert read_frame(source, form=form)["a"].isna().tolist() == [
             cell in ("", *(form.missing if form else ())) for cell in rows
         ]
