@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,6 +92,8 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         Binding("p", "profile", "Profile", show=False, id="data.profile"),
     ]
 
+    exports = "variables"
+
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
         self._rows: dict[str, _Row] = {}
@@ -127,6 +129,10 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._view = DataView.of(self._history.now if self._history else answer.draft, answer.stored)
             self._show()
 
+    @property
+    def export_name(self) -> str:
+        return self.named(self.exports)
+
     def on_resize(self) -> None:
         """Read the values of what a larger window shows."""
         if self._view is not None:
@@ -139,7 +145,6 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def _show(self) -> None:
         lines = self._view.lines if self._view else ()
         longest = max((len(line.variable.name) for line in lines), default=0)
-        self.exports = self.named("variables")
         self.show_rows(
             Table(
                 COLUMNS,
@@ -156,7 +161,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def _row(self, line: VariableLine) -> _Row:
         """A row of the sheet, made anew only where it says something else."""
         found, known = self.found_of(line), self._rows.get(line.variable.name)
-        if known is None or known.line is not line or known.found != found:
+        if known is None or (known.line, known.found) != (line, found):
             known = _Row(line, found, row_values(line, found), sifted_fields(line))
             self._rows[line.variable.name] = known
         return known

@@ -36,12 +36,15 @@ class Guesses(TableDialog[Sequence[Any], None], Revealing, Exports):
     Guesses #guesses-why { height: auto; max-height: 50%; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "values", "Values", id="guesses.values")]
-    called = "guesses"
+    called = exports = "guesses"
 
     def __init__(self, records: OpenRecords, record: int) -> None:
         super().__init__()
         self._records, self._record = records, record
-        self.exports = f"run-{records.run_id}-guesses-{record}"
+
+    @property
+    def export_name(self) -> str:
+        return f"run-{self._records.run_id}-guesses-{self._record}"
 
     def above(self) -> Iterator[Widget]:
         """Which record, and what is believed of it."""

@@ -90,7 +90,7 @@ class Quality(TableDialog[int, None], Exports, Split):
         self.say_head(Content.assemble(f"Run {self._run_id}  ", head))
         self.query_one("#quality-why", Line).say(why(found))
         self.show_rows(board_table(found), range(2 + len(found.columns)))
-        self.moved()
+        self.say_reading()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()

@@ -38,6 +38,10 @@ def _sign(line: RuleLine) -> str:
     return f"  {'' if line.support is not None else mark('fail' if line.broken else 'pass')}"
 
 
+def _records(line: RuleLine) -> str:
+    return f"{line.broken if line.support is None else line.support:,}"
+
+
 def _said(line: RuleLine) -> str:
     unknown = f", {line.unknown:,} unknown" if line.unknown else ""
     return "in support" if line.support is not None else f"violations{unknown}"
@@ -48,7 +52,7 @@ TABLE: Table[RuleLine] = Table(
         TableColumn("mark", "", 3, cell=_sign),
         TableColumn("name", "constraint", 12, cell=lambda line: printable(line.name)),
         TableColumn("text", "rule", 30, grows=1, cell=lambda line: printable(line.text)),
-        TableColumn("records", "records", 8, "right", cell=lambda line: f"{line.broken if line.support is None else line.support:,}"),
+        TableColumn("records", "records", 8, "right", cell=_records),
         TableColumn("said", "what they say", 16, spare=1, cell=_said),
     ),
     key=lambda line: line.name,

@@ -6,9 +6,8 @@ The grid lays the columns out, again when the room changes, with the cursor on i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -23,11 +22,19 @@ from .page import Dialog, ScreenResult, grid_exportable
 from .split import DetailQuery, Split
 
 
-class TableScreen(Generic[Row], Widget):
-    """What has one table. The identifiers of its lines begin with ``called``; ``exports`` names the file of what the grid shows."""
+if TYPE_CHECKING:
+    _Mixed = Widget
+else:
+
+    class _Mixed:
+        """Textual takes styles from the first base that is a widget: this one has none to give."""
+
+
+class TableScreen(_Mixed, Generic[Row]):
+    """What has one table. The identifiers of its lines begin with ``called``; what the grid shows is exported where ``exports`` names it."""
 
     called: ClassVar[str] = ""
-    exports: str = ""
+    exports: ClassVar[str] = ""
 
     @property
     def grid(self) -> LiveGrid:
@@ -58,9 +65,13 @@ class TableScreen(Generic[Row], Widget):
         here = self.here
         return None if here is None else self.detail(here)
 
-    @on(Grid.Highlighted)
-    @on(Grid.Opened)
-    def moved(self) -> None:
+    def on_grid_highlighted(self) -> None:
+        self.say_reading()
+
+    def on_grid_opened(self) -> None:
+        self.say_reading()
+
+    def say_reading(self) -> None:
         """Say what there is to say of the row under the cursor."""
         here = self.here
         line = next(iter(self.query(f"#{self.called}-reading").results(Static)), None) if self.called else None
@@ -70,8 +81,7 @@ class TableScreen(Generic[Row], Widget):
         elif line is not None:
             line.update(text)
 
-    @on(Grid.Selected)
-    async def _choose(self, event: Grid.Selected) -> None:
+    async def on_grid_selected(self, event: Grid.Selected) -> None:
         row = self.grid.value(event.row[-1])
         if row is not None:
             await self.chosen(row)
@@ -81,7 +91,12 @@ class TableScreen(Generic[Row], Widget):
 
     def exportable(self) -> Exportable | None:
         """The table as it is shown."""
-        return grid_exportable(self.grid, self.exports) if self.exports else None
+        return grid_exportable(self.grid, self.export_name) if self.exports else None
+
+    @property
+    def export_name(self) -> str:
+        """How the name of the file begins."""
+        return self.exports
 
     @property
     def can_export(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from sfumato.workspace.reporting.tables import Column
 from ..terminal.painting import draw_raw_lines
 from .glyphs import glyphs_named
 from .pages import Delivery, Feed, ListPages, Order, Pages, RowLayout, TableRow
-from .tables import Columns, Row, Table
+from .tables import Row, Table
 from .text import window
 
 HEADER = 1
@@ -129,6 +129,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_cursor = self._choosing = False
         self._returning = ""
         self._selectable = True
+        self._pages_in: Callable[[int], Pages] | None = None
+        self._laid: Sequence[Column] | None = None
+        self._next_empty: str | None = None
+        self._next_keep = False
         if source is not None:
             self.set_source(source)
 
@@ -166,11 +170,28 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """Have the cursor go to a place where it was in an earlier session, once there are rows."""
         self._returning = place
 
+    def show_pages(
+        self, pages_in: Callable[[int], Pages], *, empty: str | None = None, keep_cursor: bool = False
+    ) -> None:
+        """``set_source`` with what stands in so many cells, as soon as there is room, and again where other columns fit."""
+        self._pages_in, self._laid = pages_in, None
+        self._next_empty, self._next_keep = empty, keep_cursor
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.size.width - BAR
+        pages = self._pages_in(width) if self._pages_in is not None and width > 0 else None
+        if pages is not None and pages.columns != self._laid:
+            keep, self._next_keep = self._next_keep, True
+            self._laid = pages.columns
+            self.set_source(pages, empty=self._next_empty, keep_cursor=keep)
+
     def on_mount(self) -> None:
         self._read_next()
 
     def on_resize(self) -> None:
-        """Read what a larger window shows."""
+        """Lay the columns out in the new width, and read what a larger window shows."""
+        self._lay_out()
         self._show_cursor()
         self._read_next()
 
@@ -364,7 +385,6 @@ class LiveGrid(Grid):
     _followed: Hashable | None = None
     _declared: Table[Any] = Table(())
     _declared_rows: Mapping[Hashable, Any] = MappingProxyType({})
-    _laid: Columns[Any] | None = None
     _want: Hashable | None = None
 
     @property
@@ -396,7 +416,7 @@ class LiveGrid(Grid):
 
     def _lay_out(self) -> None:
         rows, width = self.rows, self.size.width - BAR
-        columns = self._declared.fitted(rows, width) if width > 0 else ()
+        columns = self._declared.fitted(rows, width) if width > 0 or not rows else ()
         if columns and columns != self._laid:
             self._laid = columns
             want, self._want = self._want, None
@@ -404,10 +424,6 @@ class LiveGrid(Grid):
 
     def _fill(self, columns: Sequence[Column], rows: Sequence[TableRow], want: Hashable | None) -> None:
         self.show(columns, rows, list(self._declared_rows), want)
-
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self._lay_out()
 
     @property
     def rows(self) -> Sequence[Any]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sfumato.workspace.reporting.tables import Column, fitted, on_grid
 
+from .pages import TableRow
+
 Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableColumn(Column, Generic[Row]):
     """A column with its ``cell`` of a row; an ``optional`` one is there only where a row has something in it."""
 
@@ -74,6 +77,33 @@ class Table(Generic[Row]):
         if self.words is not None:
             return self.words(row)
         return dict(zip([one.name for one in self.columns], self.cells(self.columns, row), strict=True))
+
+
+class Source(Protocol[Row_co]):
+    """Rows that are read a page at a time, off the event loop."""
+
+    def __len__(self) -> int: ...
+
+    def lines(self, offset: int, limit: int) -> Sequence[Row_co]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class TablePages(Generic[Row]):
+    """A table of a source as a grid reads it."""
+
+    table: Table[Row]
+    source: Source[Row]
+    columns: Columns[Row]
+
+    @classmethod
+    def fitted(cls, table: Table[Row], source: Source[Row], width: int) -> TablePages[Row]:
+        return cls(table, source, table.fit(table.columns, width))
+
+    def count(self) -> int:
+        return len(self.source)
+
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        return [self.table.cells(self.columns, row) for row in self.source.lines(offset, limit)]
 
 
 Keyed = tuple[Hashable, Cells]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -201,20 +201,6 @@ def fitted(columns: Sequence[AnyColumn], width: int) -> tuple[AnyColumn, ...]:
 def grid_width(columns: Sequence[Column]) -> int:
     """Cells in a line of a grid: a blank at either end, GAP between columns."""
     return sum(column.width for column in columns) + GAP * max(len(columns) - 1, 0) + 2
-
-
-def cells(columns: Sequence[Column], values: Mapping[str, object]) -> tuple[object, ...]:
-    """A row's values on a grid, in the order of the columns."""
-    return tuple(on_grid(values[column.name]) for column in columns)
-
-
-def on_columns(
-    columns: Sequence[Column], kept: Sequence[Column], rows: Iterable[Sequence[object]]
-) -> list[tuple[object, ...]]:
-    """Rows of all ``columns`` on a grid that has those that are ``kept``."""
-    names = [column.name for column in columns]
-    places = [names.index(column.name) for column in kept]
-    return [tuple(on_grid(row[place]) for place in places) for row in rows]
 
 
 def on_grid(value: object) -> object:

@@ -10,11 +10,11 @@ from sfumato.workspace.reporting.tables import (
     Cell,
     Column,
     Table,
-    cells,
     fitted,
     folded,
     grid_width,
     html,
+    on_grid,
     table,
     text,
 )  # fmt: skip
@@ -40,9 +40,9 @@ def test_an_outcome_has_a_sign_in_ascii_text_in_html_and_on_a_grid(monkeypatch: 
     made = Table([column], [[Cell("PASS", "pass")]])
     assert text(made).endswith("+ PASS")
     assert "✓ PASS" in html(made)
-    assert cells([column], {"o": Cell("PASS", "pass")}) == ("✓ PASS",)
+    assert on_grid(Cell("PASS", "pass")) == "✓ PASS"
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert cells([column], {"o": Cell("PASS", "pass")}) == ("+ PASS",)
+    assert on_grid(Cell("PASS", "pass")) == "+ PASS"
     assert "✓ PASS" in html(made), "a page does not depend on the terminal"
 
 
