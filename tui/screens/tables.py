@@ -21,7 +21,6 @@ from ..widgets.tables import Row, Table
 from .page import Dialog, ScreenResult, grid_exportable
 from .split import DetailQuery, Split
 
-
 if TYPE_CHECKING:
     _Mixed = Widget
 else:
