@@ -115,7 +115,7 @@ class TogetherView(StudyView):
             }
             for curve in curves
         ]
-        return Numbers(columns, cells, [float(place) for place in range(len(curves))], ())
+        return Numbers(columns, cells, [float(place) for place in range(len(curves))])
 
     def reading(self, picture: int, x: float) -> str:
         """Every line at the point nearest to ``x``."""
@@ -215,12 +215,12 @@ class LimitView(StudyView):
         columns = (
             Column("point", study.axis.label, 9, "right"),
             *(Column(name, title, 14) for name, title in self.names.items()),
-            *(Column(output.name, output.title, 15, "right") for output in others),
+            *(Column(one.name, one.title, 15, "right", spare=place) for place, one in enumerate(others, start=1)),
         )
         found = study.on_axis()
         chosen = None if found is None else found.value
         rows = point_rows(study)
-        return Numbers(columns, rows, study.points, [output.name for output in others], chosen)
+        return Numbers(columns, rows, study.points, chosen)
 
     def reading(self, picture: int, x: float) -> str:
         """``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``, of the point nearest to ``x``."""

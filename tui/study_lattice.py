@@ -81,15 +81,14 @@ class LatticeView(StudyView):
         each = [(name, self.found.method.output(name).title) for name in self.found.lattice.each]
         columns = (
             Column("known", "known", 5),
-            Column("variable", "variable", 16, grows=True),
+            Column("variable", "variable", 16, grows=1),
             Column("turned", "if turned", 10, "right"),
             Column("change", "change", 10, "right"),
             Column("turned own", "confidential", 13, "right"),
-            *(Column(name, title, 9, "right") for name, title in each),
+            *(Column(name, title, 9, "right", spare=len(each) - place) for place, (name, title) in enumerate(each)),
         )
         rows = [self._row(name, self.measures[picture]) for name in self.found.variables]
-        spare = [name for name, _ in reversed(each)]
-        return Numbers(columns, rows, [float(i) for i in range(len(rows))], spare)
+        return Numbers(columns, rows, [float(i) for i in range(len(rows))])
 
     def _row(self, name: str, measure: str) -> dict[str, object]:
         other = self.known ^ {name}

@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Rows of the grid by column, with their keys; ``spare`` columns go where there is too little room."""
+    """Rows of the grid by column, with their keys."""
 
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, object]]
     keys: Sequence[float]
-    spare: Sequence[str]
     chosen: float | None = None
 
 
@@ -123,11 +122,11 @@ class CurveView(StudyView):
             Column("confidential", "confidential", 14, "right"),
             Column("released", "released", 14, "right"),
             Column("interval", "interval", 24),
-            Column("shares", f"{shares_heading(self.measures[0][0].key)} %", 17, "right"),
-            Column("ratio", "released / confidential", 23, "right"),
+            Column("shares", f"{shares_heading(self.measures[0][0].key)} %", 17, "right", spare=2),
+            Column("ratio", "released / confidential", 23, "right", spare=1),
         )
         levels = sorted({level for curve in self.measures[picture] for level in curve.levels})
-        return Numbers(columns, rows, levels, ("ratio", "shares"))
+        return Numbers(columns, rows, levels)
 
     def reading(self, picture: int, x: float) -> str:
         """Every curve at a level, in the measure's own unit."""

@@ -9,19 +9,23 @@ from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally, TaskRow
 
 def task_cells(task: TaskRow, now: float) -> list[str]:
     """A task's key, state, phase, time, peak of memory, how often it was tried, and its error."""
-    running = task.state == "running"
-    return [
-        task.key,
-        task.state,
-        f"{task.done}/{task.total} {task.what}" if running and task.total else "-",
-        _seconds(now - task.started if running and task.started else task.seconds),
-        f"{task.peak_bytes / 1e6:.0f} MB" if task.peak_bytes else "-",
-        str(task.attempt),
-        task.error,
-    ]
+    measured = (task_phase(task), task_seconds(task, now), task_peak(task))
+    return [task.key, task.state, *measured, str(task.attempt), task.error]
 
 
-def _seconds(seconds: float | None) -> str:
+def task_phase(task: TaskRow) -> str:
+    """``3/8 imputing`` while it is computed."""
+    return f"{task.done}/{task.total} {task.what}" if task.state == "running" and task.total else "-"
+
+
+def task_peak(task: TaskRow) -> str:
+    """The most memory that it had."""
+    return f"{task.peak_bytes / 1e6:.0f} MB" if task.peak_bytes else "-"
+
+
+def task_seconds(task: TaskRow, now: float) -> str:
+    """How long it took, or has taken at the time ``now``."""
+    seconds = now - task.started if task.state == "running" and task.started else task.seconds
     return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration(seconds)
 
 

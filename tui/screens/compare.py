@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.widget import Widget
 
 from sfumato.engine.wording import counted
-from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.facts import facts_in, lines_in
-from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import KeyLine, Line
-from sfumato.tui.widgets.pages import ListPages
+from sfumato.tui.widgets.grid import LiveGrid
+from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.tables import Cells, Columns, Table, columns_of
 from sfumato.workspace.reporting.comparison import (
     ONLY,
     confidential_text,
@@ -32,12 +30,13 @@ from sfumato.workspace.reporting.comparison import (
     verdict_tally,
 )
 from sfumato.workspace.reporting.recipe_difference import difference_table, sentence
-from sfumato.workspace.reporting.tables import Column, fitted, on_columns
+from sfumato.workspace.reporting.tables import Column, fitted
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
 from .explain import ExplainNumber, Meaning, compared_facts, judged_facts, meaning_of
-from .page import Dialog, Exports, grid_exportable
+from .page import Exports
 from .split import DetailQuery, Split
+from .tables import TableDialog
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.comparison import Compared
@@ -45,41 +44,40 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.comparison import RunComparison
 
-Lines = Sequence[Sequence[object]]
 VIEWS = ("numbers", "verdicts", "only one run", "plans")
 NONE = "There is nothing of this kind. Press t for another view."
 
 
-class CompareGrid(Grid):
+class CompareGrid(LiveGrid):
     """The numbers or verdicts of both runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="compare.explain")]
 
 
-class Compare(Dialog[None], Exports, Split):
+class Compare(TableDialog[int, None], Exports, Split):
+    """Two runs, one kind of what they have at a time; its rows are known by their place."""
+
+    called = exports = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "view", "Numbers, verdicts, only one run, plans", id="compare.view"),
         Binding("a", "any_data", "Compare all the same", id="compare.any_data"),
     ]
-    AUTO_FOCUS = "Grid"
-
     computes = True
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__()
         self._runs = first, second
         self._view, self._shown = VIEWS[0], ""
-        self._pages: ListPages | None = None
         self._found: RunComparison | None = None
         self._refused = self._any_data = False
 
-    def compose(self) -> ComposeResult:
-        """What is compared, what is shown, the table, what the cursor reads, and the keys."""
-        with Vertical(classes="whole"):
-            yield Line(name="compare-head")
-            yield Line(name="compare-tally")
-            yield from self.compose_split(CompareGrid(empty="…"), Line(name="compare-reading"))
-            yield KeyLine()
+    def above(self) -> Iterator[Widget]:
+        """What is compared, and what is shown."""
+        yield Line(name="compare-head")
+        yield Line(name="compare-tally")
+
+    def make_grid(self) -> CompareGrid:
+        return CompareGrid(empty="…")
 
     def read_query(self) -> Callable[[Workspace], RunComparison | tuple[str, str]]:
         """The comparison, or on which different data the runs are."""
@@ -110,9 +108,10 @@ class Compare(Dialog[None], Exports, Split):
     def command_words(self) -> tuple[str, ...]:
         return ("compare", *map(str, self._runs), *(["--any-data"] if self._any_data else []))
 
-    def exportable(self) -> Exportable | None:
+    @property
+    def export_name(self) -> str:
         first, second = self._runs
-        return grid_exportable(self.query_one(Grid), f"runs-{first}-{second}-{self._view.replace(' ', '-')}")
+        return f"runs-{first}-{second}-{self._view.replace(' ', '-')}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Runs on different data are compared on request only."""
@@ -130,10 +129,6 @@ class Compare(Dialog[None], Exports, Split):
         self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
         self._show()
 
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self._show()
-
     def _show(self) -> None:
         found = self._found
         if found is None:
@@ -141,39 +136,27 @@ class Compare(Dialog[None], Exports, Split):
         on_data = "on the same data" if found.same_data else "on DIFFERENT data"
         self._say("compare-head", f"{_titles(found)}, {on_data}, {plans_text(found)}")
         self._say("compare-tally", f"[{self._view}] {_TALLIES.get(self._view, _tally)(found)}")
-        columns, rows = _VIEWS[self._view](found, self.list_width - 1)
-        grid = self.query_one(Grid)
-        same = self._view == self._shown
-        self._pages = ListPages(columns, rows)
-        grid.set_source(self._pages, empty=NONE, keep_cursor=same)
-        self._shown = self._view
-        self._read(grid.cursor if same else 0)
+        view, (table, count) = self._view, _VIEWS[self._view](found)
+        self.grid.set_empty(NONE)
+        first = None if view == self._shown else (view, 0)
+        self.show_rows(replace(table, key=lambda place: (view, place)), range(count), first)
+        self._shown = view
 
     def _say(self, line: str, text: str) -> None:
         self.query_one(f"#{line}", Line).say(text)
 
-    @on(Grid.Highlighted)
-    def _move(self, event: Grid.Highlighted) -> None:
-        self._read(event.index)
-
-    @on(Grid.Selected)
-    async def _explain(self, event: Grid.Selected) -> None:
-        """Say what the number or threshold under the cursor means, and all that both runs say of it."""
-        explained = self._explained(event.index)
+    async def chosen(self, row: int) -> None:
+        """Say what the number or threshold means, and all that both runs say of it."""
+        explained = self._explained(row)
         if explained is not None:
             await self.sfumato.open(ExplainNumber(*explained))
-        elif self._found is not None and self._is_open:
-            self.sfumato.say(sentence(self._found.plans[event.index]))
-
-    @property
-    def _is_open(self) -> bool:
-        """Whether the rows of the view are those that the cursor is on: until they have come it stands on the view before."""
-        return self._pages is not None and self.query_one(Grid).source is self._pages
+        elif self._found is not None:
+            self.sfumato.say(sentence(self._found.plans[row]))
 
     def _explained(self, index: int) -> tuple[str, Callable[[Meaning], Sequence[tuple[str, str]]]] | None:
         """The key of the number in a row, and what both runs say of it; None in the view of plans."""
         found, runs = self._found, self._runs
-        if found is None or self._view == VIEWS[3] or not self._is_open:
+        if found is None or self._view == VIEWS[3]:
             return None
         if self._view == VIEWS[1]:
             judged = found.verdicts[index]
@@ -185,31 +168,25 @@ class Compare(Dialog[None], Exports, Split):
 
     def manual_topics(self) -> Sequence[str]:
         """The measure under the cursor, else the command that compares."""
-        grid = self.query_one(Grid)
-        explained = self._explained(grid.cursor) if grid.count else None
+        explained = None if self.here is None else self._explained(self.here)
         return (*(() if explained is None else (explained[0],)), "commands sfumato compare")
 
-    def detail_query(self) -> DetailQuery | None:
-        """The row under the cursor: what the number means, and all that both runs say of it; of the plans, how they differ there."""
-        found, grid, view = self._found, self.query_one(Grid), self._view
-        if found is None or not self._is_open or not grid.count:
+    def detail(self, row: int) -> DetailQuery | None:
+        """What the number means, and all that both runs say of it; of the plans, how they differ there."""
+        found, view, explained = self._found, self._view, self._explained(row)
+        if found is None:
             return None
-        index = grid.cursor
-        explained = self._explained(index)
         if explained is None:
-            return index, view, lambda _: partial(lines_in, [sentence(found.plans[index])])
+            return row, view, lambda _: partial(lines_in, [sentence(found.plans[row])])
         key, facts_of = explained
-        return index, view, lambda _: partial(facts_in, key, facts_of(meaning_of(key)))
+        return row, view, lambda _: partial(facts_in, key, facts_of(meaning_of(key)))
 
-    def _read(self, index: int) -> None:
-        """Say all about the row under the cursor that the table has no room for."""
+    def reading(self, row: int) -> str:
+        """All about the row that the table has no room for."""
         found = self._found
-        text = ""
-        if found is not None and self._view == "numbers" and index < len(found.shared):
-            text = reading(found.shared[index], self._runs, found.apart)
-        elif found is not None and self._view == "plans" and index < len(found.plans):
-            text = sentence(found.plans[index])
-        self._say("compare-reading", text)
+        if found is not None and self._view == "numbers":
+            return reading(found.shared[row], self._runs, found.apart)
+        return sentence(found.plans[row]) if found is not None and self._view == "plans" else ""
 
 
 def plans_text(found: RunComparison) -> str:
@@ -245,31 +222,48 @@ def _tally_of_one(found: RunComparison) -> str:
     )
 
 
-def _numbers(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
-    columns = fitted(number_columns(found.numbers), width)
-    names = names_in(columns[0].width, found.shared, found.apart)
-    rows = [number_cells(row, found.numbers, name) for row, name in zip(found.shared, names, strict=True)]
-    return columns, on_columns(number_columns(found.numbers), columns, rows)
+Shown = tuple[Table[int], int]
+"""A table of places, and how many there are."""
 
 
-def _verdicts(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
-    columns = fitted(verdict_columns(found.numbers), width)
-    names = names_in(columns[0].width, found.verdicts, found.apart)
-    rows = [verdict_cells(verdict, name) for verdict, name in zip(found.verdicts, names, strict=True)]
-    return columns, on_columns(verdict_columns(found.numbers), columns, rows)
+def _table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[object]],
+    names: Callable[[int], Sequence[str]] | None = None,
+) -> Shown:
+    """Rows of cells by their place; ``names`` are as long as the first column is wide."""
+    heads = [column.name for column in columns]
+
+    def fit(columns: Columns[int], width: int) -> Columns[int]:
+        first, *others = fitted(columns, width)
+        named = None if names is None else names(first.width)
+        return (first if named is None else replace(first, cell=lambda place: named[place]), *others)
+
+    def values(place: int) -> Cells:
+        return dict(zip(heads, rows[place], strict=True))
+
+    return Table(columns_of(columns), values=values, fit=fit), len(rows)
 
 
-def _only(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
+def _numbers(found: RunComparison) -> Shown:
+    rows = [number_cells(row, found.numbers) for row in found.shared]
+    return _table(number_columns(found.numbers), rows, lambda width: names_in(width, found.shared, found.apart))
+
+
+def _verdicts(found: RunComparison) -> Shown:
+    rows = [verdict_cells(verdict) for verdict in found.verdicts]
+    return _table(verdict_columns(found.numbers), rows, lambda width: names_in(width, found.verdicts, found.apart))
+
+
+def _only(found: RunComparison) -> Shown:
     places = enumerate(found.numbers)
-    return fitted(ONLY, width), [
-        only_cells(row, place, run, found.apart) for place, run in places for row in found.only(place)
-    ]
+    rows = [only_cells(row, place, run, found.apart) for place, run in places for row in found.only(place)]
+    return _table(ONLY, rows)
 
 
-def _plans(found: RunComparison, width: int) -> tuple[Sequence[Column], Lines]:
+def _plans(found: RunComparison) -> Shown:
     table = difference_table(found.plans, found.names)
-    columns = fitted(table.columns, width)
-    return columns, on_columns(table.columns, columns, table.rows)
+    return _table(table.columns, table.rows)
 
 
 _TALLIES: dict[str, Callable[[RunComparison], str]] = {

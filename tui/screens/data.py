@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,24 +16,23 @@ from textual.message import Message
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
-from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.tables import Cells, Table
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.plan.variables import with_variables
-from sfumato.workspace.reporting.tables import Column, cells
 from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, outline
 
 from .drafting import DraftForm, DraftsPlan, asked_wanted
-from .page import grid_exportable
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
-from .sheet import reading_of, row_values, sheet_columns, sheet_summary, sifted_fields, variable_series
+from .sheet import COLUMNS, reading_of, row_values, sheet_columns, sheet_summary, sifted_fields, variable_series
 from .sheet_values import ReadsValues
 from .sifted import Sifted
+from .tables import TableScreen
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.hierarchies import OpenHierarchy
@@ -61,16 +60,15 @@ class VariableGrid(MarkedGrid):
 
 @dataclass(frozen=True)
 class _Row:
-    """What the sheet says of a column, in cells of these columns and in the words that are looked for, and what it was made of."""
+    """What the sheet says of a column, in cells and in the words that are looked for, and what it was made of."""
 
     line: VariableLine
     found: FoundColumn | None
-    columns: Sequence[Column]
-    cells: Sequence[object]
-    fields: Mapping[str, object]
+    cells: Cells
+    words: Cells
 
 
-class Data(Sifted, ReadsValues, DraftsPlan):
+class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -94,10 +92,11 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         Binding("p", "profile", "Profile", show=False, id="data.profile"),
     ]
 
+    exports = "variables"
+
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
         self._rows: dict[str, _Row] = {}
-        self._fitted: tuple[tuple[int, int], Sequence[Column]] = ((-1, 0), ())
         self.forget_values()
 
     def compose(self) -> ComposeResult:
@@ -118,7 +117,7 @@ class Data(Sifted, ReadsValues, DraftsPlan):
     def take(self, answer: DataView | None) -> None:
         """Show the columns, unless an edit is under way."""
         if answer is None:
-            self.query_one(VariableGrid).set_empty(NONE)
+            self.grid.set_empty(NONE)
             self._view = None
             self._show()
             return
@@ -130,39 +129,45 @@ class Data(Sifted, ReadsValues, DraftsPlan):
             self._view = DataView.of(self._history.now if self._history else answer.draft, answer.stored)
             self._show()
 
-    def exportable(self) -> Exportable | None:
-        return grid_exportable(self.query_one(VariableGrid), self.named("variables"))
+    @property
+    def export_name(self) -> str:
+        return self.named(self.exports)
 
     def on_resize(self) -> None:
-        """Give the columns their new widths."""
+        """Read the values of what a larger window shows."""
         if self._view is not None:
-            self.call_after_refresh(self._show)
+            self.call_after_refresh(self.read_soon)
+
+    @property
+    def grid(self) -> VariableGrid:
+        return self.query_one(VariableGrid)
 
     def _show(self) -> None:
         lines = self._view.lines if self._view else ()
-        grid = self.query_one(VariableGrid)
-        width = grid.size.width - 1
         longest = max((len(line.variable.name) for line in lines), default=0)
-        if self._fitted[0] != (width, longest):
-            self._fitted = (width, longest), sheet_columns(width, longest)
-        columns = self._fitted[1]
-        rows = [self._row(line, columns) for line in lines]
-        grid.show_sifted(
-            columns, [row.cells for row in rows], [line.variable.name for line in lines], [row.fields for row in rows]
+        self.show_rows(
+            Table(
+                COLUMNS,
+                key=lambda line: line.variable.name,
+                values=lambda line: self._row(line).cells,
+                words=lambda line: self._row(line).words,
+                fit=lambda _, width: sheet_columns(width, longest),
+            ),
+            lines,
         )
         self._say()
         self._draw()
 
-    def _row(self, line: VariableLine, columns: Sequence[Column]) -> _Row:
+    def _row(self, line: VariableLine) -> _Row:
         """A row of the sheet, made anew only where it says something else."""
         found, known = self.found_of(line), self._rows.get(line.variable.name)
-        if known is None or (known.line, known.found) != (line, found) or known.columns is not columns:
-            known = _Row(line, found, columns, cells(columns, row_values(line, found)), sifted_fields(line))
+        if known is None or (known.line, known.found) != (line, found):
+            known = _Row(line, found, row_values(line, found), sifted_fields(line))
             self._rows[line.variable.name] = known
         return known
 
     def _say(self) -> None:
-        grid, said = self.query_one(VariableGrid), ""
+        grid, said = self.grid, ""
         if self._view is not None:
             said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks)
         self.query_one("#data-head", Line).say(said)
@@ -176,11 +181,6 @@ class Data(Sifted, ReadsValues, DraftsPlan):
     @on(MarkedGrid.Marked)
     def _marks(self) -> None:
         self._say()
-
-    @property
-    def here(self) -> VariableLine | None:
-        key = self.query_one(VariableGrid).key
-        return next((line for line in (self._view.lines if self._view else ()) if line.variable.name == key), None)
 
     @on(Grid.Highlighted)
     @on(Grid.Opened)
@@ -201,17 +201,14 @@ class Data(Sifted, ReadsValues, DraftsPlan):
     def _read_bar(self, event: Plot.CursorMoved) -> None:
         event.stop()
 
-    def take_focus(self) -> None:
-        self.query_one(VariableGrid).focus()
-
     def action_profile(self) -> None:
         """Give the keys to the picture, or back to the table."""
         plot = self.query_one(Plot)
-        (self.query_one(VariableGrid) if plot.has_focus else plot).focus()
+        (self.grid if plot.has_focus else plot).focus()
 
     def _chosen(self) -> list[VariableLine]:
         """The columns that an act is for: the marked ones, else the one under the cursor."""
-        chosen = set(self.query_one(VariableGrid).chosen)
+        chosen = set(self.grid.chosen)
         return [line for line in (self._view.lines if self._view else ()) if line.variable.name in chosen]
 
     def _planned(self) -> list[VariableLine]:
@@ -225,7 +222,7 @@ class Data(Sifted, ReadsValues, DraftsPlan):
 
     def _change(self, changes: Mapping[str, Mapping[str, Any] | None], what: str = "") -> None:
         """Describe these columns so in the plan, None leaves one out; after ``what`` was done to marked ones, say so, and their marks go."""
-        history, view, grid = self._history, self._view, self.query_one(VariableGrid)
+        history, view, grid = self._history, self._view, self.grid
         if history is None or view is None or not changes:
             return
         try:
@@ -310,21 +307,18 @@ class Data(Sifted, ReadsValues, DraftsPlan):
         if here is not None and history is not None:
             await edit_hierarchy(self, history.now, None, here.variable.name, save)
 
-    @on(Grid.Selected)
-    async def _edit(self) -> None:
+    async def chosen(self, row: VariableLine) -> None:
+        """Edit the variable."""
         from .variable_forms import variable_form, with_open_ends
 
-        here = self.here
-        if here is None:
-            return
-        name = here.variable.name
+        name = row.variable.name
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
                 self._change({name: with_open_ends(table)})
 
-        found = self.found_of(here)
-        form = variable_form(here.variable, here.planned, found.profile if found else None)
+        found = self.found_of(row)
+        form = variable_form(row.variable, row.planned, found.profile if found else None)
         await self.sfumato.open(form, answered)
 
     @on(VariableGrid.DraftAsked)

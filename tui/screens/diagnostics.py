@@ -40,7 +40,7 @@ from sfumato.workspace.reporting.diagnostics import (
     summary,
     why_text,
 )
-from sfumato.workspace.reporting.tables import Column, cells, fitted, on_grid
+from sfumato.workspace.reporting.tables import fitted, on_grid
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.views.results import diagnostics_of
 
@@ -49,6 +49,7 @@ from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import Line
 from ..widgets.plot import Plot
 from ..widgets.sparkline import trend
+from ..widgets.tables import Columns, Table, TableColumn, columns_of
 from .page import Dialog, Exports, Pane
 
 if TYPE_CHECKING:
@@ -255,6 +256,28 @@ NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
 HINT = "left and right move the cursor"
 
 
+TRACE = (6, 18)
+"""Cells of a parameter's way in a line, on a narrow terminal and on a wide one."""
+
+
+def _with_trace(columns: Columns[ModelLine], width: int) -> Columns[ModelLine]:
+    room = TRACE[width >= 99]
+    trace = TableColumn[ModelLine]("shape", "trace", room, cell=lambda line: trend(line.shape, room))
+    return fitted((*columns[:-1], trace, columns[-1]), width)
+
+
+def _with_names(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
+    more = 8 if width >= 100 else 0
+    wide = [replace(one, width=one.width + more) if one.name in ("target", "name") else one for one in columns]
+    return fitted(wide, width)
+
+
+PARAMETER_TABLE: Table[ModelLine] = Table(
+    columns_of(PARAMETER_COLUMNS), lambda line: line.key, parameter_cells, fit=_with_trace
+)
+STATISTIC_TABLE: Table[Diagnostic] = Table(columns_of(STATISTIC_COLUMNS), values=statistic_cells, fit=_with_names)
+
+
 class ParameterGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Chains", id="diagnostics.open")]
 
@@ -278,7 +301,6 @@ class Diagnostics(Pane):
         self._traced_run: int | None = None
         self._failed = False
         self._statistic = ""
-        self._is_read = False
 
     def compose(self) -> ComposeResult:
         """A line that sums up, the parameters or all statistics, and what the cursor is on."""
@@ -301,18 +323,13 @@ class Diagnostics(Pane):
 
     def _take(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
         if self.line is not None and run_id == self.line.run.id:
-            self._lines, self._is_read = sorted(lines, key=lambda line: line.passed is not False), True
+            self._lines = sorted(lines, key=lambda line: line.passed is not False)
             self._show()
 
     def _take_traces(self, run_id: int, traced: Traced) -> None:
         if self.line is not None and run_id == self.line.run.id:
             self._traced, self._traced_run = traced, run_id
             self._show_parameters()
-
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        if self._is_read:
-            self._show()
 
     @property
     def view(self) -> str:
@@ -321,25 +338,17 @@ class Diagnostics(Pane):
 
     def _show(self) -> None:
         self._show_parameters()
-        width = self.size.width - 1
-        more = 8 if width >= 100 else 0
-        wide = [replace(c, width=c.width + more) if c.name in ("target", "name") else c for c in STATISTIC_COLUMNS]
-        columns = fitted(wide, width)
-        rows = [cells(columns, statistic_cells(line)) for line in self.shown]
         grid = self.query_one(f"#{TABLE}", LiveGrid)
         grid.set_empty(NONE_BROKEN if self._failed and self._lines else EMPTY)
-        grid.show(columns, rows, list(range(len(rows))))
+        grid.show_table(STATISTIC_TABLE, self.shown)
         self._draw()
 
     def _show_parameters(self) -> None:
         found = model_lines(self._lines, self._traced.whys, self._traced.shapes)
         self._parameters = lines = [line for line in found if line.flagged or not self._failed]
         grid = self.query_one(ParameterGrid)
-        trace = Column("shape", "trace", 18 if self.size.width >= 100 else 6)
-        columns = fitted((*PARAMETER_COLUMNS[:-1], trace, PARAMETER_COLUMNS[-1]), self.size.width - 1)
-        rows = [cells(columns, {**parameter_cells(one), "shape": trend(one.shape, trace.width)}) for one in lines]
         grid.set_empty((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
-        grid.show(columns, rows, [line.key for line in lines])
+        grid.show_table(PARAMETER_TABLE, lines)
         self._sum_up()
         self._say()
 
@@ -393,8 +402,8 @@ class Diagnostics(Pane):
 
     @property
     def _here(self) -> ModelLine | None:
-        key = self.query_one(ParameterGrid).key
-        return next((line for line in self._parameters if line.key == key), None)
+        found: ModelLine | None = self.query_one(ParameterGrid).here
+        return found
 
     def _statistic_text(self) -> str:
         x = self.query_one(Plot).cursor

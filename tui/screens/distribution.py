@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -52,6 +53,7 @@ from ..widgets.heatmap import HeatMap
 from ..widgets.lines import KeyLine, Line
 from ..widgets.pages import TableRow
 from ..widgets.plot import Plot
+from ..widgets.tables import Table, TableColumn
 from .dialogs import Choose, Confirm
 from .page import Dialog, Exports, grid_exportable
 from .revealing import CONSEQUENCE
@@ -121,6 +123,10 @@ class DrilledRecords(Dialog[None], Exports):
     def exportable(self) -> Exportable | None:
         where = "" if self._run_id is None else f"run-{self._run_id}-"
         return grid_exportable(self.query_one(Grid), f"confidential-{where}records")
+
+
+def _number_cell(place: int, row: Sequence[object]) -> object:
+    return number(value) if isinstance(value := row[place], float) else value
 
 
 async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, found: Drilled) -> None:
@@ -337,9 +343,11 @@ class Distributions(Dialog[None], Exports):
     def _fill_numbers(self) -> None:
         if self._shown is not None:
             heads, rows = shown_lines(self._shown)
-            columns = [Column(f"c{i}", head, max(12, min(28, len(head) + 1)), "right") for i, head in enumerate(heads)]
-            told = [tuple(number(one) if isinstance(one, float) else one for one in row) for row in rows]
-            self.query_one(LiveGrid).show(columns, told, range(len(told)))
+            columns: list[TableColumn[Sequence[object]]] = [
+                TableColumn(f"c{i}", head, max(12, min(28, len(head) + 1)), "right", cell=partial(_number_cell, i))
+                for i, head in enumerate(heads)
+            ]
+            self.query_one(LiveGrid).show_table(Table(columns), list(rows))
 
     @on(Plot.CursorMoved)
     def _plot_moved(self, event: Plot.CursorMoved) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.export import Exportable
-from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.lines import KeyLine, Line
+from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.beliefs import belief_lines, guess_table
-from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.visible_text import printable
 
-from .page import Exports, grid_exportable
+from .page import Exports
 from .revealing import Revealing
+from .tables import TableDialog
 
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.beliefs import RecordGuesses
@@ -28,30 +27,32 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.records import Records as OpenRecords
 
 RANK, SHARE, VERDICT, VALUE = 5, 10, 11, 14
-NONE_KEPT = "No guess was kept."
 
 
-class Guesses(Revealing, Exports):
+class Guesses(TableDialog[Sequence[Any], None], Revealing, Exports):
     """The guesses at a record, the most likely first; the values of guesses and record are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
     Guesses #guesses-why { height: auto; max-height: 50%; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "values", "Values", id="guesses.values")]
-    AUTO_FOCUS = "Grid"
+    called = exports = "guesses"
 
     def __init__(self, records: OpenRecords, record: int) -> None:
         super().__init__()
         self._records, self._record = records, record
-        self._found: RecordGuesses | None = None
 
-    def compose(self) -> ComposeResult:
-        """Which record, what is believed of it, the guesses, and the keys."""
-        with Vertical(classes="whole"):
-            yield Line(name="guesses-head")
-            yield Static("…", id="guesses-why", markup=False)
-            yield LiveGrid(empty="…")
-            yield KeyLine()
+    @property
+    def export_name(self) -> str:
+        return f"run-{self._records.run_id}-guesses-{self._record}"
+
+    def above(self) -> Iterator[Widget]:
+        """Which record, and what is believed of it."""
+        yield Line(name="guesses-head")
+        yield Static("…", id="guesses-why", markup=False)
+
+    def below(self) -> Iterator[Widget]:
+        yield from ()
 
     @property
     def question(self) -> str:
@@ -75,37 +76,28 @@ class Guesses(Revealing, Exports):
     def _take(self, shown: bool, found: RecordGuesses) -> None:
         if shown != self.revealed:
             return
-        self._found = found
-        self._show()
-
-    def forget_values(self) -> None:
-        """What was read goes, and with it what is shown."""
-        self._found = None
-        self.query_one("#guesses-why", Static).update("…")
-        self.query_one(LiveGrid).show((), [], [])
-
-    def _show(self) -> None:
-        found, measure = self._found, self._records.measure
-        if found is None:
-            return
-        head = (
+        measure = self._records.measure
+        self.say_head(
             f"record {found.record:,} of run {self._records.run_id} · {measure.key} · all {len(measure.draws)} datasets"
         )
-        self.query_one(Line).say(head)
         self.query_one("#guesses-why", Static).update(explanation(found))
         made = guess_table(found)
         widths = (RANK, SHARE, SHARE, 15, VERDICT)
         named = [*widths, *(VALUE for _ in made.columns[len(widths) :])]
         columns = [
-            Column(f"{place}", printable(column.title), width, column.align)
+            TableColumn(f"{place}", printable(column.title), width, column.align, cell=partial(_cell, place))
             for place, (column, width) in enumerate(zip(made.columns, named, strict=True))
         ]
-        rows = [[printable(str(cell)) for cell in row] for row in made.rows]
-        self.query_one(LiveGrid).show(columns, rows, list(range(len(rows))))
+        self.show_rows(Table(columns), made.rows)
 
-    def exportable(self) -> Exportable | None:
-        """The guesses, with values only where they are shown."""
-        return grid_exportable(self.query_one(Grid), f"run-{self._records.run_id}-guesses-{self._record}")
+    def forget_values(self) -> None:
+        """What was read goes, and with it what is shown."""
+        self.query_one("#guesses-why", Static).update("…")
+        self.grid.forget()
+
+
+def _cell(place: int, row: Sequence[Any]) -> str:
+    return printable(str(row[place]))
 
 
 def explanation(found: RecordGuesses) -> Content:

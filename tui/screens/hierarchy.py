@@ -17,29 +17,29 @@ from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.tables import Columns, Table, TableColumn
 from sfumato.workspace.plan.drafts import Draft
-from sfumato.workspace.reporting.tables import Column, fitted
+from sfumato.workspace.reporting.tables import fitted
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
 from .form import Form
 from .page import Dialog, PlanPane
 from .pick_list import PickList
+from .tables import TableScreen
 
 if TYPE_CHECKING:
     from sfumato.engine.partition.hierarchies import Hierarchy as Tree
     from sfumato.engine.partition.hierarchy_edits import Node
     from sfumato.workspace.plan.hierarchies import OpenHierarchy, TreeLine
 
-COLUMNS = (Column("mark", "", 1), Column("node", "node", 30), Column("values", "values", 7, "right"),
-           Column("records", "records", 8, "right"), Column("released", "released", 8))  # fmt: skip
-BESIDE = 40
+NODE, BESIDE = 30, 40
 """Cells of the columns beside the nodes."""
 NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
 LEAVE = "Not saved yet: enter saves, q again leaves it as it was"
 
 
-class Hierarchy(Dialog["OpenHierarchy"]):
+class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
     """Answers the hierarchy as it is to be saved. Each edit can be taken back."""
 
     manual = "app hierarchy"
@@ -77,10 +77,6 @@ class Hierarchy(Dialog["OpenHierarchy"]):
     def on_mount(self) -> None:
         self._show()
 
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self.call_after_refresh(self._show)
-
     def _show(self, want: str | None = None) -> None:
         try:
             self._lines = self._now.lines()
@@ -89,27 +85,24 @@ class Hierarchy(Dialog["OpenHierarchy"]):
             self.sfumato.say(str(error), severity="error")
         keys = [_key(line.node) for line in self._lines]
         self._marked = [key for key in self._marked if key in keys]
-        grid = self.query_one(LiveGrid)
-        offered = [column for column in COLUMNS if column.name != "released" or self._now.level is not None]
-        longest = max((2 * line.node.depth + len(line.node.label) for line in self._lines), default=0)
-        width = min(grid.size.width - 1, max(longest, COLUMNS[1].width) + BESIDE)
-        columns = fitted(offered, width, ("node",), ("values",))
-        rows = [[self._cell(line, column.name) for column in columns] for line in self._lines]
-        grid.show(columns, rows, keys, want)
+        self.show_rows(self._table, self._lines, want)
         self._say()
         self.refresh_bindings()
 
-    def _cell(self, line: TreeLine, name: str) -> str:
-        if name == "mark":
-            return mark("pass") if _key(line.node) in self._marked else ""
-        if name == "node":
-            return "  " * line.node.depth + printable(line.node.label)
-        if name == "values":
-            return f"{line.values:,}"
-        if name == "released":
-            level = self._now.level
-            return mark("pass") if level is not None and line.node.low <= level <= line.node.high else ""
-        return self._now.records_told(line)
+    @property
+    def _table(self) -> Table[TreeLine]:
+        """The nodes of the hierarchy as it is now, no wider than the longest of them needs."""
+        level, marked, told = self._now.level, set(self._marked), self._now.records_told
+        longest = max((2 * line.node.depth + len(line.node.label) for line in self._lines), default=0)
+        columns: list[TableColumn[TreeLine]] = [
+            TableColumn("mark", "", 1, cell=lambda line: mark("pass") if _key(line.node) in marked else ""),
+            TableColumn("node", "node", NODE, grows=1, cell=_node_cell),
+            TableColumn("values", "values", 7, "right", spare=1, cell=lambda line: f"{line.values:,}"),
+            TableColumn("records", "records", 8, "right", cell=told),
+        ]
+        if level is not None:
+            columns.append(TableColumn("released", "released", 8, cell=partial(_released_cell, level)))
+        return Table(columns, lambda line: _key(line.node), fit=partial(_in_need, max(longest, NODE) + BESIDE))
 
     def _say(self) -> None:
         opened = self._now
@@ -132,8 +125,7 @@ class Hierarchy(Dialog["OpenHierarchy"]):
 
     @property
     def _here(self) -> Node | None:
-        key = self.query_one(LiveGrid).key
-        return next((line.node for line in self._lines if _key(line.node) == key), None)
+        return None if self.here is None else self.here.node
 
     @property
     def _chosen(self) -> list[Node]:
@@ -267,6 +259,18 @@ class Hierarchy(Dialog["OpenHierarchy"]):
             self.sfumato.say(LEAVE, severity="warning")
             return
         self.dismiss(None)
+
+
+def _node_cell(line: TreeLine) -> str:
+    return "  " * line.node.depth + printable(line.node.label)
+
+
+def _released_cell(level: int, line: TreeLine) -> str:
+    return mark("pass") if line.node.low <= level <= line.node.high else ""
+
+
+def _in_need(most: int, columns: Columns[TreeLine], width: int) -> Columns[TreeLine]:
+    return fitted(columns, min(width, most))
 
 
 def _key(node: Node) -> str:

@@ -22,8 +22,8 @@ from sfumato.tui.screens.page import Pane
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, measured, number
 from sfumato.workspace.store.runs import RunLine
 from sfumato.workspace.store.workspace import Workspace
@@ -85,16 +85,25 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 NONE = "No run of this project is done and has two numbers to place it by."
-COLUMNS = (
-    Column("mark", "", 1),
-    Column("run", "run", 4, "right"),
-    Column("title", "title", 20),
-    Column("x", "across", 10, "right"),
-    Column("x_interval", "interval", 20),
-    Column("y", "up", 10, "right"),
-    Column("y_interval", "interval", 20),
-    Column("efficient", "", 15),
-)
+
+
+def numbers_table(here: int | None) -> Table[Point]:
+    """The runs in numbers, the one ``here`` marked."""
+    return Table(
+        (
+            TableColumn("mark", "", 1, cell=lambda one: mark("into") if one.run_id == here else ""),
+            TableColumn("run", "run", 4, "right", cell=lambda one: one.run_id),
+            TableColumn("title", "title", 20, spare=3, grows=1, cell=lambda one: one.title),
+            TableColumn("x", "across", 10, "right", cell=lambda one: number(one.x.value)),
+            TableColumn("x_interval", "interval", 20, spare=2, cell=lambda one: interval(one.x.lower, one.x.upper)),
+            TableColumn("y", "up", 10, "right", cell=lambda one: number(one.y.value)),
+            TableColumn("y_interval", "interval", 20, spare=1, cell=lambda one: interval(one.y.lower, one.y.upper)),
+            TableColumn("efficient", "", 15, cell=lambda one: "".join(_mark_words(one))),
+        ),
+        key=lambda one: one.run_id,
+    )
+
+
 EFFICIENT, OTHERS = "not dominated", "dominated"
 
 
@@ -204,7 +213,7 @@ class Map(Pane):
             keep_view=keep_view,
         )
         self.query_one("#map-head", Line).say(self._heading(x, y))
-        self._fill_numbers()
+        self.query_one(LiveGrid).show_table(numbers_table(self.line.run.id if self.line else None), self._points)
         self._say(plot.cursor)
 
     @property
@@ -240,12 +249,6 @@ class Map(Pane):
             parts.append("none marked: a number here has no better direction")
         return " · ".join(part for part in parts if part)
 
-    def _fill_numbers(self) -> None:
-        columns = fitted(COLUMNS, self.size.width - 1, ("title",), ("y_interval", "x_interval", "title"))
-        here = self.line.run.id if self.line else None
-        rows = [cells(columns, _values(point, chosen=point.run_id == here)) for point in self._points]
-        self.query_one(LiveGrid).show(columns, rows, [point.run_id for point in self._points])
-
     @on(Plot.CursorMoved)
     def _moved(self, event: Plot.CursorMoved) -> None:
         self._say(event.x)
@@ -266,11 +269,6 @@ class Map(Pane):
             else "left and right move the cursor, enter opens the run, b B what is behind a number, + - zoom, 0 shows all"
         )
         self.query_one("#map-reading", Line).say(text)
-
-    def on_resize(self) -> None:
-        """Give the columns of the numbers their new widths."""
-        if self._points:
-            self._fill_numbers()
 
     def take_focus(self) -> None:
         self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
@@ -341,7 +339,7 @@ class Map(Pane):
 
     @on(Grid.Selected)
     def _open_row(self, event: Grid.Selected) -> None:
-        self.post_message(self.Chosen(self._points[event.index].run_id))
+        self.post_message(self.Chosen(self.query_one(LiveGrid).value(event.row[-1]).run_id))
 
 
 def name_of(axis: Axis) -> str:
@@ -387,19 +385,6 @@ def point_text(point: Point) -> str:
 
 def _mark_words(point: Point) -> list[str]:
     return [] if point.efficient is None else [EFFICIENT if point.efficient else OTHERS]
-
-
-def _values(point: Point, *, chosen: bool) -> dict[str, object]:
-    return {
-        "mark": mark("into") if chosen else "",
-        "run": point.run_id,
-        "title": point.title,
-        "x": number(point.x.value),
-        "x_interval": interval(point.x.lower, point.x.upper),
-        "y": number(point.y.value),
-        "y_interval": interval(point.y.lower, point.y.upper),
-        "efficient": "".join(_mark_words(point)),
-    }
 
 
 def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:

@@ -33,7 +33,6 @@ from sfumato.engine.errors import EngineError
 from sfumato.engine.wording import counted
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
-from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
@@ -45,6 +44,7 @@ from ..terminal.external_editor import NotEdited, edited, editor_command
 from ..widgets.entries import TomlText
 from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import Line
+from ..widgets.tables import TableColumn, keyed_table
 from ..widgets.text import cut
 from .dialogs import Confirm
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
@@ -206,11 +206,13 @@ class RunPlan(Confirm):
 
 
 SETTINGS = "settings"
-COLUMNS = (
-    Column("mark", "", 1),
-    Column("section", "step", 9),
-    Column("method", "method", 22),
-    Column("settings", "settings", 14),
+TABLE = keyed_table(
+    (
+        TableColumn("mark", "", 1),
+        TableColumn("section", "step", 9),
+        TableColumn("method", "method", 22, grows=2),
+        TableColumn("settings", "settings", 14, spare=1, grows=1),
+    )
 )
 
 
@@ -324,7 +326,7 @@ class Plan(EditQueue):
         if draft is None:
             self.forget_acts()
             self.query_one(StepGrid).set_empty(NONE)
-            self.query_one(StepGrid).show(COLUMNS, [], [])
+            self.query_one(StepGrid).show_table(TABLE, [])
         elif not self._is_typed and (history := self.read_plan(draft)) is not None:
             self._put(history, save=False)
             waiting, self._waiting = self._waiting, None
@@ -379,17 +381,11 @@ class Plan(EditQueue):
         good = " · ".join(filter(None, (good, *doubts, printable(self.changed))))
         self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}" if view.problem else good)
 
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self.call_after_refresh(self._show)
-
     def _show(self) -> None:
-        if self._view is None:
-            return
-        grid = self.query_one(StepGrid)
-        columns = fitted(COLUMNS, grid.size.width - 1, ("settings", "method"), ("settings",))
-        grid.show(columns, [cells(columns, row) for row in values(self._view)], keys(self._view), self._want)
-        self._want, self._listed = None, False
+        if self._view is not None:
+            rows = list(zip(keys(self._view), values(self._view), strict=True))
+            self.query_one(StepGrid).show_table(TABLE, rows, self._want)
+            self._want, self._listed = None, False
 
     @on(Grid.Opened)
     def _take_list(self) -> None:

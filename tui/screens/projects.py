@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -16,20 +15,19 @@ from textual.widgets import Static
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.tui import jobs
-from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
 from sfumato.tui.own_keys import key_for
-from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.marks import MarkedGrid
+from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.tui.words import progress, state_text, tally_text
-from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.database import DATABASE
-from sfumato.workspace.store.runs import Project, projects
+from sfumato.workspace.store.runs import Project, RunLine, projects
 from sfumato.workspace.store.workspace import Workspace
 
-from .page import Page, grid_exportable
+from .page import Page
 from .sifted import Sifted
+from .tables import TableScreen
 
 NONE = "No project yet. One of these keys makes the first:"
 WAYS = (
@@ -40,15 +38,25 @@ WAYS = (
     ("app.help", "?", "every key that works here; it does so on every screen"),
 )
 """What can be done while there is nothing: binding, its key, what it does."""
-COLUMNS = (
-    Column("name", "project", 20),
-    Column("datasets", "datasets", 8, "right"),
-    Column("runs", "runs", 5, "right"),
-    Column("run", "newest run", 10, "right"),
-    Column("state", "state", 13),
-    Column("progress", "tasks", 14, "right"),
-    Column("seconds", "time", 9, "right"),
-    Column("verdicts", "verdicts", 16),
+
+
+def _newest(cell: Callable[[RunLine], object]) -> Callable[[Project], object]:
+    """A cell of the project's newest run; empty where it has none."""
+    return lambda line: cell(line.last) if line.last else ""
+
+
+TABLE: Table[Project] = Table(
+    (
+        TableColumn("name", "project", 20, grows=1, cell=lambda line: line.name),
+        TableColumn("datasets", "datasets", 8, "right", spare=2, cell=lambda line: line.datasets),
+        TableColumn("runs", "runs", 5, "right", cell=lambda line: line.runs),
+        TableColumn("run", "newest run", 10, "right", spare=3, cell=lambda line: line.last and line.last.run.id),
+        TableColumn("state", "state", 13, cell=_newest(state_text)),
+        TableColumn("progress", "tasks", 14, "right", spare=4, cell=_newest(lambda last: progress(last.run))),
+        TableColumn("seconds", "time", 9, "right", spare=1, cell=_newest(lambda last: duration(last.run.seconds))),
+        TableColumn("verdicts", "verdicts", 16, cell=_newest(lambda last: tally_text(last.tally))),
+    ),
+    key=lambda line: line.id,
 )
 
 
@@ -56,8 +64,9 @@ class ProjectGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="projects.open")]
 
 
-class Projects(Sifted, Page):
+class Projects(TableScreen[Project], Sifted, Page):
     manual = "tutorial"
+    exports = "projects"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.new_run", "New run", id="projects.new"),
@@ -72,7 +81,6 @@ class Projects(Sifted, Page):
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[Project] = []
-        self._is_read = False
 
     def compose_body(self) -> ComposeResult:
         """One table, or what to do while it is empty."""
@@ -84,20 +92,9 @@ class Projects(Sifted, Page):
         return projects
 
     def take(self, answer: list[Project]) -> None:
-        self._lines, self._is_read = answer, True
+        self._lines = answer
         self.refresh_bindings()
-        self._show()
-
-    def on_resize(self) -> None:
-        """Give the columns their new widths; before the projects are read it is not known that there are none."""
-        if self._is_read:
-            self._show()
-
-    def _show(self) -> None:
-        columns = fitted(COLUMNS, self.size.width - 1, ("name",), ("seconds", "datasets", "run", "progress"))
-        rows = [cells(columns, _values(line)) for line in self._lines]
-        fields = [_values(line) for line in self._lines]
-        self.query_one(ProjectGrid).show_sifted(columns, rows, [line.id for line in self._lines], fields)
+        self.show_rows(TABLE, answer)
         self._welcome()
         self.say_where(f"  {self.sfumato.directory}")
 
@@ -112,9 +109,6 @@ class Projects(Sifted, Page):
             for name, key, text in WAYS
         ]
         welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))
-
-    def exportable(self) -> Exportable | None:
-        return grid_exportable(self.query_one(Grid), "projects")
 
     @property
     def can_export(self) -> bool:
@@ -185,9 +179,8 @@ class Projects(Sifted, Page):
         )
         await self.sfumato.open(Confirm(f"Delete {what}?", consequence), answered)
 
-    @on(Grid.Selected)
-    async def _open(self, event: Grid.Selected) -> None:
-        await self.sfumato.open_project(int(str(event.row[-1])))
+    async def chosen(self, row: Project) -> None:
+        await self.sfumato.open_project(row.id)
 
 
 def check_file(table: dict[str, Any]) -> None:
@@ -209,17 +202,3 @@ def check_workspace(table: dict[str, Any]) -> None:
         and (not directory.is_dir() or any(directory.iterdir()))
     ):
         raise BadInput("directory", "it has other things in it; name a workspace, or a new or empty directory")
-
-
-def _values(line: Project) -> dict[str, object]:
-    last = line.last
-    return {
-        "name": line.name,
-        "datasets": line.datasets,
-        "runs": line.runs,
-        "run": last.run.id if last else None,
-        "state": state_text(last) if last else "",
-        "progress": progress(last.run) if last else "",
-        "seconds": duration(last.run.seconds) if last else "",
-        "verdicts": tally_text(last.tally) if last else "",
-    }

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.facts import facts_in
-from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.lines import KeyLine, Line
-from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.tui.widgets.grid import LiveGrid
+from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.words import mark, number, outcome_text
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -26,8 +24,9 @@ from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality
 from sfumato.workspace.visible_text import printable
 
 from .explain import meaning_of
-from .page import Dialog, Exports
+from .page import Exports
 from .split import DetailQuery, LaidOut, Split
+from .tables import TableDialog
 
 STYLES = {"met": "$success bold", "not met": "$error bold", "not computed": "$warning bold"}
 SAID = {
@@ -51,16 +50,16 @@ class QualityGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Values behind it", id="quality.behind")]
 
 
-class Quality(Dialog[None], Exports, Split):
-    """The board of one run; the cursor reads a row in full."""
+class Quality(TableDialog[int, None], Exports, Split):
+    """The board of one run, its rows by their place; the cursor reads a row in full."""
 
     manual = "app board of quality"
+    called = "quality"
 
     DEFAULT_CSS = """
     Quality #quality-why { color: $text-muted; }
     Quality #quality-reading { height: 3; padding: 0 1; }
     """
-    AUTO_FOCUS = "Grid"
 
     def __init__(self, run_id: int) -> None:
         super().__init__()
@@ -68,14 +67,16 @@ class Quality(Dialog[None], Exports, Split):
         self._project_id = 0
         self._found: QualityBoard | None = None
 
-    def compose(self) -> ComposeResult:
-        """The verdict, why, the board, what the cursor reads, and the keys."""
-        with Vertical(classes="whole"):
-            yield Line(name="quality-head")
-            yield Line(name="quality-why")
-            reading = Static("", id="quality-reading", markup=False)
-            yield from self.compose_split(QualityGrid(empty="…"), reading)
-            yield KeyLine()
+    def above(self) -> Iterator[Widget]:
+        """The verdict, and why."""
+        yield Line(name="quality-head")
+        yield Line(name="quality-why")
+
+    def make_grid(self) -> QualityGrid:
+        return QualityGrid(empty="…")
+
+    def below(self) -> Iterator[Widget]:
+        yield Static("", id="quality-reading", markup=False)
 
     def read_query(self) -> Callable[[Workspace], tuple[int, QualityBoard]]:
         """The project of the run, and the scores."""
@@ -83,48 +84,26 @@ class Quality(Dialog[None], Exports, Split):
         return lambda workspace: (find_run(workspace, run_id).project_id, quality_board(workspace, run_id))
 
     def take(self, answer: tuple[int, QualityBoard]) -> None:
-        self._project_id, self._found = answer
-        self._show()
+        self._project_id, found = answer
+        self._found = found
+        head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
+        self.say_head(Content.assemble(f"Run {self._run_id}  ", head))
+        self.query_one("#quality-why", Line).say(why(found))
+        self.show_rows(board_table(found), range(2 + len(found.columns)))
+        self.say_reading()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()
 
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        self._show()
+    def reading(self, row: int) -> str:
+        return "" if self._found is None else reading(self._found, row)
 
-    def _show(self) -> None:
-        found = self._found
-        if found is None:
-            return
-        head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
-        self.query_one("#quality-head", Line).say(Content.assemble(f"Run {self._run_id}  ", head))
-        self.query_one("#quality-why", Line).say(why(found))
-        heads = (
-            Column("name", "variable", 12),
-            *(Column(m.name, m.name, max(CELL, len(m.name))) for m in found.metrics),
-        )
-        spare = [metric.name for metric in reversed(found.metrics) if metric.limit is None]
-        columns = fitted(heads, self.list_width - 1, ("name",), spare)
-        names = [MINIMUM, LIMIT, *found.columns]
-        rows = [cells(columns, row) for row in board_rows(found)]
-        self.query_one(LiveGrid).show(columns, rows, list(enumerate(names)))
-        self._read_row()
-
-    @on(Grid.Highlighted)
-    @on(Grid.Opened)
-    def _read_row(self) -> None:
-        found, key = self._found, self.query_one(LiveGrid).key
-        if found is not None and isinstance(key, tuple):
-            self.query_one("#quality-reading", Static).update(reading(found, int(key[0])))
-
-    @on(Grid.Selected)
-    async def _look_behind(self, event: Grid.Selected) -> None:
+    async def chosen(self, row: int) -> None:
         """Show the values of the column, whose bars and cells open their records; of the minimum, those of the column that has it."""
         found = self._found
         if found is None:
             return
-        column = found.columns[event.index - 2] if event.index >= 2 else deciding(found) if event.index == 0 else None
+        column = found.columns[row - 2] if row >= 2 else deciding(found) if row == 0 else None
         if column is None:
             self.sfumato.say(NO_RECORDS)
         else:
@@ -132,18 +111,17 @@ class Quality(Dialog[None], Exports, Split):
 
             await self.sfumato.open(Distributions(self._project_id, self._run_id, column))
 
-    def detail_query(self) -> DetailQuery | None:
-        """The row under the cursor: each measure with its limit, its reason and what it means."""
-        found, key = self._found, self.query_one(LiveGrid).key
-        if found is None or not isinstance(key, tuple):
+    def detail(self, row: int) -> DetailQuery | None:
+        """Each measure with its limit, its reason and what it means."""
+        found = self._found
+        if found is None:
             return None
-        index, name = int(key[0]), str(key[1])
 
         def query(_: Workspace) -> LaidOut:
-            title = name if index >= 2 else "Minimum over the columns"
-            return partial(facts_in, title, score_facts(found, index, lambda key: meaning_of(key).meaning))
+            title = found.columns[row - 2] if row >= 2 else "Minimum over the columns"
+            return partial(facts_in, title, score_facts(found, row, lambda key: meaning_of(key).meaning))
 
-        return index, found, query
+        return row, found, query
 
     def exportable(self) -> Exportable | None:
         found = self._found
@@ -164,6 +142,16 @@ def why(found: QualityBoard) -> str:
         left_out.setdefault(column, []).append(metric)
     said += [f"{column} not scored by {', '.join(metrics)}" for column, metrics in left_out.items()]
     return printable(" · ".join(said) or "the minimum over the columns holds every limit")
+
+
+def board_table(found: QualityBoard) -> Table[int]:
+    """The board, its rows by their place; measures without a limit leave where there is too little room, the last first."""
+    rows, last = board_rows(found), len(found.metrics)
+    columns = [
+        TableColumn[int](m.name, m.name, max(CELL, len(m.name)), spare=0 if m.limit is not None else last - place)
+        for place, m in enumerate(found.metrics)
+    ]
+    return Table((TableColumn[int]("name", "variable", 12, grows=1), *columns), values=lambda row: rows[row])
 
 
 def board_rows(found: QualityBoard) -> list[Mapping[str, object]]:

@@ -20,10 +20,12 @@ from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
-from sfumato.tui.widgets.pages import TableRow
+from sfumato.tui.widgets.pages import ListPages, TableRow
+from sfumato.tui.widgets.tables import Table, TablePages, columns_of
 from sfumato.tui.widgets.text import cut, fit
-from sfumato.workspace.reporting.records import columns_of, driver_text, record_cells
-from sfumato.workspace.reporting.tables import Column, cells, fitted
+from sfumato.workspace.reporting.records import columns_of as record_columns
+from sfumato.workspace.reporting.records import driver_text, record_cells
+from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number, params_text
 from sfumato.workspace.visible_text import printable
 
@@ -33,6 +35,7 @@ from .split import DetailQuery, LaidOut, Split
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOut
+    from sfumato.workspace.reporting.records import RecordLine
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.records import Candidates, RecordMeasure
     from sfumato.workspace.views.records import Records as OpenRecords
@@ -216,20 +219,18 @@ DRIVEN = 50
 NONE = "This run keeps no values of single records. Press d in Runs to make a plan of its recipe, and add a risk to its measures."
 
 
-@dataclass(frozen=True, eq=False)
-class RecordPages:
-    """The records as a grid reads them, most at risk first; drivers by record number, as far as they are known."""
-
-    records: OpenRecords
-    columns: Sequence[Column]
-    drivers: Mapping[int, str]
-
-    def count(self) -> int:
-        return len(self.records)
-
-    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        lines = self.records.lines(offset, limit)
-        return [cells(self.columns, record_cells(line, self.drivers.get(line.record, ""))) for line in lines]
+def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> Table[RecordLine]:
+    """The columns that the measure fills; drivers by record number, as far as they are known."""
+    prior = records.ranking.risk.prior is not None
+    filled = {
+        "unique": records.ranking.risk.unique is not None,
+        "own": records.ranking.own is not None,
+        "prior": prior,
+        "ratio": prior,
+        "driver": records.measure.matches,
+    }
+    columns = [column for column in record_columns(records.measure.key) if filled.get(column.name, True)]
+    return Table(columns_of(columns), values=lambda line: record_cells(line, drivers.get(line.record, "")))
 
 
 class RecordGrid(Grid):
@@ -251,7 +252,6 @@ class Records(Pane, Split):
         self._measures: Sequence[RecordMeasure] = ()
         self._records: OpenRecords | None = None
         self._drivers: Mapping[int, str] = {}
-        self._pages: RecordPages | None = None
 
     def compose(self) -> ComposeResult:
         yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
@@ -300,36 +300,14 @@ class Records(Pane, Split):
             self._drivers = drivers
             self._show(keep_cursor=True)
 
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        if self._pages is not None and self._columns() != self._pages.columns:
-            self._show(keep_cursor=True)
-
-    def _columns(self) -> Sequence[Column]:
-        """The columns that the measure fills and the width allows."""
-        records = self._records
-        if records is None:
-            return ()
-        ranking = records.ranking
-        filled = {
-            "unique": ranking.risk.unique is not None,
-            "own": ranking.own is not None,
-            "prior": ranking.risk.prior is not None,
-            "ratio": ranking.risk.prior is not None,
-            "driver": records.measure.matches,
-        }
-        columns = [column for column in columns_of(records.measure.key) if filled.get(column.name, True)]
-        return fitted(columns, self.list_width - 1)
-
     def _show(self, *, keep_cursor: bool) -> None:
         grid, records = self.query_one(Grid), self._records
         if records is None:
-            self._pages = None
             self.query_one(Line).say("")
-            grid.set_source(_Nothing(), empty=self.why_none("records", NONE))
+            grid.show_pages(lambda _: ListPages((), ()), empty=self.why_none("records", NONE))
             return
-        self._pages = RecordPages(records, self._columns(), self._drivers)
-        grid.set_source(self._pages, keep_cursor=keep_cursor)
+        table = record_table(records, self._drivers)
+        grid.show_pages(partial(TablePages.fitted, table, records), keep_cursor=keep_cursor)
         self.query_one(Line).say(self._heading(records))
 
     def detail_query(self) -> DetailQuery | None:
@@ -404,18 +382,6 @@ class Records(Pane, Split):
                 await self.sfumato.open(Record(self._records, line.record))
             else:
                 self.sfumato.say(NO_MORE.format(measure.key))
-
-
-class _Nothing:
-    """A table without rows or columns."""
-
-    columns: Sequence[Column] = ()
-
-    def count(self) -> int:
-        return 0
-
-    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        return ()
 
 
 def _same(one: OpenRecords | None, other: OpenRecords | None) -> bool:

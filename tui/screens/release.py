@@ -7,7 +7,7 @@ What the gate found on a run, one line a check; ``enter`` or ``x`` explains one,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,23 +19,24 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
-from sfumato.workspace.reporting.tables import fitted, on_columns
 from sfumato.workspace.reporting.words import mark, settings_apart
 from sfumato.workspace.visible_text import printable
 
 from ..messages import ErrorMessage
 from ..widgets.entries import Entry, PathName
-from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import KeyLine, Line, Scroll
+from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
 from .page import Dialog
+from .tables import TableDialog
 
 if TYPE_CHECKING:
     from sfumato.workspace.policy.policy import Policy
@@ -45,31 +46,25 @@ if TYPE_CHECKING:
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
 
 
-class Findings(Dialog[dict[str, str]]):
+class Findings(TableDialog["Finding", dict[str, str]]):
     """The findings of an examination, the worst first; answers the reason by check that is waived here, ``waive`` and more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "explain", "Explain", id="findings.explain"),
         Binding("w", "waive", "Waive", id="findings.waive"),
     ]
-    AUTO_FOCUS = "LiveGrid"
+    called = "findings"
 
     def __init__(self, examination: Examination, policy: Policy, waive: Mapping[str, str]) -> None:
         super().__init__()
         self._examination, self._policy, self._waive = examination, policy, dict(waive)
         self._findings = by_status(examination.findings)
 
-    def compose(self) -> ComposeResult:
-        """How many are what, the table, and the keys."""
-        with Vertical(classes="whole"):
-            yield Line(name="findings-head")
-            yield LiveGrid()
-            yield KeyLine()
+    def below(self) -> Iterator[Widget]:
+        yield from ()
 
     def on_mount(self) -> None:
         """Nothing is read: what is shown was given."""
-
-    def on_resize(self) -> None:
         self._show()
 
     def _show(self) -> None:
@@ -79,34 +74,27 @@ class Findings(Dialog[dict[str, str]]):
         left = {one.check for one in examination.unwaived}
         waived = {one.check for one in examination.blocking} - left
         counts = f"{counts_text(self._findings)}{f'; {len(waived)} waived' if waived else ''}"
-        self.query_one("#findings-head", Line).say(f"Run {examination.run_id}: {counts}")
-        columns = fitted(COLUMNS, self.size.width - 2)
-        cells = [finding_cells(one, waived=one.check in waived) for one in self._findings]
-        rows = on_columns(COLUMNS, columns, cells)
-        self.query_one(LiveGrid).show(columns, rows, [one.check for one in self._findings])
-
-    @property
-    def _chosen(self) -> Finding | None:
-        key = self.query_one(LiveGrid).key
-        return next((one for one in self._findings if one.check == key), None)
+        self.say_head(f"Run {examination.run_id}: {counts}")
+        self.show_rows(_table(waived), self._findings)
 
     def manual_topics(self) -> Sequence[str]:
-        chosen = self._chosen
+        chosen = self.here
         return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
 
-    @on(Grid.Selected)
+    async def chosen(self, row: Finding) -> None:
+        await self.sfumato.open(Explained(row, self._waive.get(row.check, "")))
+
     async def action_explain(self) -> None:
         """Explain the finding under the cursor."""
-        chosen = self._chosen
-        if chosen is not None:
-            await self.sfumato.open(Explained(chosen, self._waive.get(chosen.check, "")))
+        if self.here is not None:
+            await self.chosen(self.here)
 
     async def action_waive(self) -> None:
         """Ask why the finding under the cursor is let pass, or say why it cannot be."""
         from sfumato.workspace.audit import user
         from sfumato.workspace.release.gate import why_not_waived
 
-        chosen = self._chosen
+        chosen = self.here
         if chosen is None:
             return
         refused = APPROVED if self._examination.approval else why_not_waived(chosen, self._policy, user())
@@ -130,6 +118,16 @@ class Findings(Dialog[dict[str, str]]):
 
     def action_close(self) -> None:
         self.dismiss(self._waive)
+
+
+def _table(waived: Container[str]) -> Table[Finding]:
+    """The findings, those of the checks that are ``waived`` said to be so."""
+    names = [column.name for column in COLUMNS]
+
+    def values(one: Finding) -> Mapping[str, object]:
+        return dict(zip(names, finding_cells(one, waived=one.check in waived), strict=True))
+
+    return Table(columns_of(COLUMNS), lambda one: one.check, values)
 
 
 def no_justification(reason: str, what: str) -> str:

@@ -24,12 +24,12 @@ from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
-from sfumato.tui.widgets.pages import TableRow
+from sfumato.tui.widgets.tables import Columns, Table, TableColumn, TablePages, columns_of
 from sfumato.workspace.reporting.attacks import attack_lines
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
-from sfumato.workspace.reporting.tables import Column, cells, fitted
-from sfumato.workspace.reporting.words import mark, names_of, settings_apart
+from sfumato.workspace.reporting.tables import fitted
+from sfumato.workspace.reporting.words import Apart, mark, names_of, settings_apart
 from sfumato.workspace.store.runs import recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
@@ -47,8 +47,6 @@ from .explain import Explain, explained
 from .page import Pane, stage
 from .split import DetailQuery, LaidOut, Split
 
-SIGN = Column("sign", "", 1)
-"""The verdict on the row: failed, without a value, met."""
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
 MANY = 5_000
@@ -56,30 +54,33 @@ MANY = 5_000
 
 
 @dataclass(frozen=True)
-class ResultPages:
-    """The results of a selection as a grid reads them, a page at a time; every call on a connection of its own."""
+class ResultLine:
+    """A row, the outcome of its verdict where there is one, and the settings that tell uses of its method apart."""
+
+    row: Row
+    outcome: str
+    apart: Apart
+
+
+@dataclass(frozen=True)
+class FoundResults:
+    """The results of a selection, every call on a connection of its own."""
 
     directory: Path
     selection: Selection
-    columns: Sequence[Column]
     orders: ResultOrders
 
-    def count(self) -> int:
+    def __len__(self) -> int:
         """How many rows the selection has."""
         with Workspace.open(self.directory, read_only=True) as workspace:
             return len(self.orders.numbers(workspace, self.selection))
 
-    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+    def lines(self, offset: int, limit: int) -> Sequence[ResultLine]:
         with Workspace.open(self.directory, read_only=True) as workspace:
             rows = self.orders.rows(workspace, self.selection, offset, limit)
             outcomes = self.orders.outcomes(workspace, self.selection.run_id)
             apart = settings_apart(recipe_toml(workspace, self.selection.run_id))
-        room = next(column.width for column in self.columns if column.name == "measure")
-        signs = [mark(outcomes[row.series]) if _is_judged(row) and row.series in outcomes else "" for row in rows]
-        return [
-            cells(self.columns, {**row_cells(row, apart), "measure": name_in(room, row), "sign": sign})
-            for row, sign in zip(rows, signs, strict=True)
-        ]
+        return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart) for row in rows]
 
     def line(self, workspace: Workspace, index: int) -> Row | None:
         """One row with all that there is to it."""
@@ -89,6 +90,18 @@ class ResultPages:
 def _is_judged(row: Row) -> bool:
     """Whether verdicts can speak of the row: not of the confidential data's, nor of a single dataset's."""
     return row.draw is None and row.dataset != "confidential"
+
+
+SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: mark(line.outcome) if line.outcome else "")
+"""The verdict on the row: failed, without a value, met."""
+
+
+def _table(selection: Selection) -> Table[ResultLine]:
+    return Table(
+        (SIGN, *columns_of(ROW_COLUMNS)),
+        values=lambda line: row_cells(line.row, line.apart),
+        fit=partial(_fitted, selection.sort),
+    )
 
 
 class ResultGrid(Grid):
@@ -156,11 +169,12 @@ class Results(Pane, Split):
             return
         if stage(self.line) != self._ordered:
             self._ordered, self._orders = stage(self.line), ResultOrders()
-        orders, columns = self._orders, _columns(self.list_width - 1, selection)
+        orders = self._orders
         empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
-        pages = ResultPages(self.sfumato.directory, selection, columns, orders)
-        self.query_one(Grid).set_source(pages, empty=empty, keep_cursor=selection.run_id == self._open_run())
-        self._opened = pages
+        found = FoundResults(self.sfumato.directory, selection, orders)
+        pages_in, same = partial(TablePages.fitted, _table(selection), found), selection.run_id == self._open_run()
+        self.query_one(Grid).show_pages(pages_in, empty=empty, keep_cursor=same)
+        self._opened = found
         self.read(
             lambda workspace: (
                 len(orders.numbers(workspace, selection)),
@@ -171,7 +185,7 @@ class Results(Pane, Split):
             lambda found: self.Headed(selection, *found),
         )
 
-    _opened: ResultPages | None = None
+    _opened: FoundResults | None = None
     _orders = ResultOrders()
     _ordered: tuple[object, ...] | None = None
 
@@ -200,12 +214,6 @@ class Results(Pane, Split):
         worker = get_current_worker()
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
             orders.prepare(workspace, selection, lambda: worker.is_cancelled)
-
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        selection = self.selection
-        if self._opened and selection and _columns(self.list_width - 1, selection) != self._opened.columns:
-            self.load()
 
     def exportable(self) -> Exportable | None:
         """The selection, every row of it with all its fields and digits."""
@@ -325,14 +333,16 @@ def _in_few_words(found: Sequence[Row]) -> list[str]:
     return [*evidence_lines(found), *attack_lines(found)]
 
 
-def _columns(width: int, selection: Selection) -> tuple[Column, ...]:
+def _fitted(sort: str, columns: Columns[ResultLine], width: int) -> Columns[ResultLine]:
     """The columns; where there is little room the last ones are out of sight, and the table scrolls sideways to them."""
-    chosen = SORTED_COLUMN.get(selection.sort, selection.sort)
-    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in (SIGN, *ROW_COLUMNS)]
+    chosen = SORTED_COLUMN.get(sort, sort)
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in columns]
     seen = 6 if width < 100 else len(wide)
     wide = wide if width > 150 else wide[:-1]
-    columns = (*fitted(wide[:seen], width), *wide[seen:])
-    return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in columns)
+    kept = (*fitted(wide[:seen], width), *wide[seen:])
+    room = next(column.width for column in kept if column.name == "measure")
+    named = [replace(c, cell=lambda line: name_in(room, line.row)) if c.name == "measure" else c for c in kept]
+    return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in named)
 
 
 def name_in(width: int, row: Row) -> str:

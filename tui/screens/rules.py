@@ -7,34 +7,23 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 
 from sfumato.engine.wording import counted
-from sfumato.tui.export import Exportable
 from sfumato.tui.fields import Field
 from sfumato.tui.messages import ErrorMessage
-from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.marks import MarkedGrid
+from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.constraints import RuleLine, RulesView
-from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.views.constraints import rules_of_plan
 from sfumato.workspace.visible_text import printable
 
 from .form import Form
-from .page import Dialog, Exports, grid_exportable
+from .page import Exports
+from .tables import TableDialog
 
-COLUMNS = (
-    Column("mark", "", 3),
-    Column("name", "constraint", 12),
-    Column("text", "rule", 30),
-    Column("records", "records", 8, "right"),
-    Column("said", "what they say", 16),
-)
 READING = "Counting the records that break the plan's rules, and looking for others that all of them keep to …"
 NOTHING = "The plan has no rules, and none holds for all records beyond what chance explains. a writes one."
 
@@ -45,12 +34,37 @@ class RuleGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Take over", id="rules.take")]
 
 
-class Rules(Dialog[dict[str, Any]], Exports):
+def _sign(line: RuleLine) -> str:
+    return f"  {'' if line.support is not None else mark('fail' if line.broken else 'pass')}"
+
+
+def _records(line: RuleLine) -> str:
+    return f"{line.broken if line.support is None else line.support:,}"
+
+
+def _said(line: RuleLine) -> str:
+    unknown = f", {line.unknown:,} unknown" if line.unknown else ""
+    return "in support" if line.support is not None else f"violations{unknown}"
+
+
+TABLE: Table[RuleLine] = Table(
+    (
+        TableColumn("mark", "", 3, cell=_sign),
+        TableColumn("name", "constraint", 12, cell=lambda line: printable(line.name)),
+        TableColumn("text", "rule", 30, grows=1, cell=lambda line: printable(line.text)),
+        TableColumn("records", "records", 8, "right", cell=_records),
+        TableColumn("said", "what they say", 16, spare=1, cell=_said),
+    ),
+    key=lambda line: line.name,
+)
+
+
+class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
     """Answers the ``[constraints]`` of the plan with what was taken over, written or taken out here."""
 
     manual = "recipe constraints"
+    called = exports = "rules"
 
-    AUTO_FOCUS = "RuleGrid"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Write one", id="rules.add"),
         Binding("X,delete", "remove", "Take out", id="rules.remove"),
@@ -61,62 +75,30 @@ class Rules(Dialog[dict[str, Any]], Exports):
         self._draft, self._said = draft, dict(said)
         self._view: RulesView | None = None
 
-    def compose(self) -> ComposeResult:
-        """How many rules are broken, all of them, the one under the cursor in full, and the keys."""
-        with Vertical(classes="whole"):
-            yield Line(name="rules-head")
-            yield RuleGrid(empty="…")
-            yield Line(name="rules-reading")
-            yield KeyLine()
+    def make_grid(self) -> RuleGrid:
+        return RuleGrid(empty="…")
 
     def reload(self) -> None:
-        self.query_one("#rules-head", Line).say(READING)
+        self.say_head(READING)
         arguments = self.sfumato.directory, self._draft.dataset_id, self._draft.toml
         self.call_beside(lambda call: call(rules_of_plan, *arguments, what="looking at the data"), self.take)
 
     @on(ErrorMessage)
     def _tell(self, event: ErrorMessage) -> None:
         event.stop()
-        self.query_one("#rules-head", Line).say(f"{mark('fail')} {printable(event.text)}")
+        self.say_head(f"{mark('fail')} {printable(event.text)}")
 
     def take(self, answer: RulesView) -> None:
         self._view = answer
-        self._show()
+        self.say_head(_head(answer))
+        self.grid.set_empty(NOTHING)
+        self.show_rows(TABLE, (*answer.said, *answer.found))
 
-    def on_resize(self) -> None:
-        """Give the columns their new widths, once there are rules."""
-        self._show()
+    def reading(self, row: RuleLine) -> str:
+        return f"{printable(row.name)}: {printable(row.text)}"
 
-    @property
-    def _lines(self) -> tuple[RuleLine, ...]:
-        return (*self._view.said, *self._view.found) if self._view else ()
-
-    def _show(self) -> None:
-        if self._view is None:
-            return
-        self.query_one("#rules-head", Line).say(_head(self._view))
-        grid = self.query_one(RuleGrid)
-        grid.set_empty(NOTHING)
-        columns = fitted(COLUMNS, self.size.width - 1, ("text", "name"), ("said",))
-        values = [_values(line) for line in self._lines]
-        rows = [cells(columns, row) for row in values]
-        grid.show_sifted(columns, rows, [line.name for line in self._lines], values)
-
-    @on(Grid.Highlighted)
-    @on(Grid.Opened)
-    def _read(self) -> None:
-        line = self._here
-        self.query_one("#rules-reading", Line).say(
-            "" if line is None else f"{printable(line.name)}: {printable(line.text)}"
-        )
-
-    @property
-    def _here(self) -> RuleLine | None:
-        key = self.query_one(RuleGrid).key
-        return next((line for line in self._lines if line.name == key), None)
-
-    @on(Grid.Selected)
-    def _take_over(self) -> None:
+    async def chosen(self, _: RuleLine) -> None:
+        """Take over the marked rules, or else the one under the cursor."""
         chosen = set(self.query_one(RuleGrid).chosen)
         taken = [line for line in (self._view.found if self._view else ()) if line.name in chosen]
         if not taken:
@@ -126,7 +108,7 @@ class Rules(Dialog[dict[str, Any]], Exports):
 
     def action_remove(self) -> None:
         """Take the rule under the cursor out of the plan."""
-        line = self._here
+        line = self.here
         if line is None or line.name not in self._said:
             self.sfumato.say("It is not in the plan; enter takes it over")
             return
@@ -145,9 +127,6 @@ class Rules(Dialog[dict[str, Any]], Exports):
         await self.sfumato.open(
             Form("A rule of the plan", fields, partial(_check, self._draft.toml), topic="recipe constraints"), answered
         )
-
-    def exportable(self) -> Exportable | None:
-        return grid_exportable(self.query_one(RuleGrid), "rules")
 
 
 def _check(toml: str, table: dict[str, Any]) -> None:
@@ -174,16 +153,3 @@ def _head(view: RulesView) -> str:
     said = f"{mark('fail')} {broken} of {rules} rules broken" if broken else f"{counted(rules, 'rule')} kept by all"
     found = f"{len(view.found)} more found in the data: space marks, enter takes over"
     return " · ".join([*([said] if rules else []), *([found] if view.found else [])])
-
-
-def _values(line: RuleLine) -> dict[str, object]:
-    found = line.support is not None
-    sign = "" if found else mark("fail" if line.broken else "pass")
-    unknown = f", {line.unknown:,} unknown" if line.unknown else ""
-    return {
-        "mark": f"  {sign}",
-        "name": printable(line.name),
-        "text": printable(line.text),
-        "records": f"{line.support if found else line.broken:,}",
-        "said": "in support" if found else f"violations{unknown}",
-    }

@@ -15,7 +15,6 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.wording import counted
-from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.reporting.words import duration, settings_apart
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, check_note
 from sfumato.workspace.store.runs import Run, RunLine, RunState, recipe_toml
@@ -25,20 +24,21 @@ from sfumato.workspace.views.run_detail import RunDetail, run_detail
 from sfumato.workspace.visible_text import printable
 
 from .. import jobs
-from ..export import Exportable
 from ..fields import Field
 from ..own_keys import key_for
 from ..widgets.grid import Grid
 from ..widgets.lines import alike
 from ..widgets.marks import MarkedGrid
 from ..widgets.run_detail import WholeRun, glance
+from ..widgets.tables import Columns, Table, TableColumn
 from ..words import progress, rate, seconds_left, state_text, tally_text
 from .compare import Compare
 from .dialogs import Confirm
 from .form import Form
-from .page import Pane, grid_exportable
+from .page import Pane
 from .sifted import Sifted
 from .split import DetailQuery, Split
+from .tables import TableScreen
 
 if TYPE_CHECKING:
     from sfumato.workspace.service.reweighting import Weighable
@@ -75,20 +75,39 @@ def _check(table: dict[str, Any]) -> None:
     check_note(str(table.get("note", "")))
 
 
-COLUMNS = (
-    Column("run", "run", 4, "right"),
-    Column("title", "title", 20),
-    Column("state", "state", 13),
-    Column("tasks", "tasks", 15, "right"),
-    Column("rate", "rate", 7, "right"),
-    Column("left", "left", 8, "right"),
-    Column("doing", "doing", 22),
-    Column("time", "time", 9, "right"),
-    Column("entered", "entered", 16),
-    Column("verdicts", "verdicts", 20),
+def _doing(line: RunLine) -> str:
+    if not line.run.state.ended:
+        return line.doing
+    return line.run.error if line.run.state is RunState.FAILED else ""
+
+
+def _entered(line: RunLine) -> str:
+    return datetime.fromtimestamp(line.run.created).strftime("%Y-%m-%d %H:%M")
+
+
+def _words(line: RunLine) -> dict[str, object]:
+    run = line.run
+    said = {"state": state_text(line), "verdicts": _verdicts(line)}
+    return {"run": run.id, "title": run.titled, **said, "note": run.note}
+
+
+def _verdicts(line: RunLine) -> str:
+    return tally_text(line.tally) or line.run.error
+
+
+COLUMNS: Columns[RunLine] = (
+    TableColumn("run", "run", 4, "right", cell=lambda line: line.run.id),
+    TableColumn("title", "title", 20, spare=5, grows=2, cell=lambda line: line.run.titled),
+    TableColumn("state", "state", 13, cell=state_text),
+    TableColumn("tasks", "tasks", 15, "right", cell=lambda line: progress(line.run)),
+    TableColumn("rate", "rate", 7, "right", spare=1, optional=True, cell=lambda line: rate(line.run)),
+    TableColumn("left", "left", 8, "right", optional=True, cell=lambda line: seconds_left(line.run)),
+    TableColumn("doing", "doing", 22, spare=3, grows=1, optional=True, cell=_doing),
+    TableColumn("time", "time", 9, "right", spare=4, cell=lambda line: duration(line.run.seconds)),
+    TableColumn("entered", "entered", 16, spare=2, cell=_entered),
+    TableColumn("verdicts", "verdicts", 20, cell=_verdicts),
 )
-LIVE = ("rate", "left", "doing")
-"""Columns that are there when a run has something to say in them."""
+TABLE = Table(COLUMNS, key=lambda line: line.run.id, words=_words)
 LEAST_HEIGHT = 14
 """With fewer lines all are for the table."""
 MOST_MARKED = 6
@@ -103,7 +122,7 @@ class RunGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="runs.open")]
 
 
-class Runs(Sifted, Pane, Split):
+class Runs(TableScreen[RunLine], Sifted, Pane, Split):
     """Newest first. Enter chooses the run that the other tabs show; marked runs are compared, laid over each other, or deleted together."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -119,6 +138,7 @@ class Runs(Sifted, Pane, Split):
         Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
     ]
 
+    exports = "runs"
     DEFAULT_CSS = "#glance { height: auto; max-height: 50%; padding: 0 1; display: none; background: $surface; }"
 
     @dataclass
@@ -143,7 +163,6 @@ class Runs(Sifted, Pane, Split):
         self._lines: Sequence[RunLine] = ()
         self._can: tuple[bool, ...] = ()
         self._seen: RunLine | None = None
-        self._want: int | None = None
 
     def compose(self) -> ComposeResult:
         """One table, and below it the run under the cursor at a glance; beside it in full where there is room."""
@@ -151,46 +170,30 @@ class Runs(Sifted, Pane, Split):
 
     def show_runs(self, lines: Sequence[RunLine], want: int | None = None) -> None:
         """Show the runs as they stand now, or as soon as there is room, the cursor on ``want`` or where it was."""
-        self._lines, self._want = lines, self._want if want is None else want
+        self._lines = lines
         if not self.is_mounted:
+            self.call_later(self.show_runs, lines, want)
             return
         if not lines:
             keys = [
                 key_for(self.app, *binding) for binding in (("project.plan", "8"), ("plan.run", "R"), ("runs.new", "n"))
             ]
-            self._grid.set_empty("No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys))
-        values = [_values(line) for line in lines]
-        said = [column for column in COLUMNS if column.name not in LIVE or any(one[column.name] for one in values)]
-        columns = fitted(said, self.list_width - 1, ("doing", "title"), ("rate", "entered", "doing", "time", "title"))
-        rows = [cells(columns, one) for one in values]
-        fields = [_fields(line, one) for line, one in zip(lines, values, strict=True)]
-        self._grid.show_sifted(columns, rows, [line.run.id for line in lines], fields, self._want)
-        self._want = None
+            self.grid.set_empty("No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys))
+        self.show_rows(TABLE, lines, want)
         self._look()
 
     @property
-    def _grid(self) -> RunGrid:
+    def grid(self) -> RunGrid:
         return self.query_one(RunGrid)
 
     def on_resize(self) -> None:
-        """Give the columns their new widths."""
+        """Break the lines of the run at a glance anew."""
         self._seen = None
-        self.show_runs(self._lines)
-
-    def take_focus(self) -> None:
-        self._grid.focus()
-
-    def exportable(self) -> Exportable | None:
-        return grid_exportable(self._grid, "runs")
+        self._look()
 
     @property
     def can_export(self) -> bool:
         return bool(self._lines)
-
-    @property
-    def here(self) -> RunLine | None:
-        key = self._grid.key
-        return next((line for line in self._lines if line.run.id == key), None)
 
     @on(Grid.Highlighted)
     @on(Grid.Opened)
@@ -203,12 +206,9 @@ class Runs(Sifted, Pane, Split):
             self._seen = here
             self.read(lambda workspace: run_detail(workspace, here.run.id), self._say)
 
-    def detail_query(self) -> DetailQuery | None:
-        """The run under the cursor in full."""
-        here = self.here
-        if here is None:
-            return None
-        return here.run.id, here, lambda workspace: whole_run(workspace, here).lines
+    def detail(self, row: RunLine) -> DetailQuery:
+        """The run in full."""
+        return row.run.id, row, lambda workspace: whole_run(workspace, row).lines
 
     def _say(self, detail: RunDetail) -> None:
         if self.is_split:
@@ -239,10 +239,8 @@ class Runs(Sifted, Pane, Split):
             return bool(self._lines)
         return True
 
-    @on(Grid.Selected)
-    def _choose(self) -> None:
-        if self.here is not None:
-            self.post_message(self.Chosen(self.here.run.id))
+    async def chosen(self, row: RunLine) -> None:
+        self.post_message(self.Chosen(row.run.id))
 
     @on(MarkedGrid.Marked)
     def _mark(self) -> None:
@@ -250,7 +248,7 @@ class Runs(Sifted, Pane, Split):
 
     @property
     def _marked(self) -> tuple[int, ...]:
-        return tuple(key for key in self._grid.marked if isinstance(key, int))
+        return tuple(key for key in self.grid.marked if isinstance(key, int))
 
     def command_words(self) -> tuple[str, ...]:
         return ("runs",)
@@ -329,7 +327,7 @@ class Runs(Sifted, Pane, Split):
 
     async def action_delete(self) -> None:
         """Ask, then delete the marked runs that have ended, or else the run under the cursor."""
-        chosen = self._grid.chosen
+        chosen = self.grid.chosen
         ended = tuple(line.run.id for line in self._lines if line.run.id in chosen and line.run.state.ended)
         if not ended:
             self.sfumato.say("Only runs that have ended can be deleted")
@@ -364,42 +362,14 @@ class Runs(Sifted, Pane, Split):
         await self.sfumato.open(question, answered)
 
 
-STANDING = ("state", "doing", "tasks", "rate", "left", "time", "entered")
+STANDING = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]
 """Columns for which the list may have no room beside the run in full."""
 
 
 def whole_run(workspace: Workspace, line: RunLine) -> WholeRun:
     """What there is to say of a run. Raises NotFound."""
-    run_id, values = line.run.id, _values(line)
-    standing = ", ".join(f"{name} {values[name]}" for name in STANDING if values[name])
+    run_id = line.run.id
+    standing = ", ".join(f"{column.name} {said}" for column in STANDING if column.cell and (said := column.cell(line)))
     rows = [row for row in selected_rows(workspace, Selection(run_id), 0, MOST_ROWS) if row.level is None]
     apart = settings_apart(recipe_toml(workspace, run_id))
     return WholeRun(run_detail(workspace, run_id), standing, verdicts_of(workspace, run_id), rows, apart)
-
-
-def _fields(line: RunLine, values: Mapping[str, object]) -> dict[str, object]:
-    run = line.run
-    return {
-        "run": run.id,
-        "title": run.titled,
-        "state": values["state"],
-        "verdicts": values["verdicts"],
-        "note": run.note,
-    }
-
-
-def _values(line: RunLine) -> dict[str, object]:
-    run = line.run
-    ended = run.state.ended
-    return {
-        "run": run.id,
-        "title": run.titled,
-        "state": state_text(line),
-        "tasks": progress(run),
-        "rate": rate(run),
-        "left": seconds_left(run),
-        "doing": line.doing if not ended else run.error if run.state is RunState.FAILED else "",
-        "time": duration(run.seconds),
-        "entered": datetime.fromtimestamp(run.created).strftime("%Y-%m-%d %H:%M"),
-        "verdicts": tally_text(line.tally) or run.error,
-    }

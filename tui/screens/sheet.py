@@ -11,9 +11,10 @@ from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import agree, counted
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline
+from sfumato.tui.widgets.tables import Columns, TableColumn
 from sfumato.workspace.ingest.profiles import Profile
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column, fitted
+from sfumato.workspace.reporting.tables import fitted
 from sfumato.workspace.reporting.words import mark, number, records_text, role_text, weight_text
 from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine
 
@@ -23,30 +24,28 @@ FIRST_LEVELS = 12
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LEFT_OUT = "left out"
 SPARK = 10
-COLUMNS = (
-    Column("mark", "", 1),
-    Column("name", "variable", 12),
-    Column("role", "role", 16),
-    Column("kind", "kind", 11),
-    Column("missing", "missing", 7, "right"),
-    Column("distinct", "values", 7, "right"),
-    Column("histogram", "histogram", SPARK),
-    Column("levels", "levels, or 5 to 95 %", 24),
-    Column("codes", "missing codes", 13),
-    Column("bounds", "bounds", 12),
-    Column("title", "label", 24),
+COLUMNS: Columns[VariableLine] = (
+    TableColumn("mark", "", 1),
+    TableColumn("name", "variable", 12, grows=2),
+    TableColumn("role", "role", 16),
+    TableColumn("kind", "kind", 11),
+    TableColumn("missing", "missing", 7, "right"),
+    TableColumn("distinct", "values", 7, "right", spare=5),
+    TableColumn("histogram", "histogram", SPARK),
+    TableColumn("levels", "levels, or 5 to 95 %", 24, spare=4),
+    TableColumn("codes", "missing codes", 13, spare=1),
+    TableColumn("bounds", "bounds", 12, spare=3),
+    TableColumn("title", "label", 24, spare=2, grows=1),
 )
-DROPS = ("codes", "title", "bounds", "levels", "distinct")
-"""What leaves where there is too little room, the first first."""
 LEAST_OF_LEVELS, MOST_OF_NAME = 16, 24
 """Cells that levels keep, and that names may have of theirs."""
 Found = Mapping[tuple[object, ...], FoundColumn]
 """What was found of columns, by ``VariableLine.reading``."""
 
 
-def sheet_columns(width: int, longest: int) -> tuple[Column, ...]:
+def sheet_columns(width: int, longest: int) -> tuple[TableColumn[VariableLine], ...]:
     """The columns in ``width`` cells; a name of ``longest`` letters takes what it needs of what the levels can spare."""
-    columns = fitted(COLUMNS, width, ("title", "name"), DROPS)
+    columns = fitted(COLUMNS, width)
     by_name = {column.name: column.width for column in columns}
     lack = min(longest, MOST_OF_NAME) - by_name["name"]
     taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_OF_LEVELS))

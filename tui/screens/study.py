@@ -24,10 +24,10 @@ from sfumato.tui.variable_titles import first_titled, titles_of
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.tables import columns_of, keyed_table
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import cells, fitted
 from sfumato.workspace.store.runs import RunLine
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import Curve, Study, curves, studies
@@ -307,9 +307,8 @@ class Studies(SaysPoint, Pane):
     def _fill_numbers(self) -> None:
         if self.view is not None and self.planes is None:
             found = self.view.numbers(self._picture)
-            columns = fitted(found.columns, self.size.width - 1, (), found.spare)
-            rows = [cells(columns, row) for row in found.rows]
-            self.query_one(LiveGrid).show(columns, rows, found.keys, found.chosen)
+            rows = list(zip(found.keys, found.rows, strict=True))
+            self.query_one(LiveGrid).show_table(keyed_table(columns_of(found.columns)), rows, found.chosen)
 
     @on(Plot.CursorMoved)
     def _moved(self, event: Plot.CursorMoved) -> None:
@@ -325,11 +324,9 @@ class Studies(SaysPoint, Pane):
         self.query_one("#study-reading", Line).say(text)
 
     def on_resize(self) -> None:
-        """Give the columns of the numbers and the axis of the planes their new widths."""
+        """Give the axis of the planes its new width."""
         if self.planes is not None:
             self._draw_planes(self.planes)
-        else:
-            self.call_after_refresh(self._fill_numbers)
 
     def exportable(self) -> Exportable | None:
         """What is shown of the study, drawn and in all its digits."""

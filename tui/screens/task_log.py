@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 
 from sfumato.tui.messages import WorkspaceChanged
-from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
-from sfumato.tui.words import progress, task_cells
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.lines import Line, Scroll
+from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.tui.words import progress, task_peak, task_phase, task_seconds
 from sfumato.workspace.errors import StrangeFile
-from sfumato.workspace.reporting.tables import Column, cells, fitted
 from sfumato.workspace.store.run_log import LogEntry, read_log
 from sfumato.workspace.store.runs import Run, TaskRow, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 
-from .page import Dialog
+from .tables import TableDialog
 
-COLUMNS = (
-    Column("task", "task", 13),
-    Column("state", "state", 8),
-    Column("phase", "phase", 17),
-    Column("time", "time", 9, "right"),
-    Column("peak", "peak", 8, "right"),
-    Column("tried", "tried", 5, "right"),
-    Column("error", "", 10),
+TABLE: Table[TaskRow] = Table(
+    (
+        TableColumn("task", "task", 13, grows=2, cell=lambda task: task.key),
+        TableColumn("state", "state", 8, cell=lambda task: task.state),
+        TableColumn("phase", "phase", 17, cell=task_phase),
+        TableColumn("time", "time", 9, "right", cell=lambda task: task_seconds(task, time.time())),
+        TableColumn("peak", "peak", 8, "right", spare=1, cell=task_peak),
+        TableColumn("tried", "tried", 5, "right", spare=2, cell=lambda task: str(task.attempt)),
+        TableColumn("error", "", 10, spare=3, grows=1, optional=True, cell=lambda task: task.error),
+    ),
+    key=lambda task: task.key,
 )
 NO_LOG = "The log says nothing yet"
 
@@ -47,16 +49,16 @@ class Seen:
     trouble: str = ""
 
 
-class TaskLog(Dialog[None]):
+class TaskLog(TableDialog[TaskRow, None]):
     """Follows a run: what is shown is read again whenever somebody writes to the workspace."""
 
     manual = "running resume a run, after a lost ssh connection too"
+    called = "task-log"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "whole", "This task or all", id="task_log.whole"),
     ]
     DEFAULT_CSS = "TaskLog LiveGrid { height: 1fr; } TaskLog Scroll { height: 1fr; }"
-    AUTO_FOCUS = "LiveGrid"
 
     def __init__(self, run_id: int) -> None:
         super().__init__()
@@ -64,14 +66,10 @@ class TaskLog(Dialog[None]):
         self._seen: Seen | None = None
         self._shown: tuple[object, ...] = ()
 
-    def compose(self) -> ComposeResult:
-        """How far the run is, its tasks, whose entries are shown, the entries, the keys."""
-        with Vertical(classes="whole"):
-            yield Line(name="task-log-head")
-            yield LiveGrid(empty="…")
-            yield Line(name="task-log-of")
-            yield Scroll()
-            yield KeyLine()
+    def below(self) -> Iterator[Widget]:
+        """Whose entries are shown, and the entries."""
+        yield Line(name="task-log-of")
+        yield Scroll()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()
@@ -92,22 +90,10 @@ class TaskLog(Dialog[None]):
         """Show it; the cursor stays on its task, at first on one that is being computed."""
         first, self._seen = self._seen is None, answer
         run = answer.run
-        self.query_one("#task-log-head", Line).say(
-            Content.assemble((f"Run {run.id} {run.called}", "bold"), f"  {run.state}  {progress(run)} tasks")
-        )
-        names, now = [column.name for column in COLUMNS], time.time()
-        rows = [dict(zip(names, task_cells(task, now), strict=True)) for task in answer.tasks]
-        said = [column for column in COLUMNS if column.name != "error" or any(task.error for task in answer.tasks)]
-        columns = fitted(said, self.size.width - 1, ("error", "task"), ("peak", "tried", "error"))
+        self.say_head(Content.assemble((f"Run {run.id} {run.called}", "bold"), f"  {run.state}  {progress(run)} tasks"))
         want = next((task.key for task in answer.tasks if task.state in ("running", "failed")), None) if first else None
-        keys = [task.key for task in answer.tasks]
-        self.query_one(LiveGrid).show(columns, [cells(columns, row) for row in rows], keys, want)
+        self.show_rows(TABLE, answer.tasks, want)
         self._show_entries()
-
-    def on_resize(self) -> None:
-        """Give the columns their new widths."""
-        if self._seen is not None:
-            self.take(self._seen)
 
     def action_whole(self) -> None:
         """Show the entries of all tasks, or only of the one under the cursor."""
@@ -119,7 +105,7 @@ class TaskLog(Dialog[None]):
     def _show_entries(self) -> None:
         if self._seen is None:
             return
-        key = self.query_one(LiveGrid).key
+        key = self.grid.key
         of = None if self._whole or key is None else str(key)
         entries = [one for one in self._seen.entries if of is None or one.task == of]
         count = len(entries)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from textual import events, on, work
@@ -21,10 +22,13 @@ from sfumato.workspace.reporting.tables import Column
 from ..terminal.painting import draw_raw_lines
 from .glyphs import glyphs_named
 from .pages import Delivery, Feed, ListPages, Order, Pages, RowLayout, TableRow
+from .tables import Row, Table
 from .text import window
 
 HEADER = 1
 """Rows of the header."""
+BAR = 1
+"""Cells that the scrollbar may take."""
 
 
 class Grid(ScrollView, can_focus=True, inherit_bindings=False):
@@ -125,6 +129,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_cursor = self._choosing = False
         self._returning = ""
         self._selectable = True
+        self._pages_in: Callable[[int], Pages] | None = None
+        self._laid: Sequence[Column] | None = None
+        self._next_empty: str | None = None
+        self._next_keep = False
         if source is not None:
             self.set_source(source)
 
@@ -162,11 +170,28 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """Have the cursor go to a place where it was in an earlier session, once there are rows."""
         self._returning = place
 
+    def show_pages(
+        self, pages_in: Callable[[int], Pages], *, empty: str | None = None, keep_cursor: bool = False
+    ) -> None:
+        """``set_source`` with what stands in so many cells, as soon as there is room, and again where other columns fit."""
+        self._pages_in, self._laid = pages_in, None
+        self._next_empty, self._next_keep = empty, keep_cursor
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.size.width - BAR
+        pages = self._pages_in(width) if self._pages_in is not None and width > 0 else None
+        if pages is not None and pages.columns != self._laid:
+            keep, self._next_keep = self._next_keep, True
+            self._laid = pages.columns
+            self.set_source(pages, empty=self._next_empty, keep_cursor=keep)
+
     def on_mount(self) -> None:
         self._read_next()
 
     def on_resize(self) -> None:
-        """Read what a larger window shows."""
+        """Lay the columns out in the new width, and read what a larger window shows."""
+        self._lay_out()
         self._show_cursor()
         self._read_next()
 
@@ -358,6 +383,9 @@ class LiveGrid(Grid):
 
     _keys: tuple[Hashable, ...] = ()
     _followed: Hashable | None = None
+    _declared: Table[Any] = Table(())
+    _declared_rows: Mapping[Hashable, Any] = MappingProxyType({})
+    _want: Hashable | None = None
 
     @property
     def key(self) -> Hashable | None:
@@ -373,6 +401,43 @@ class LiveGrid(Grid):
     def set_empty(self, text: str) -> None:
         """What stands in place of rows when there are none, from the next table on."""
         self._empty = text
+
+    def show_table(self, table: Table[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
+        """Show rows as the table has them, as soon as there is room and in what room there is; the cursor goes to ``want``, or stays."""
+        rows = table.sorted(rows)
+        self._declared, self._declared_rows = table, dict(zip(table.keys(rows), rows, strict=True))
+        self._laid, self._want = None, self._want if want is None else want
+        self._lay_out()
+
+    def forget(self) -> None:
+        """Let go of all rows, of their values too."""
+        self._declared, self._declared_rows, self._laid = Table(()), {}, None
+        self.show((), [], [])
+
+    def _lay_out(self) -> None:
+        rows, width = self.rows, self.size.width - BAR
+        columns = self._declared.fitted(rows, width) if width > 0 or not rows else ()
+        if columns and columns != self._laid:
+            self._laid = columns
+            want, self._want = self._want, None
+            self._fill(columns, [self._declared.cells(columns, row) for row in rows], want)
+
+    def _fill(self, columns: Sequence[Column], rows: Sequence[TableRow], want: Hashable | None) -> None:
+        self.show(columns, rows, list(self._declared_rows), want)
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        """The rows in their order, as they were given."""
+        return tuple(self._declared_rows.values())
+
+    def value(self, key: Hashable) -> Any:
+        """The row that has this key, as it was given; None where there is none."""
+        return self._declared_rows.get(key)
+
+    @property
+    def here(self) -> Any:
+        """The row under the cursor, as it was given; None where there is none."""
+        return self.value(self.key)
 
     def show(
         self,

@@ -12,6 +12,7 @@ from sfumato.tui.sifting import has_words
 from sfumato.workspace.reporting.tables import Column
 
 from .grid import HEADER, Grid, LiveGrid
+from .pages import TableRow
 
 MARK = "*"
 """It stands in the first cell of a line, which is blank otherwise."""
@@ -56,6 +57,10 @@ class MarkedGrid(LiveGrid):
     def words(self) -> str:
         """The words that rows must have to be shown."""
         return self._words
+
+    def _fill(self, columns: Sequence[Column], rows: Sequence[TableRow], want: Hashable | None) -> None:
+        fields = [self._declared.found_by(row) for row in self.rows]
+        self.show_sifted(columns, rows, list(self._declared_rows), fields, want)
 
     def show_sifted(
         self,

@@ -77,7 +77,7 @@ def difference_text(runs: Runs) -> str:
 def number_columns(runs: Runs) -> tuple[Column, ...]:
     """The columns of compared numbers; ``page`` ones have no room beside the others."""
     return (
-        Column("name", "number", 28, grows=True),
+        Column("name", "number", 28, grows=1),
         Column("confidential", "confidential", 12, "right", spare=2),
         *(Column(f"run {run}", f"run {run}", 9, "right") for run in runs),
         Column("difference", difference_text(runs), max(10, len(difference_text(runs))), "right", spare=3),
@@ -221,7 +221,7 @@ def _setting(name: str, given: Sequence[Mapping[str, Any]], own: Mapping[str, An
 
 ONLY = (
     Column("run", "run", 4, "right"),
-    Column("name", "number", 40, grows=True),
+    Column("name", "number", 40, grows=1),
     Column("value", "value", 10, "right"),
 )
 
@@ -250,7 +250,7 @@ def verdict_columns(runs: Runs) -> tuple[Column, ...]:
         (Column(f"run {run}", f"run {run}", 14), Column(f"{run} observed", "observed", 9, "right", spare=spare))
         for spare, run in enumerate(runs, start=1)
     ]
-    head = (Column("name", "threshold", 26, grows=True), Column("limit", "limit", 18, spare=3))
+    head = (Column("name", "threshold", 26, grows=1), Column("limit", "limit", 18, spare=3))
     return *head, *sides[0], *sides[1]
 
 

@@ -89,7 +89,7 @@ def worst_first(lines: Sequence[ParameterLine]) -> list[ParameterLine]:
 STATISTIC_COLUMNS = (
     Column("target", "model of", 10),
     Column("name", "statistic", 18),
-    Column("parameter", "parameter", 10, grows=True),
+    Column("parameter", "parameter", 10, grows=1),
     Column("value", "value", 9, "right"),
     Column("rule", "rule", 12),
     Column("passed", "result", 8),
@@ -147,7 +147,7 @@ def doubt_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
 
 PARAMETER_COLUMNS = (
     Column("target", "model of", 8),
-    Column("parameter", "parameter", 12, grows=True),
+    Column("parameter", "parameter", 12, grows=1),
     Column("r_hat", "R-hat", 5, "right"),
     Column("bulk", "bulk", 6, "right", full="bulk ESS"),
     Column("tail", "tail", 6, "right", full="tail ESS"),

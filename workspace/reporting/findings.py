@@ -18,7 +18,7 @@ COLUMNS = (
     Column("baseline", "baseline", 10, "right", spare=3),
     Column("held", "held", 9, "right", spare=2, full="held against the limit"),
     Column("limit", "limit", 9, "right"),
-    Column("unit", "unit of held and limit", 30, spare=1, grows=True),
+    Column("unit", "unit of held and limit", 30, spare=1, grows=1),
 )
 STATUSES = ("block", "warn", "not checked", "pass")
 """The worst first."""

@@ -15,7 +15,7 @@ SAME = "The two plans are the same"
 LONGEST = 200
 """Of a value so many characters are shown; two that differ only beyond them are said to."""
 COLUMNS = (
-    Column("where", "plan", 24, grows=True),
+    Column("where", "plan", 24, grows=1),
     Column("setting", "setting", 16),
     Column("before", "before", 18),
     Column("now", "now", 18),

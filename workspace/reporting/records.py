@@ -25,7 +25,7 @@ COLUMNS = (
     Column("unique", "only candidate", 14, "right", spare=2),
     Column("candidates", "candidates", 10, "right"),
     Column("own", "confidential", 12, "right", spare=1),
-    Column("driver", "driver (candidates without it)", 30, grows=True),
+    Column("driver", "driver (candidates without it)", 30, grows=1),
 )
 Values = Sequence[Mapping[str, str | int | float]]
 

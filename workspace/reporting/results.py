@@ -114,7 +114,7 @@ def _cell(row: Row | None) -> Cell | str:
 
 
 ROW_COLUMNS = (
-    Column("measure", "measure", 20, grows=True),
+    Column("measure", "measure", 20, grows=1),
     Column("of", "variable", 15),
     Column("dataset", "dataset", 12),
     Column("level", "S", 5, "right"),

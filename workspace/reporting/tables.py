@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..plots.markup import Markup, element
 from ..visible_text import printable
@@ -28,8 +28,8 @@ class Column:
     """A column: ``width`` in cells of a grid; numbers read best to the ``right``.
 
     ``full`` is its title on a page, where a line has little room for ``title``. A ``page`` column is shown on pages alone.
-    Where there is too little room columns leave by their ``spare``, the lowest above 0 first, and in a grid the column
-    that ``grows`` takes what is left.
+    Where there is too little room columns leave by their ``spare``, the lowest above 0 first. In a grid one column that
+    ``grows`` takes what is left, of those that are there the lowest above 0.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Column:
     width: int = 10
     align: Align = "left"
     spare: int = 0
-    grows: bool = False
+    grows: int = 0
     full: str = ""
     page: bool = False
 
@@ -192,43 +192,24 @@ def _class(column: Column) -> str | None:
     return "number" if column.align == "right" else None
 
 
-def fitted(
-    columns: Sequence[Column], width: int, grows: Sequence[str] = (), drops: Sequence[str] = ()
-) -> tuple[Column, ...]:
-    """The columns on a grid of ``width`` cells: ``drops`` go while it is too little, the first of ``grows`` takes what is left.
+AnyColumn = TypeVar("AnyColumn", bound=Column)
 
-    Without names the columns say themselves which these are.
-    """
+
+def fitted(columns: Sequence[AnyColumn], width: int) -> tuple[AnyColumn, ...]:
+    """The columns on a grid of ``width`` cells: spare ones leave while it is too little, one that grows takes what is left."""
     kept = tuple(columns)
-    spare = sorted((column for column in kept if column.spare), key=lambda column: column.spare)
-    for name in drops or [column.name for column in spare]:
+    for spare in sorted((column for column in kept if column.spare), key=lambda column: column.spare):
         if grid_width(kept) <= width:
             break
-        kept = tuple(column for column in kept if column.name != name)
+        kept = tuple(column for column in kept if column.name != spare.name)
     room = max(0, width - grid_width(kept))
-    names = [column.name for column in kept]
-    growing = grows or [column.name for column in kept if column.grows]
-    grown = next((name for name in growing if name in names), None)
-    return tuple(replace(column, width=column.width + room * (column.name == grown)) for column in kept)
+    grown = min((column for column in kept if column.grows), key=lambda column: column.grows, default=None)
+    return tuple(replace(column, width=column.width + room) if column is grown else column for column in kept)
 
 
 def grid_width(columns: Sequence[Column]) -> int:
     """Cells in a line of a grid: a blank at either end, GAP between columns."""
     return sum(column.width for column in columns) + GAP * max(len(columns) - 1, 0) + 2
-
-
-def cells(columns: Sequence[Column], values: Mapping[str, object]) -> tuple[object, ...]:
-    """A row's values on a grid, in the order of the columns."""
-    return tuple(on_grid(values[column.name]) for column in columns)
-
-
-def on_columns(
-    columns: Sequence[Column], kept: Sequence[Column], rows: Iterable[Sequence[object]]
-) -> list[tuple[object, ...]]:
-    """Rows of all ``columns`` on a grid that has those that are ``kept``."""
-    names = [column.name for column in columns]
-    places = [names.index(column.name) for column in kept]
-    return [tuple(on_grid(row[place]) for place in places) for row in rows]
 
 
 def on_grid(value: object) -> object:

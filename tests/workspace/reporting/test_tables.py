@@ -10,11 +10,11 @@ from sfumato.workspace.reporting.tables import (
     Cell,
     Column,
     Table,
-    cells,
     fitted,
     folded,
     grid_width,
     html,
+    on_grid,
     outcome_cell,
     table,
     text,
@@ -41,9 +41,9 @@ def test_an_outcome_has_a_sign_in_ascii_text_in_html_and_on_a_grid(monkeypatch: 
     made = Table([column], [[outcome_cell("met")]])
     assert text(made).endswith("+ met")
     assert "✓ met" in html(made)
-    assert cells([column], {"o": outcome_cell("met")}) == ("✓ met",)
+    assert on_grid(outcome_cell("met")) == "✓ met"
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert cells([column], {"o": outcome_cell("met")}) == ("+ met",)
+    assert on_grid(outcome_cell("met")) == "+ met"
     assert "✓ met" in html(made), "a page does not depend on the terminal"
 
 

@@ -1,0 +1,155 @@
+"""Tables that are declared, and the grids that lay them out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from textual.app import App, ComposeResult
+
+from sfumato.tui.widgets.grid import Grid, LiveGrid
+from sfumato.tui.widgets.marks import MarkedGrid
+from sfumato.tui.widgets.tables import Table, TableColumn, TablePages, columns_of, keyed_table
+from sfumato.workspace.reporting.tables import Cell, Column
+
+
+@dataclass(frozen=True)
+class Town:
+    name: str
+    people: int
+    note: str = ""
+
+
+TOWNS = [Town("Ulm", 129), Town("Köln", 1_084), Town("Jena", 111)]
+TABLE: Table[Town] = Table(
+    (
+        TableColumn("name", "town", 8, grows=1, cell=lambda town: town.name),
+        TableColumn("people", "people", 6, "right", cell=lambda town: town.people),
+        TableColumn("share", "share", 10, spare=1, cell=lambda town: f"{town.people / 1_324:.0%}"),
+        TableColumn("note", "note", 6, optional=True, cell=lambda town: town.note),
+    ),
+    key=lambda town: town.name,
+    order=lambda town: -town.people,
+)
+
+
+class TownApp(App[None]):
+    def __init__(self, grid: Grid) -> None:
+        super().__init__()
+        self.grid = grid
+        self.opened: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.grid
+
+    def on_grid_opened(self, event: Grid.Opened) -> None:
+        self.opened.append(event.count)
+
+    @property
+    def titles(self) -> list[str]:
+        assert self.grid.source is not None
+        return [column.title for column in self.grid.source.columns]
+
+
+def test_rows_stand_in_the_declared_order_and_are_known_by_their_key() -> None:
+    rows = TABLE.sorted(TOWNS)
+    assert [town.name for town in rows] == ["Köln", "Ulm", "Jena"]
+    assert list(TABLE.keys(rows)) == ["Köln", "Ulm", "Jena"]
+    assert list(Table[Town](TABLE.columns).keys(TOWNS)) == [0, 1, 2], "without a key by their place"
+
+
+def test_an_optional_column_is_there_only_where_a_row_fills_it() -> None:
+    names = [column.name for column in TABLE.fitted(TOWNS, 80)]
+    assert names == ["name", "people", "share"]
+    noted = [*TOWNS, Town("Hof", 45, "new")]
+    assert [column.name for column in TABLE.fitted(noted, 80)] == [*names, "note"]
+
+
+def test_spare_columns_leave_and_one_column_takes_what_is_left() -> None:
+    assert [(column.name, column.width) for column in TABLE.fitted(TOWNS, 24)] == [("name", 14), ("people", 6)]
+
+
+def test_columns_without_a_cell_take_theirs_from_the_values_of_the_row() -> None:
+    columns = (*columns_of((Column("verdict", "verdict"),)), TableColumn[int]("more", "more", cell=lambda row: row + 1))
+    table: Table[int] = Table(columns, values=lambda row: {"verdict": Cell(str(row), "pass")})
+    assert table.cells(table.columns, 7) == ("✓ 7", 8), "an outcome has its sign"
+    assert keyed_table(columns_of((Column("a", "a"),))).cells(columns_of((Column("a", "a"),)), ("k", {"a": 3})) == (3,)
+
+
+def test_words_are_looked_for_in_the_cells_or_in_what_is_declared() -> None:
+    assert TABLE.found_by(TOWNS[0]) == {"name": "Ulm", "people": 129, "share": "10%", "note": ""}
+    other: Table[Town] = Table(TABLE.columns, words=lambda town: {"letters": len(town.name)})
+    assert other.found_by(TOWNS[0]) == {"letters": 3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [LiveGrid, MarkedGrid])
+async def test_a_table_is_laid_out_once_there_is_room_and_again_in_another_width(kind: type[LiveGrid]) -> None:
+    grid = kind()
+    grid.show_table(TABLE, TOWNS, "Ulm")
+    async with TownApp(grid).run_test(size=(60, 8)) as pilot:
+        await pilot.pause(0.1)
+        app = pilot.app
+        assert isinstance(app, TownApp)
+        assert (app.titles, app.opened, grid.here) == (["town", "people", "share"], [3], TOWNS[0])
+        await pilot.press("down")
+        assert grid.here == TOWNS[2]
+        await pilot.resize_terminal(30, 8)
+        await pilot.pause(0.1)
+        assert app.titles == ["town", "people"]
+        assert grid.here == TOWNS[2], "the cursor stays with its row"
+        await pilot.resize_terminal(30, 5)
+        await pilot.pause(0.1)
+        assert len(app.opened) == 2, "another height lays nothing out anew"
+
+
+@pytest.mark.slow
+async def test_words_sift_the_rows_of_a_declared_table() -> None:
+    grid = MarkedGrid()
+    async with TownApp(grid).run_test(size=(60, 8)) as pilot:
+        grid.show_table(TABLE, TOWNS)
+        grid.sift("town:x !jena name:l")
+        await pilot.pause(0.1)
+        assert grid.count == 0
+        grid.sift("!jena l")
+        await pilot.pause(0.1)
+        assert grid.count == 2
+        grid.forget()
+        await pilot.pause(0.1)
+        assert (grid.count, grid.here, grid.rows) == (0, None, ())
+
+
+class Counted(Sequence[Town]):
+    """Many towns, each made when it is read."""
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+
+    def __len__(self) -> int:
+        return 5_000
+
+    def __getitem__(self, place: int) -> Town:  # type: ignore[override]
+        return Town(f"t{place}", place)
+
+    def lines(self, offset: int, limit: int) -> Sequence[Town]:
+        self.read.append(offset)
+        return [self[place] for place in range(offset, min(offset + limit, len(self)))]
+
+
+@pytest.mark.slow
+async def test_pages_of_a_declared_table_are_read_where_they_are_looked_at_and_refitted() -> None:
+    grid, towns = Grid(), Counted()
+    async with TownApp(grid).run_test(size=(60, 8)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TownApp)
+        grid.show_pages(lambda width: TablePages.fitted(TABLE, towns, width))
+        await pilot.pause(0.2)
+        assert (grid.count, app.titles) == (5_000, ["town", "people", "share", "note"])
+        await pilot.press("end")
+        await pilot.pause(0.2)
+        assert towns.read == [0, 4_500]
+        await pilot.resize_terminal(30, 8)
+        await pilot.pause(0.2)
+        assert app.titles == ["town", "people", "note"]
+        assert grid.cursor == 4_999, "the cursor stays on its row"
