@@ -639,7 +639,7 @@ def recipe_of(people: People, case: Case, measures: str) -> Recipe:
         "data": {"file": "people.csv", "holdout": "held_out"},
         "variables": variables,
         "release": {"m": max(1, len(case.frames)), "seed": 1},
-        "measure": [{"method": "utility.pmse"} if False else {"method": "utility.ecdf"}],
+        "measure": [{"method": "utility.ecdf"}],
         **case.steps,
     }
     if "anonymisation" in case.steps:
@@ -649,10 +649,11 @@ def recipe_of(people: People, case: Case, measures: str) -> Recipe:
         released = [name for name in roles if name not in case.kept]
         order = "original" if case.kept else "shuffled"
         table["release"] |= {"released": released, "order": order, **case.form}
-    if not any(kind in (N, X) for kind, _ in roles.values()):
-        table["measure"] = [{"method": "utility.distribution_distance"}]
+    released = table["release"].get("released", [step["target"] for step in case.steps.get("synthesis", [])])
     if case.form:
         table["measure"] = [{"method": "quality.non_suppressed"}]
+    elif "anonymisation" not in case.steps and not any(roles[name][0] in (N, X) for name in released):
+        table["measure"] = [{"method": "utility.distribution_distance"}]
     if measures == "drafted":
         table = with_drafted(table, people, case)
     return Recipe.from_table(table)
@@ -688,7 +689,7 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
     counted = [one for one in found.findings if measures == "drafted" or one.check not in MEASURED]
     by = {status: tuple(one.check for one in counted if one.status == status) for status in ("block", "warn")}
     said = tuple(f"{one.check}: {one.said}" for one in counted if one.status == "block")
-    return Judged(people.table.name, people.n, people.rng.bit_generator.seed_seq.entropy[0] if False else 0, name, leak, case.people, by["block"], by["warn"], seconds, said)  # type: ignore[union-attr]
+    return Judged(people.table.name, people.n, 0, name, leak, case.people, by["block"], by["warn"], seconds, said)
 
 
 def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str]) -> list[Judged]:
