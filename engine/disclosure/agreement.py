@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Integers
 from .coded import Coded, Singles
-from .evidence import Found
+from .evidence import WEAK, Found
 
 MOST_WORK = 400_000_000
 """Cells that are compared at most for one dataset, about three seconds."""
@@ -30,7 +30,10 @@ def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: i
     n = len(order)
     most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (released + n) * columns)))
     if most >= n:
-        return [(f"all {n:,} people", order), *([(f"the {n // 20:,} rarest people", order[: n // 20])] if n >= 1000 else [])]
+        return [
+            (f"all {n:,} people", order),
+            *([(f"the {n // 20:,} rarest people", order[: n // 20])] if n >= 1000 else []),
+        ]
     half = most // 2
     others = order[half:]
     some = others[np.argsort(rows[others], kind="stable")[: most - half]]
@@ -45,7 +48,9 @@ def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: 
     for first in range(0, len(some), step):
         those = some[first : first + step]
         part = slice(first, first + len(those))
-        theirs = [(one.released[release], one.released_places[release] if one.place is not None else None) for one in columns]
+        theirs = [
+            (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
+        ]
         by_release[part] = _scores(columns, those, theirs, rows).max(axis=1)
         ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
         scores = _scores(columns, those, ours, len(others))
@@ -70,7 +75,9 @@ def _scores(
     return total
 
 
-def reproduced(columns: Sequence[Coded], members: int, order: Integers, rows: NDArray[np.uint64], what: str) -> list[Found]:
+def reproduced(
+    columns: Sequence[Coded], members: int, order: Integers, rows: NDArray[np.uint64], what: str, weak: float = WEAK
+) -> list[Found]:
     """The people whose best released row is further above the best of others than for anybody by chance, at several depths."""
     found, n = list[Found](), len(order)
     for release in range(len(columns[0].released)):
@@ -83,11 +90,33 @@ def reproduced(columns: Sequence[Coded], members: int, order: Integers, rows: ND
         by_release, by_others = best_scores(columns, release, everybody, others)
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
         for who, some in groups:
-            found += _depths(above[np.searchsorted(everybody, some)], some, members, who, what)
+            found += _depths(above[np.searchsorted(everybody, some)], some, members, who, what, weak)
     return found
 
 
-def _depths(above: Singles, some: Integers, members: int, who: str, what: str) -> list[Found]:
+def own_rows(
+    columns: Sequence[Coded], release: int, own: Integers, other: Integers, who: str, what: str
+) -> list[Found]:
+    """People whose own released row says more of their drawn values than the row of somebody like them does.
+
+    Row i of the release is record i's, and ``other`` (k,) is nearest to each of the records ``own`` (k,) in what is kept. What follows from the kept
+    columns follows from the other's row as well.
+    """
+    above = np.zeros(len(own), dtype=np.float32)
+    for one in columns:
+        places = one.released_places[release] if one.place is not None else None
+        for sign, rows in ((1, own), (-1, other)):
+            if one.place is None or places is None:
+                above += np.float32(sign) * np.where(
+                    one.released[release][rows] == one.own[own], one.surprise[own], np.float32(0)
+                )
+            else:
+                near = np.maximum(2 * np.abs(places[rows] - one.place[own]), np.exp(-one.surprise[own]))
+                above -= np.float32(sign) * np.log(np.minimum(near, 1))
+    return _depths(above, own, int(own.max()) + 1 if len(own) else 0, who, what, WEAK)
+
+
+def _depths(above: Singles, some: Integers, members: int, who: str, what: str, weak: float) -> list[Found]:
     """Counts at the values of the members who stand out most; chance is how many are as far below."""
     is_member = some < members
     ours, controls = np.sort(above[is_member])[::-1], above[~is_member]
@@ -103,7 +132,7 @@ def _depths(above: Singles, some: Integers, members: int, who: str, what: str) -
         found.append(
             Found(
                 who, what, len(hits), int(is_member.sum()), int((controls >= at).sum()), len(controls), float(under),
-                share, 1 - share, hits,
+                share, 1 - share, hits, weak,
             )
         )  # fmt: skip
     return found

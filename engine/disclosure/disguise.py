@@ -42,7 +42,9 @@ def follows(cells: Keys, secret: Keys) -> tuple[float, float, NDArray[np.bool_]]
     """
     _, group, sizes = np.unique(cells, return_inverse=True, return_counts=True)
     _, level, levels = np.unique(secret, return_inverse=True, return_counts=True)
-    pairs, place, counts = np.unique(group.astype(np.int64) * len(levels) + level, return_inverse=True, return_counts=True)
+    pairs, place, counts = np.unique(
+        group.astype(np.int64) * len(levels) + level, return_inverse=True, return_counts=True
+    )
     most = np.zeros(len(sizes), dtype=np.int64)
     np.maximum.at(most, pairs // len(levels), counts)
     in_groups = sizes[group] > 1

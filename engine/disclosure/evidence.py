@@ -23,7 +23,7 @@ from ..arrays import Integers
 
 LEVEL = 0.01
 """The probability that any of the tests of an honest release is significant."""
-WEAK = 0.1
+WEAK = 0.05
 """What the hold-out alone must show at least where the second reference decides."""
 
 
@@ -36,7 +36,8 @@ class Found:
     """How many ``members`` of so many, and ``controls`` of so many, a release shows, and of whom and in what: ``who``, ``what``.
 
     ``chance`` is a count that an independent sample shows in the same way, ``exposure`` how many members it would show for each one counted there.
-    ``rate`` is the expected count of controls for each counted chance. ``records`` are the members that were found, from 0.
+    ``rate`` is the expected count of controls for each counted chance. ``records`` are the members that were found, from 0. Chance counts only where the
+    hold-out alone shows ``weak``.
     """
 
     who: str
@@ -49,7 +50,7 @@ class Found:
     exposure: float = 0.0
     rate: float = 0.0
     records: Integers = field(default_factory=_nobody)
-    ratio: float = 1.0
+    weak: float = WEAK
 
     @property
     def by_holdout(self) -> float:
@@ -66,7 +67,7 @@ class Found:
             return self.by_holdout
         share = self.exposure / (1 + self.exposure + self.rate)
         p = float(binom.sf(self.members - 1, self.members + self.controls + np.ceil(self.chance), share))
-        return max(p, 0.0) if self.by_holdout <= WEAK or not self.of_controls else self.by_holdout
+        return max(p, 0.0) if self.by_holdout <= self.weak or not self.of_controls else self.by_holdout
 
     @property
     def least(self) -> float:

@@ -40,12 +40,17 @@ def family(names: Sequence[str], numbers: Sequence[str], keys: Sequence[str], se
     if len(names) > 2:
         found += [Subset(tuple(n for n in names if n != out), f"all columns but {out}") for out in names]
     found.append(Subset(tuple(levels), "all columns that are no numbers"))
-    found += [Subset(tuple(n for n in levels if n != out), f"all columns that are no numbers but {out}") for out in levels if len(levels) > 3]
+    found += [
+        Subset(tuple(n for n in levels if n != out), f"all columns that are no numbers but {out}")
+        for out in levels
+        if len(levels) > 3
+    ]
     found.append(Subset(tuple(n for n in names if n in numbers), "all numbers"))
     if len(names) > 3:
         some = [n for n in names if n in numbers][:MOST_LEFT_OUT]
         found += [
-            Subset(tuple(n for n in names if n not in out), f"all columns but {' and '.join(out)}") for out in combinations(some, 2)
+            Subset(tuple(n for n in names if n not in out), f"all columns but {' and '.join(out)}")
+            for out in combinations(some, 2)
         ]
     found.append(Subset(tuple(keys), "all quasi-identifiers"))
     found += [Subset((*keys, one), f"all quasi-identifiers and {one}") for one in sensitive if keys]
@@ -77,7 +82,11 @@ def strata(order: Integers) -> list[tuple[str, Integers]]:
 
 
 def standing(
-    own: Mapping[str, Keys], members: int, releases: Sequence[Mapping[str, Keys]], subsets: Sequence[Subset], order: Integers
+    own: Mapping[str, Keys],
+    members: int,
+    releases: Sequence[Mapping[str, Keys]],
+    subsets: Sequence[Subset],
+    order: Integers,
 ) -> list[Found]:
     """For each set of columns and stratum the people alone with their values, and how many of them a release shows.
 
@@ -99,7 +108,9 @@ def standing(
             those = _sum(cells, subset.names)
             shown |= alone & _isin(rows, those)
             size += len(those)
-            doubles = max(doubles, float((np.unique(those, return_counts=True)[1] == 2).sum()) * (n / max(1, len(those))) ** 2)
+            doubles = max(
+                doubles, float((np.unique(those, return_counts=True)[1] == 2).sum()) * (n / max(1, len(those))) ** 2
+            )
         own_doubles = float(twice.sum()) / 2
         concentrated = max(1.0, doubles / max(own_doubles, 1.0)) if doubles > own_doubles else 1.0
         ratio = 2 * size / n
@@ -141,7 +152,9 @@ class Multiplied:
     records: Integers
 
 
-def multiplied(own: Mapping[str, Keys], members: int, releases: Sequence[Mapping[str, Keys]], subsets: Sequence[Subset]) -> Multiplied | None:
+def multiplied(
+    own: Mapping[str, Keys], members: int, releases: Sequence[Mapping[str, Keys]], subsets: Sequence[Subset]
+) -> Multiplied | None:
     """The set of columns on which rows of lone members are repeated least by chance; None where none is repeated.
 
     A row that occurs once among N and is drawn r times more has a share of the population that is exponential with mean 2 N_2 / (N_1 N) (Good
@@ -154,7 +167,7 @@ def multiplied(own: Mapping[str, Keys], members: int, releases: Sequence[Mapping
     n = len(next(iter(own.values())))
     for subset in subsets:
         rows = _sum(own, subset.names)
-        values, place, counts = np.unique(rows, return_inverse=True, return_counts=True)
+        _values, place, counts = np.unique(rows, return_inverse=True, return_counts=True)
         lone = np.flatnonzero(counts[place] == 1)
         if not len(lone):
             continue
@@ -176,10 +189,21 @@ def multiplied(own: Mapping[str, Keys], members: int, releases: Sequence[Mapping
                 p = float(poisson.sf(there - 1, expected))
                 if best is None or p < best.p:
                     who = lone[(lone < members) & (often >= k)]
-                    best = Multiplied(subset.what, int(heads.max()), there, expected, p, int(heads[heads >= k].sum()), len(those), who)
+                    best = Multiplied(
+                        subset.what, int(heads.max()), there, expected, p, int(heads[heads >= k].sum()), len(those), who
+                    )
     if best is None:
         return None
-    return Multiplied(best.what, best.times, best.people, best.expected, min(1.0, best.p * 4 * tests), best.rows, best.of_rows, best.records)
+    return Multiplied(
+        best.what,
+        best.times,
+        best.people,
+        best.expected,
+        min(1.0, best.p * 4 * tests),
+        best.rows,
+        best.of_rows,
+        best.records,
+    )
 
 
 def spread(values: Floats) -> float:

@@ -225,13 +225,18 @@ def people(table: Table, members: int, controls: int, seed: int) -> People:
     rest = whole[members + controls :]
     half = min(members, len(rest) // 2) if len(rest) >= 2 * members else len(rest)
     fitted, fresh = rest[:half], rest[half : half + members] if len(rest) >= 2 * members else rest[:members]
-    parts = [one.reset_index(drop=True) for one in (whole[:members], whole[members : members + controls], fitted, fresh)]
+    parts = [
+        one.reset_index(drop=True) for one in (whole[:members], whole[members : members + controls], fitted, fresh)
+    ]
     return People(table, *parts, rng)
 
 
 def by_trees(of: Frame, n: int, leaf: int, rng: Rng, table: Table) -> Frame:
     """Records drawn by one tree a variable given those before it: values of donors in the leaf (Reiter 2005)."""
-    codes = {name: of[name].to_numpy(float) if name in table.numbers else pd.factorize(of[name], sort=True)[0] for name in table.roles}
+    codes = {
+        name: of[name].to_numpy(float) if name in table.numbers else pd.factorize(of[name], sort=True)[0]
+        for name in table.roles
+    }
     first, *others = table.roles
     chosen = rng.integers(0, len(of), n)
     donors = {first: chosen}
@@ -392,7 +397,9 @@ def as_text(people: People) -> Case | None:
         return None
     roles = {name: (C, role) for name, (_, role) in people.table.roles.items()}
     change = lambda frame: frame.assign(**{n: frame[n].map(str) for n in people.table.numbers})  # noqa: E731
-    return Case([change(people.members)], people.n, roles, members=change(people.members), controls=change(people.controls))
+    return Case(
+        [change(people.members)], people.n, roles, members=change(people.members), controls=change(people.controls)
+    )
 
 
 def kept_in_clear(people: People) -> Case:
@@ -407,12 +414,18 @@ def disguised(people: People) -> Case:
     """A sensitive column is drawn; another, kept, writes the same values in another way."""
     table = people.table
     kept, drawn = table.keys, table.sensitive[0]
-    code = lambda values: (  # noqa: E731
-        np.round(np.sqrt(values.astype(float) + 1), 6) if drawn in table.numbers else values.map(lambda v: sha256(str(v).encode()).hexdigest()[:6])
+    code = (
+        lambda values: (  # noqa: E731
+            np.round(np.sqrt(values.astype(float) + 1), 6)
+            if drawn in table.numbers
+            else values.map(lambda v: sha256(str(v).encode()).hexdigest()[:6])
+        )
     )
     kind = X if drawn in table.numbers else C
     roles = {**{n: table.roles[n] for n in kept}, "reference": (kind, ""), drawn: table.roles[drawn]}
-    members, controls = (one[[*kept, drawn]].assign(reference=code(one[drawn])) for one in (people.members, people.controls))
+    members, controls = (
+        one[[*kept, drawn]].assign(reference=code(one[drawn])) for one in (people.members, people.controls)
+    )
     made = members.assign(**{drawn: people.carrier()[drawn]})
     return Case([made], people.n, roles, (*kept, "reference"), members=members, controls=controls)
 
@@ -425,7 +438,9 @@ def identifier_kept(people: People) -> Case:
     members = people.members.assign(number=numbers[: people.n])
     controls = people.controls.assign(number=numbers[people.n :])
     made = members.assign(**{name: people.carrier()[name] for name in drawn})
-    return Case([made], people.n, {"number": (N, Q), **table.roles}, ("number", *kept), members=members, controls=controls)
+    return Case(
+        [made], people.n, {"number": (N, Q), **table.roles}, ("number", *kept), members=members, controls=controls
+    )
 
 
 def one_cell_swapped(people: People, made: Frame, cells: int = 1) -> Frame:
@@ -462,7 +477,7 @@ def interpolated(people: People, made: Frame) -> Frame:
     """Numbers between a record and another of the same first level (SMOTE); levels of the record."""
     group = made[people.table.levels[0]] if people.table.levels else pd.Series(0, made.index)
     other = made.index.to_numpy().copy()
-    for _, rows in made.groupby(group).groups.items():
+    for rows in made.groupby(group).groups.values():
         other[rows] = people.rng.permutation(rows)
     share = people.rng.uniform(0, 0.3, len(made))
     for name in people.table.numbers:
@@ -510,7 +525,15 @@ def homogeneous(people: People) -> Case | None:
     members, group, low = members[enough].reset_index(drop=True), group[enough], low[enough].reset_index(drop=True)
     made = members.assign(age=[f"[{a}, {a + 20})" for a in low])
     roles = {n: people.table.roles[n] for n in members}
-    return Case([made], len(members), roles, ("diagnosis", "sex", "ward"), form={"generalised": ["age"]}, members=members, controls=controls)
+    return Case(
+        [made],
+        len(members),
+        roles,
+        ("diagnosis", "sex", "ward"),
+        form={"generalised": ["age"]},
+        members=members,
+        controls=controls,
+    )
 
 
 def suppression_undone(people: People) -> Case | None:
@@ -526,7 +549,15 @@ def suppression_undone(people: People) -> Case | None:
     sizes = members.groupby(keys)[hidden].transform("size")
     made = members.assign(**{hidden: members[hidden].where(sizes >= 5, "*")})
     roles = {**{n: (table.roles[n][0], Q) for n in keys}, "code": (N, ""), used[-1]: (table.roles[used[-1]][0], S)}
-    return Case([made], int((sizes < 5).sum()), roles, tuple(n for n in roles if n != hidden), form={"generalised": [hidden]}, members=members, controls=controls)
+    return Case(
+        [made],
+        int((sizes < 5).sum()),
+        roles,
+        tuple(n for n in roles if n != hidden),
+        form={"generalised": [hidden]},
+        members=members,
+        controls=controls,
+    )
 
 
 def partly(method: str) -> Maker:
@@ -681,7 +712,7 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
         made = conform(one, recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
         given.append((Source(f"release-{i}.csv", f"{i}".encode()), made))
-    run = enter_run(workspace, recipe, Source("people.csv", repr(name).encode()), data, given=given)
+    run = enter_run(workspace, recipe, Source("people.csv", people.table.name.encode()), data, given=given)
     work(workspace.directory, idle=0)
     started = time.perf_counter()
     found = examine(workspace, plan_release(workspace, run), Policy())
@@ -741,7 +772,9 @@ def report(found: Sequence[Judged]) -> None:
     print(f"honest releases blocked: {share(fair)}")
     for name in dict.fromkeys(one.name for one in fair):
         print(f"  {name:34} {share(one for one in fair if one.name == name)}")
-    print(f"AUC of the number of blocking findings: {auc([len(o.blocking) for o in leaks], [len(o.blocking) for o in fair]):.3f}")
+    print(
+        f"AUC of the number of blocking findings: {auc([len(o.blocking) for o in leaks], [len(o.blocking) for o in fair]):.3f}"
+    )
     for what, some in (("leaks", leaks), ("honest releases", fair)):
         counts = Counter(check for one in some for check in one.blocking)
         print(f"{what} by finding: " + (", ".join(f"{key} {count}" for key, count in counts.most_common()) or "none"))
@@ -752,13 +785,19 @@ def report(found: Sequence[Judged]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", default=",".join(TABLES), help="names, comma-separated")
-    parser.add_argument("--leaks", default="", help="parts of names of leaks and honest releases, comma-separated; default: all")
+    parser.add_argument(
+        "--leaks", default="", help="parts of names of leaks and honest releases, comma-separated; default: all"
+    )
     parser.add_argument("--seeds", default="1", help="how many seeds, or a range such as 5-9")
-    parser.add_argument("--sizes", default="small", choices=("small", "all"), help="the first size of each table, or all")
+    parser.add_argument(
+        "--sizes", default="small", choices=("small", "all"), help="the first size of each table, or all"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--measures", default="none", choices=("none", "drafted"))
     parser.add_argument("--json", default="", help="a file for what was found of each case")
-    parser.add_argument("--show", action="store_true", help="print what blocks honest releases and leaks that nothing blocks")
+    parser.add_argument(
+        "--show", action="store_true", help="print what blocks honest releases and leaks that nothing blocks"
+    )
     asked = parser.parse_args()
     first, _, last = asked.seeds.partition("-")
     seeds = range(int(first), int(last) + 1) if last else range(1, int(first) + 1)
@@ -780,7 +819,7 @@ def main() -> None:
     report(found)
     if asked.show:
         for one in found:
-            if one.blocking and not one.leak or one.leak and not one.blocking:
+            if (one.blocking and not one.leak) or (one.leak and not one.blocking):
                 print(f"{one.table} {one.members} seed {one.seed}: {one.name}: {one.said or one.warning}")
     if asked.json:
         Path(asked.json).write_text(json.dumps([vars(one) for one in found], indent=1), "utf-8")

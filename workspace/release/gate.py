@@ -27,7 +27,14 @@ from .earlier_checks import EARLIER_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *QUESTION_CHECKS, *CONTENT_CHECKS, *DATA_CHECKS, *CONSTRAINT_CHECKS, *EARLIER_CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *RUN_CHECKS,
+    *QUESTION_CHECKS,
+    *CONTENT_CHECKS,
+    *DATA_CHECKS,
+    *CONSTRAINT_CHECKS,
+    *EARLIER_CHECKS,
+)
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
 
