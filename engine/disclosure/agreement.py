@@ -20,7 +20,9 @@ from .evidence import WEAK, Found
 
 MOST_WORK = 400_000_000
 """Cells that are compared at most for one dataset, about three seconds."""
-LEAST_TARGETS = 120
+LEAST_TARGETS = 60
+MOST_OTHERS = 200_000
+"""Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
 BLOCK = 1 << 22
 TOPS = (5, 8, 12, 20, 32, 50, 80, 130, 200, 320, 500, 1000, 2000, 5000)
 
@@ -28,7 +30,7 @@ TOPS = (5, 8, 12, 20, 32, 50, 80, 130, 200, 320, 500, 1000, 2000, 5000)
 def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:
     """Whom to ask about: everybody, or where that takes too long, the rarest and as many others, chosen by their rows."""
     n = len(order)
-    most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (released + n) * columns)))
+    most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (released + min(n, MOST_OTHERS)) * columns)))
     if most >= n:
         return [
             (f"all {n:,} people", order),
@@ -86,7 +88,7 @@ def reproduced(
             continue
         groups = targets(order, rows, size * len(columns[0].released), len(columns))
         everybody = np.unique(np.concatenate([some for _, some in groups]))
-        others = np.argsort(rows, kind="stable")[np.linspace(0, n - 1, min(size + 1, n)).astype(np.int64)]
+        others = np.argsort(rows, kind="stable")[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
         by_release, by_others = best_scores(columns, release, everybody, others)
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
         for who, some in groups:

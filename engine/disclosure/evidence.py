@@ -114,7 +114,7 @@ class Verdict:
     p: float
 
 
-def tested(counts: Sequence[Found]) -> list[Verdict]:
+def corrected(counts: Sequence[Found]) -> list[Verdict]:
     """Each count with its p times the number of tests that could have been significant at its own level (Tarone 1990), most significant first.
 
     The correction holds for whatever dependence, so that overlapping sets of columns and people may all be tried.

@@ -8,16 +8,19 @@ released row has. Found members are held against found controls of equal rarity,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import poisson
 
-from ..arrays import Floats, Integers
-from .cells import Keys, mixed, occurrences
+from ..arrays import Integers
+from .cells import Keys, mixed
 from .evidence import Found
 
+MANY = 200_000
+"""Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
 MOST_LEFT_OUT = 10
 """Numbers of which each two are left out, so that the family stays small."""
 SHARES = (0.01, 0.02, 0.05)
@@ -33,9 +36,18 @@ class Subset:
     what: str
 
 
-def family(names: Sequence[str], numbers: Sequence[str], keys: Sequence[str], sensitive: Sequence[str]) -> list[Subset]:
-    """The sets of columns that are compared, each once: all, all but one, all but two numbers, the levels, the numbers, the keys with a sensitive one."""
-    levels = [name for name in names if name not in numbers]
+def family(
+    names: Sequence[str],
+    numbers: Sequence[str],
+    keys: Sequence[str],
+    sensitive: Sequence[str],
+    records: int = 0,
+) -> list[Subset]:
+    """The sets of columns that are compared, each once: all, all but one, all but two numbers, the levels, the numbers, the keys with a sensitive one.
+
+    Of many ``records`` fewer sets.
+    """
+    levels, small = [name for name in names if name not in numbers], records <= MANY
     found = [Subset(tuple(names), f"all {len(names)} columns")]
     if len(names) > 2:
         found += [Subset(tuple(n for n in names if n != out), f"all columns but {out}") for out in names]
@@ -43,10 +55,10 @@ def family(names: Sequence[str], numbers: Sequence[str], keys: Sequence[str], se
     found += [
         Subset(tuple(n for n in levels if n != out), f"all columns that are no numbers but {out}")
         for out in levels
-        if len(levels) > 3
+        if len(levels) > 3 and small
     ]
     found.append(Subset(tuple(n for n in names if n in numbers), "all numbers"))
-    if len(names) > 3:
+    if len(names) > 3 and small:
         some = [n for n in names if n in numbers][:MOST_LEFT_OUT]
         found += [
             Subset(tuple(n for n in names if n not in out), f"all columns but {' and '.join(out)}")
@@ -81,69 +93,15 @@ def strata(order: Integers) -> list[tuple[str, Integers]]:
     return [*((f"the {size:,} rarest people", order[:size]) for size in sizes), (f"all {n:,} people", order)]
 
 
-def standing(
-    own: Mapping[str, Keys],
-    members: int,
-    releases: Sequence[Mapping[str, Keys]],
-    subsets: Sequence[Subset],
-    order: Integers,
-) -> list[Found]:
-    """For each set of columns and stratum the people alone with their values, and how many of them a release shows.
-
-    ``own`` are marked cells of the joint table, its first ``members`` rows the members', (N,) each; ``order`` (N,) is by rarity.
-    """
-    n = len(order)
-    layers = strata(order)
-    controls, found = n - members, list[Found]()
-    for subset in subsets:
-        rows = _sum(own, subset.names)
-        _, place, counts = np.unique(rows, return_inverse=True, return_counts=True)
-        alone = counts[place] == 1
-        twice = counts[place] == 2
-        if not alone.any():
-            continue
-        shown = np.zeros(n, dtype=np.bool_)
-        size, doubles = 0, 0.0
-        for cells in releases:
-            those = _sum(cells, subset.names)
-            shown |= alone & _isin(rows, those)
-            size += len(those)
-            doubles = max(
-                doubles, float((np.unique(those, return_counts=True)[1] == 2).sum()) * (n / max(1, len(those))) ** 2
-            )
-        own_doubles = float(twice.sum()) / 2
-        concentrated = max(1.0, doubles / max(own_doubles, 1.0)) if doubles > own_doubles else 1.0
-        ratio = 2 * size / n
-        for who, some in layers:
-            inside = some[alone[some]]
-            is_member = inside < members
-            hit = shown[inside]
-            pairs = float(twice[some].sum()) / 2 * concentrated
-            found.append(
-                Found(
-                    who, subset.what, int((hit & is_member).sum()), int(is_member.sum()), int((hit & ~is_member).sum()),
-                    int((~is_member).sum()), pairs, ratio * members / n, ratio * controls / n, inside[hit & is_member],
-                )
-            )  # fmt: skip
-    return found
-
-
-def _isin(rows: Keys, among: Keys) -> NDArray[np.bool_]:
-    ordered = np.sort(among)
-    if not len(ordered):
-        return np.zeros(len(rows), dtype=np.bool_)
-    place = np.searchsorted(ordered, rows).clip(max=len(ordered) - 1)
-    return np.asarray(ordered[place] == rows)
-
-
 @dataclass(frozen=True, eq=False)
 class Multiplied:
-    """The people whose row a dataset repeats more often than an independent sample would: how often the most repeated one is,
-    how many ``expected`` to be so often, and the probability of so many.
+    """``people`` whose row a dataset repeats ``times`` or more often, where an independent sample would repeat ``expected`` so often; ``p`` is the
+    probability of so many, ``most`` how often the most repeated one is. Their rows are ``rows`` of the dataset's ``of_rows``.
     """
 
     what: str
     times: int
+    most: int
     people: int
     expected: float
     p: float
@@ -152,60 +110,132 @@ class Multiplied:
     records: Integers
 
 
-def multiplied(
-    own: Mapping[str, Keys], members: int, releases: Sequence[Mapping[str, Keys]], subsets: Sequence[Subset]
-) -> Multiplied | None:
-    """The set of columns on which rows of lone members are repeated least by chance; None where none is repeated.
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What a release shows of the people who are alone with their values: who stands in it, by set of columns and stratum, and who often."""
 
-    A row that occurs once among N and is drawn r times more has a share of the population that is exponential with mean 2 N_2 / (N_1 N) (Good
-    1953) and at most 1 / N, so that it is drawn k times or more with probability at most (t / (1 + t))^k, t = r times that mean.
+    found: tuple[Found, ...]
+    multiplied: tuple[Multiplied, ...]
+
+
+def standing(
+    own: Mapping[str, Keys],
+    members: int,
+    releases: Sequence[Mapping[str, Keys]],
+    subsets: Sequence[Subset],
+    order: Integers,
+) -> Standing:
+    """For each set of columns and stratum the people alone with their values, and how many of them a release shows.
+
+    ``own`` are marked cells of the joint table, its first ``members`` rows the members', (N,) each; ``order`` (N,) is by rarity.
     """
-    from scipy.stats import poisson
-
-    best: Multiplied | None = None
-    tests = 0
-    n = len(next(iter(own.values())))
+    n = len(order)
+    layers = strata(order)
+    found, often = list[Found](), list[Multiplied]()
     for subset in subsets:
-        rows = _sum(own, subset.names)
-        _values, place, counts = np.unique(rows, return_inverse=True, return_counts=True)
-        lone = np.flatnonzero(counts[place] == 1)
-        if not len(lone):
+        rows = _Runs.of(_sum(own, subset.names))
+        if not len(rows.lone):
             continue
-        ones, twos = len(lone), int((counts == 2).sum())
+        shown = np.zeros(n, dtype=np.bool_)
+        size, doubles = 0, 0.0
         for cells in releases:
-            tests += 1
-            those = _sum(cells, subset.names)
-            often = occurrences(rows[lone], those)
-            mean = len(those) * min(1.0, 2 * (twos + 2 * np.sqrt(twos + 1) + 1) / ones) / n
-            heads = often[lone < members]
-            for k in (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100):
-                there = int((heads >= k).sum())
-                if not there:
-                    break
-                expected = len(heads) * (mean / (1 + mean)) ** k
-                controls = int((often[lone >= members] >= k).sum())
-                if controls and there < 3 * controls * members / max(1, n - members):
-                    continue
-                p = float(poisson.sf(there - 1, expected))
-                if best is None or p < best.p:
-                    who = lone[(lone < members) & (often >= k)]
-                    best = Multiplied(
-                        subset.what, int(heads.max()), there, expected, p, int(heads[heads >= k].sum()), len(those), who
-                    )
-    if best is None:
+            those = np.sort(_sum(cells, subset.names))
+            times = np.searchsorted(those, rows.lone_rows, side="right") - np.searchsorted(those, rows.lone_rows)
+            shown[rows.lone[times > 0]] = True
+            size += len(those)
+            doubles = max(doubles, _doubles(those) * (n / max(1, len(those))) ** 2)
+            often += _multiplied(subset.what, times, rows, members, len(those))
+        # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
+        concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
+        found += _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated)
+    return Standing(tuple(found), tuple(often))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Rows (N,) by how often each occurs: ``lone`` records with their rows ascending, and which records occur ``twice``, (N,)."""
+
+    lone: Integers
+    lone_rows: Keys
+    alone: NDArray[np.bool_]
+    twice: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Keys) -> _Runs:
+        order = np.argsort(rows)
+        ascending = rows[order]
+        starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+        lengths = np.diff(np.append(starts, len(rows)))
+        lone = order[starts[lengths == 1]]
+        pairs = starts[lengths == 2]
+        alone, twice = (np.zeros(len(rows), dtype=np.bool_) for _ in range(2))
+        alone[lone] = True
+        twice[order[pairs]] = True
+        twice[order[pairs + 1]] = True
+        return cls(lone, ascending[starts[lengths == 1]], alone, twice)
+
+
+def _doubles(ascending: Keys) -> float:
+    """How many values occur exactly twice."""
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    return float((np.diff(np.append(starts, len(ascending))) == 2).sum())
+
+
+def _by_stratum(
+    what: str,
+    layers: Sequence[tuple[str, Integers]],
+    rows: _Runs,
+    shown: NDArray[np.bool_],
+    members: int,
+    ratio: float,
+    concentrated: float,
+) -> list[Found]:
+    found, n = [], len(shown)
+    for who, some in layers:
+        inside = some[rows.alone[some]]
+        is_member, hit = inside < members, shown[inside]
+        pairs = float(rows.twice[some].sum()) / 2 * concentrated
+        found.append(
+            Found(
+                who, what, int((hit & is_member).sum()), int(is_member.sum()), int((hit & ~is_member).sum()),
+                int((~is_member).sum()), pairs, ratio * members / n, ratio * (n - members) / n, inside[hit & is_member],
+            )
+        )  # fmt: skip
+    return found
+
+
+TIMES = (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100)
+
+
+def _multiplied(what: str, times: Integers, rows: _Runs, members: int, size: int) -> list[Multiplied]:
+    """The lone members whose row is drawn k times or more, for several k.
+
+    A row that occurs once among N has a share of the population that is exponential with mean 2 N_2 / (N_1 N) (Good 1953), of which the
+    upper limit is taken, and at most 1 / N. With t = r times that mean it is drawn k times or more with probability at most (t / (1 + t))^k.
+    """
+    ones, twos, n = len(rows.lone), float(rows.twice.sum()) / 2, len(rows.alone)
+    mean = size * min(1.0, 2 * (twos + 2 * np.sqrt(twos + 1) + 1) / ones) / n
+    ours = rows.lone < members
+    heads, tails = times[ours], times[~ours]
+    found = []
+    for k in TIMES:
+        there, others = int((heads >= k).sum()), int((tails >= k).sum())
+        if not there:
+            break
+        if others * len(heads) * 3 > there * len(tails):  # controls are repeated too: it is the model's way
+            continue
+        expected = len(heads) * (mean / (1 + mean)) ** k
+        p = float(poisson.sf(there - 1, expected))
+        repeated = ours & (times >= k)
+        found.append(
+            Multiplied(what, k, int(heads.max()), there, expected, p, int(times[repeated].sum()), size, rows.lone[repeated])
+        )  # fmt: skip
+    return found
+
+
+def most_multiplied(found: Sequence[Multiplied]) -> Multiplied | None:
+    """The one that chance explains least, its p times the number of tests; None without any."""
+    if not found:
         return None
-    return Multiplied(
-        best.what,
-        best.times,
-        best.people,
-        best.expected,
-        min(1.0, best.p * 4 * tests),
-        best.rows,
-        best.of_rows,
-        best.records,
-    )
-
-
-def spread(values: Floats) -> float:
-    """The mean of the values present; NaN without any."""
-    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+    best = min(found, key=lambda one: (one.p, -one.rows))
+    return replace(best, p=min(1.0, best.p * len(found)))

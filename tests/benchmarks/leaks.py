@@ -414,13 +414,12 @@ def disguised(people: People) -> Case:
     """A sensitive column is drawn; another, kept, writes the same values in another way."""
     table = people.table
     kept, drawn = table.keys, table.sensitive[0]
-    code = (
-        lambda values: (  # noqa: E731
-            np.round(np.sqrt(values.astype(float) + 1), 6)
-            if drawn in table.numbers
-            else values.map(lambda v: sha256(str(v).encode()).hexdigest()[:6])
-        )
-    )
+
+    def code(values: pd.Series) -> pd.Series:
+        if drawn in table.numbers:
+            return np.round(np.sqrt(values.astype(float) + 1), 6)
+        return values.map(lambda one: sha256(str(one).encode()).hexdigest()[:6])
+
     kind = X if drawn in table.numbers else C
     roles = {**{n: table.roles[n] for n in kept}, "reference": (kind, ""), drawn: table.roles[drawn]}
     members, controls = (
@@ -723,9 +722,9 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
     return Judged(people.table.name, people.n, 0, name, leak, case.people, by["block"], by["warn"], seconds, said)
 
 
-def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str]) -> list[Judged]:
+def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, str]) -> list[Judged]:
     """All cases of one table, size and seed, in a workspace of their own."""
-    table, (members, controls), seed, chosen, measures = task
+    table, (members, controls), seed, chosen, measures, file = task
     found = []
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_STATE_HOME"] = directory
@@ -737,6 +736,9 @@ def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str]) -> list[
                     one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak, measures)
                     if one is not None:
                         found.append(replace(one, seed=seed))
+                    if one is not None and file:
+                        with Path(file).open("a", encoding="utf-8") as lines:
+                            lines.write(json.dumps(vars(found[-1])) + "\n")
     return found
 
 
@@ -794,21 +796,27 @@ def main() -> None:
     )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--measures", default="none", choices=("none", "drafted"))
-    parser.add_argument("--json", default="", help="a file for what was found of each case")
+    parser.add_argument("--json", default="", help="a file to which a line is added for each case")
+    parser.add_argument("--report", nargs="+", help="print what such files say, and examine nothing")
     parser.add_argument(
         "--show", action="store_true", help="print what blocks honest releases and leaks that nothing blocks"
     )
     asked = parser.parse_args()
+    if asked.report:
+        lines = [json.loads(line) for file in asked.report for line in Path(file).read_text("utf-8").splitlines()]
+        report([Judged(**line) for line in lines])
+        return
     first, _, last = asked.seeds.partition("-")
     seeds = range(int(first), int(last) + 1) if last else range(1, int(first) + 1)
     chosen = tuple(filter(None, asked.leaks.split(",")))
     tasks = [
-        (name, size, seed, chosen, asked.measures)
+        (name, size, seed, chosen, asked.measures, asked.json)
         for seed in seeds
         for name in asked.tables.split(",")
         for size in (TABLES[name].sizes if asked.sizes == "all" else TABLES[name].sizes[:1])
     ]
     found: list[Judged] = []
+
     if asked.jobs > 1:
         with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
             for some in pool.map(group, tasks):
@@ -821,8 +829,6 @@ def main() -> None:
         for one in found:
             if (one.blocking and not one.leak) or (one.leak and not one.blocking):
                 print(f"{one.table} {one.members} seed {one.seed}: {one.name}: {one.said or one.warning}")
-    if asked.json:
-        Path(asked.json).write_text(json.dumps([vars(one) for one in found], indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ class Case:
         self._cells = Held(most_cells)
         self._pairs = Held(most_cells)
         self._tables = Held(most_cells)
+        self.joints: dict[object, object] = {}
 
     @property
     def recipe(self) -> Recipe:

@@ -17,8 +17,8 @@ from sfumato.engine.disclosure.agreement import own_rows, reproduced
 from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.coded import by_rank, middle_ranks
 from sfumato.engine.disclosure.disguise import Disguise, disguise
-from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, tested
-from sfumato.engine.disclosure.people import multiplied, standing
+from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corrected
+from sfumato.engine.disclosure.people import most_multiplied
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
@@ -56,10 +56,10 @@ def _kept(case: Case) -> tuple[str, ...]:
 
 def _joint(case: Case, pool: Pool) -> Joint:
     """The joint table beside a pool, made once for all checks of it."""
-    held = case.__dict__.setdefault("_joints", {})
-    if pool.datasets not in held:
-        held[pool.datasets] = Joint(case, pool, _drawn(case))
-    found: Joint = held[pool.datasets]
+    if pool.datasets not in case.joints:
+        case.joints[pool.datasets] = Joint(case, pool, _drawn(case))
+    found = case.joints[pool.datasets]
+    assert isinstance(found, Joint)
     return found
 
 
@@ -89,7 +89,7 @@ def strong(found: Found) -> bool:
 
 def _chosen(counts: Sequence[Found], *, controlled: bool) -> tuple[Verdict, bool] | None:
     """The test that shows most, and whether it blocks; None where none shows anything."""
-    verdicts = tested(counts)
+    verdicts = corrected(counts)
     level = LEVEL if controlled else UNCONTROLLED
     for one in verdicts:
         if one.p <= level and strong(one.found):
@@ -131,7 +131,7 @@ def _standing(case: Case) -> Sighting:
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)
-        counts = standing(joint.own, joint.members, joint.released, joint.subsets, joint.order)
+        counts = joint.standing.found
         return _by_people(
             case, pool, counts, "are alone with their values in {what} and stand in the release with them",
             "people of the data stand in the release no more often than others",
@@ -161,14 +161,14 @@ def _multiplied(case: Case) -> Sighting:
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)
-        found = multiplied(joint.own, joint.members, joint.released, joint.subsets)
+        found = most_multiplied(joint.standing.multiplied)
         if found is None or found.p > WEAKLY:
             return Sighting(
                 f"nobody's row is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
             )
         said = (
             f"{found.people:,} {agree(found.people, 'person', 'people')} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
-            f"stand in {found.rows:,} of {found.of_rows:,} released rows, one of them in {found.times:,}; by chance {found.expected:.2g} people would be repeated so often ({pool.size})"
+            f"stand in {found.rows:,} of {found.of_rows:,} released rows, one of them in {found.times:,}; by chance {found.expected:.2g} people would be repeated {found.times} times or more ({pool.size})"
         )
         return Sighting(
             said,

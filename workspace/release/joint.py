@@ -11,11 +11,13 @@ from sfumato.engine.arrays import Floats, Integers
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import Keys, cells_of, comparable
 from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_first, rarity
-from sfumato.engine.disclosure.people import Subset, family, marked
+from sfumato.engine.disclosure.people import Standing, Subset, family, marked, standing
 
 from .checks import Case, Pool
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
+WORDS = 3
+"""Numbers of eight bytes that a cell takes here."""
 
 
 class Joint:
@@ -41,13 +43,31 @@ class Joint:
         return self.case.confidential.schema[name].kind in NUMBERS and name not in self.case.recipe.generalised
 
     @cached_property
+    def looked_at(self) -> int:
+        """How many of the datasets there is room for, at least one."""
+        sizes = [release.sizes[place] for release, place in self.pool.datasets]
+        room = self.case.most_cells // (WORDS * max(1, len(self.names)))
+        within = int(np.searchsorted(np.cumsum(sizes), room - self.records, side="right"))
+        return min(len(sizes), max(1, within))
+
+    @property
+    def size(self) -> str:
+        """How much was looked at, in words."""
+        whole = len(self.pool.datasets)
+        return self.pool.size + (
+            "" if self.looked_at == whole else f"; {self.looked_at} of {whole} datasets were looked at"
+        )
+
+    @cached_property
     def columns(self) -> list[Column]:
         """Every column with its released cells."""
         found = []
         for name in self.names:
-            cells = [one[name] for one in self.pool.cells]
+            cells = [one[name] for one in self.pool.cells[: self.looked_at]]
             if self.is_number(name):
-                released = [comparable(one, name, self.case.confidential) for one in self.pool.variable(name)]
+                released = [
+                    comparable(one, name, self.case.confidential) for one in self.pool.variable(name)[: self.looked_at]
+                ]
                 found.append(Column(name, self.cells(name), cells, self.numbers(name), released))
             else:
                 found.append(Column(name, self.cells(name), cells))
@@ -75,8 +95,7 @@ class Joint:
     @property
     def released(self) -> list[dict[str, Keys]]:
         return [
-            marked({one.name: one.released[at] for one in self.columns}, self.names)
-            for at in range(len(self.pool.datasets))
+            marked({one.name: one.released[at] for one in self.columns}, self.names) for at in range(self.looked_at)
         ]
 
     @cached_property
@@ -84,4 +103,9 @@ class Joint:
         schema = self.case.confidential.schema
         of = lambda role: [n for n in self.names if schema[n].role is role]  # noqa: E731
         numbers = [n for n in self.names if self.is_number(n)]
-        return family(self.names, numbers, of(Role.QUASI_IDENTIFIER), of(Role.SENSITIVE))
+        return family(self.names, numbers, of(Role.QUASI_IDENTIFIER), of(Role.SENSITIVE), self.records)
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Who stands in the datasets, and who often."""
+        return standing(self.own, self.members, self.released, self.subsets, self.order)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.engine.disclosure.cells import comparable
 from sfumato.engine.disclosure.copies import lone_values
-from sfumato.engine.disclosure.evidence import LEVEL, Found, tested
+from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.single_values import extreme, lone, together
 from sfumato.engine.disclosure.tails import Tails, tails
@@ -38,7 +38,7 @@ def _numbers(case: Case) -> tuple[str, ...]:
 def _judged(counts: Sequence[Found], pool: Pool, shows: str) -> Sighting:
     """The column that shows most, or all together; what may be chance is no excess."""
     all_of_them = [together(counts, "all of them together")] if len(counts) > 1 else []
-    verdicts = [one for one in tested([*counts, *all_of_them]) if one.found.of_members]
+    verdicts = [one for one in corrected([*counts, *all_of_them]) if one.found.of_members]
     if not verdicts:
         return Sighting("no value of a few records", 0.0, judged=0.0)
     sure = [one for one in verdicts if one.p <= LEVEL and one.found.excess >= FEWEST]
