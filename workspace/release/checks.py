@@ -20,6 +20,7 @@ from sfumato.engine.wording import counted
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
+from ..store.artefacts import read_controls
 from ..store.workspace import Dataset, Workspace
 from .contents import ReleasePlan
 from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
@@ -125,6 +126,7 @@ class Case:
         self._cells = Held(most_cells)
         self._pairs = Held(most_cells)
         self._tables = Held(most_cells)
+        self.joints: dict[object, object] = {}
 
     @property
     def recipe(self) -> Recipe:
@@ -142,6 +144,12 @@ class Case:
     @cached_property
     def confidential(self) -> Microdata:
         return self.workspace.read(self.original)
+
+    @cached_property
+    def controls(self) -> Microdata | None:
+        """The records that were held out of the run; None where none were."""
+        sha256 = self.plan.controls
+        return read_controls(self.workspace.tables, sha256, self.confidential).controls if sha256 else None
 
     @cached_property
     def release(self) -> ReleasedData:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from sfumato.engine.arrays import Floats, Integers
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.cells import comparable, occurrences, positions_in, rows_of
-from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
+from sfumato.engine.disclosure.cells import occurrences, positions_in, rows_of
+from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
-from sfumato.engine.disclosure.tails import Tails, tails
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.release_form import AnonymisationSpec
@@ -24,8 +24,11 @@ from sfumato.engine.wording import agree, counted
 from ..visible_text import is_formula
 from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
 from .earlier import ReleasedData
+from .value_checks import look_at_extremes, look_at_lone_values, look_at_tails
 
 NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
+INFERRED = 0.2
+"""The share of the records from which on drawn values beside kept ones block, as of attribute inference."""
 NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
 
@@ -71,7 +74,9 @@ def _equal_records(case: Case) -> Sighting:
             f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
             f"independent sample it would be {_percent(found.baseline)} ({pool.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
         )
-        return _beyond(found, said)
+        seen = _beyond(found, said)
+        # beside kept columns a fitted model says something of each record, as an inference does: it has the limits of one
+        return replace(seen, at_most="block" if not kept or seen.held > INFERRED else "warn")
 
     return pooled(case, _alike(case, kept, drawn), look, together=False)
 
@@ -119,24 +124,6 @@ def _worst(sightings: Iterable[Sighting], otherwise: str) -> Sighting:
     return max(found, key=lambda one: one.order)
 
 
-def _lone_values(case: Case) -> Sighting:
-    if not case.synthetic:
-        raise DoesNotApply(NOT_DRAWN)
-
-    def of(name: str) -> Sighting:
-        def look(pool: Pool) -> Sighting:
-            found = lone_values(case.own[name], (cells[name] for cells in pool.cells))
-            said = (
-                f"{name}: {_percent(found.value)} of the released values are one that a single confidential record has; of an independent "
-                f"sample it would be {_percent(found.baseline)}, of the confidential data {_percent(found.copy)} ({pool.size})"
-            )
-            return _beyond(found, said)
-
-        return pooled(case, _alike(case, (), (name,)), look, together=False)
-
-    return _worst(map(of, case.numbers), "no numbers or dates are replaced")
-
-
 def _rare_levels(case: Case) -> Sighting:
     schema = case.confidential.schema
     counted, records, said = 0, [np.zeros(0, dtype=np.int64)], []
@@ -153,54 +140,6 @@ def _rare_levels(case: Case) -> Sighting:
     if case.related:
         words += f" ({len(case.related) + 1} releases together)"
     return Sighting(words, counted, records=numbered(np.unique(np.concatenate(records))))
-
-
-def _tails(case: Case, name: str, pool: Pool) -> Tails:
-    variable = case.confidential.schema[name]
-    own = comparable(case.confidential, name)
-    released = (comparable(one, name, case.confidential) for one in pool.variable(name))
-    return tails(own, released, case.policy.smallest_cell, (variable.lower, variable.upper))
-
-
-def _tail_values(case: Case) -> Sighting:
-    if not case.synthetic:
-        raise DoesNotApply(NOT_DRAWN)
-    cell = case.policy.smallest_cell
-
-    def of(name: str) -> Sighting:
-        def look(pool: Pool) -> Sighting:
-            found = _tails(case, name, pool).likeness
-            return _beyond(
-                found,
-                f"{name}: {_percent(found.value)} of the values of its {cell} smallest and {cell} largest records are released as "
-                f"they are, {_percent(found.baseline)} would be by chance ({pool.size})",
-            )
-
-        return pooled(case, _alike(case, (), (name,)), look, together=True)
-
-    return _worst(map(of, case.numbers), "no numbers or dates are replaced")
-
-
-def _extremes(case: Case) -> Sighting:
-    if not case.synthetic:
-        raise DoesNotApply(NOT_DRAWN)
-
-    def of(name: str) -> Sighting:
-        def look(pool: Pool) -> Sighting:
-            found = _tails(case, name, pool)
-            said = f"{name}: the {' and the '.join(found.ends)} value ({pool.size})" if found.ends else ""
-            return Sighting(said, len(found.ends), records=numbered(found.records))
-
-        return pooled(case, _alike(case, (), (name,)), look, together=True)
-
-    if not case.numbers:
-        raise DoesNotApply("no numbers or dates are replaced")
-    seen = [one for one in map(of, case.numbers) if one.value]
-    if not seen:
-        return Sighting("no smallest or largest value of a few records is released as it is", 0)
-    records = sorted({record for one in seen for record in one.records})
-    said = f"released as they are: {'; '.join(one.said for one in seen)}"
-    return Sighting(said, sum(one.value or 0 for one in seen), records=records)
 
 
 def _recurring(case: Case) -> Sighting:
@@ -352,7 +291,7 @@ def _identifying(case: Case) -> Sighting:
         alone = occurrences(rows, rows) == 1
         said = f"{name} leaves as it is, and {_percent(float(alone.mean()))} of the records are alone with its value"
         role = case.confidential.schema[name].role
-        meant = role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not case.synthetic)
+        meant = role is Role.SENSITIVE and not case.synthetic
         return Sighting(
             said, float(alone.mean()), records=numbered(np.flatnonzero(alone)), at_most="warn" if meant else "block"
         )
@@ -425,7 +364,7 @@ DATA_CHECKS = (
     Check(
         "lone_values", "values of a single record that are released unchanged", "share of the way from an independent sample to a copy", 0.05, 0.2,
         "whoever knows such a value knows that the person is in the data; " + OURS, "smoothing = true for trees, a model instead of donors, or a rounded variable",
-        _lone_values, "an independent sample: Good (1953)",
+        look_at_lone_values, "an independent sample: Good (1953)",
     ),
     Check(
         "rare_levels", "levels of a few records that leave", "levels", 0, None,
@@ -435,12 +374,12 @@ DATA_CHECKS = (
     Check(
         "tail_values", "values of the smallest and largest records that leave", "share beyond chance", 0.05, 0.25,
         "they belong to the persons who are known best; " + OURS, "smoothing = true for trees, a model instead of donors, or top and bottom codes before the import",
-        _tail_values, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
+        look_at_tails, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
     Check(
         "extremes", "smallest and largest values that leave exactly", "values", None, 0,
         "a minimum or maximum is one person's value", "smoothing = true for trees, bounds that the recipe declares, or top and bottom codes before the import",
-        _extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
+        look_at_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
     Check(
         "recurring_records", "records that come again in half of the datasets", "share of the way from an independent sample to a copy", 0.01, 0.05,
@@ -465,7 +404,7 @@ DATA_CHECKS = (
     ),
     Check(
         "identifying_columns", "columns kept that are as good as an identifier", "share of the records", 0.5, 0.9,
-        "a column in which nearly everybody is alone links the release to any file that has it; quasi-identifiers, and what an anonymised table keeps as sensitive, only warn",
+        "a column in which nearly everybody is alone links the release to any file that has it; whatever its role; what an anonymised table keeps as sensitive only warns",
         'give it role = "identifier", which leaves it out, or synthesise it', _identifying,
     ),
     Check(

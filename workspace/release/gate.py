@@ -23,13 +23,21 @@ from ..policy.policy import POLICY_FILE, Policy
 from ..store.workspace import Workspace
 from .checks import STATUSES, Case, Check, DoesNotApply, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
+from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[Check, ...] = (*RUN_CHECKS, *QUESTION_CHECKS, *DATA_CHECKS, *CONSTRAINT_CHECKS, *EARLIER_CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *RUN_CHECKS,
+    *QUESTION_CHECKS,
+    *CONTENT_CHECKS,
+    *DATA_CHECKS,
+    *CONSTRAINT_CHECKS,
+    *EARLIER_CHECKS,
+)
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
 

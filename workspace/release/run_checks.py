@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.engine.arrays import Floats
+from sfumato.engine.disclosure.cells import occurrences, rows_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
 from sfumato.engine.methods.outputs import Output
@@ -177,13 +179,30 @@ def _most_at_risk(case: Case, key: str, found: _Together, own: float | None) -> 
     record = int(np.nanargmax(found.probability))
     highest, likely = float(found.probability[record]), np.flatnonzero(found.probability > LIKELY)
     few = case.synthetic and found.datasets < 2
+    # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
+    alone = _alone_with_kept(case) & asked
+    others = found.probability[asked & ~alone]
+    judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNKNOWN))
     said = (
         f"{key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
         f"{len(likely):,} of {int(asked.sum()):,} with more than {LIKELY:g}"
     ) + ("; of one dataset it may be chance" if few else "")
     if found.runs:
         said += f" ({len(found.runs) + 1} releases together, this one and {', '.join(map(str, found.runs))} before)"
-    return Sighting(said, highest, own, records=numbered(likely) or (record,), at_most="warn" if few else "block")
+    if alone[likely].any():
+        said += f"; {int(alone[likely].sum()):,} of them are alone with the columns that stay, which find them whatever is drawn"
+    return Sighting(
+        said, highest, own, judged, records=numbered(likely) or (record,), at_most="warn" if few else "block"
+    )
+
+
+def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
+    """The records, (n,), that a synthetic release shows with columns as they are whose values together nobody else has."""
+    kept, n = case.plan.kept, len(case.confidential)
+    if not case.synthetic or not kept or not case.plan.replaced:
+        return np.zeros(n, dtype=np.bool_)
+    rows = rows_of(case.own, kept, n)
+    return np.asarray(occurrences(rows, rows) == 1)
 
 
 def _order(one: Sighting) -> tuple[bool, float]:

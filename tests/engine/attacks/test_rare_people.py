@@ -72,4 +72,5 @@ def test_the_keys_and_occupation_of_the_rarest_are_found(public_data: Callable[[
         print(f"{LEAKED} rarest {rarest}, {kind} targets: excess {said[0]} of other people, {said[1]} with the leak")
     assert leaked["random"].value - honest["random"].value < 0.05  # type: ignore[operator]
     assert honest["vulnerable"].lower <= 0 <= honest["vulnerable"].upper  # type: ignore[operator]
-    assert leaked["vulnerable"].lower > 0 < 0.1 < leaked["vulnerable"].value  # type: ignore[operator]
+    assert leaked["vulnerable"].lower > 0  # type: ignore[operator]
+    assert leaked["vulnerable"].value > 0.1  # type: ignore[operator]

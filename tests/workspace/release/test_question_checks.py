@@ -54,7 +54,13 @@ def test_an_attack_beyond_its_controls_and_a_linkage_beyond_chance_warn_and_bloc
     def linked(value: float, lower: float | None = None) -> Finding:
         return look(row("risk.record_linkage.linked_share", value, 0.1, lower))["linkability_excess"]
 
-    assert [linked(v, v - 0.02).status for v in (0.0, 0.1, 0.14, 0.16, 0.5)] == ["pass", "pass", "pass", "warn", "block"]
+    assert [linked(v, v - 0.02).status for v in (0.0, 0.1, 0.14, 0.16, 0.5)] == [
+        "pass",
+        "pass",
+        "pass",
+        "warn",
+        "block",
+    ]
     assert linked(0.5).status == "warn", "an estimate without an interval is not certain"
     assert linked(0.5).held == pytest.approx(0.4 / 0.9)
     assert (linked(0.5).value, linked(0.5).baseline, linked(0.5).limit) == (0.5, 0.1, 0.2)

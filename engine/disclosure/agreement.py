@@ -1,0 +1,140 @@
+"""How much of a person some released row reproduces, in any columns and within any noise, against what other people's rows do.
+
+The score of a record and a row is a sum over the columns of - log of the share of records that agree with the record at least as well:
+equal levels, or numbers as near by rank. A column that was changed adds nothing, one that is common little, one that is rare or near much, so
+that copies with noise, with flipped cells or of some columns alone all score high; nothing has to be chosen beforehand. The best row
+of a release is held against the best of as many other records of the joint table, which an independent sample would be. The difference
+is around 0 for everybody a release does not know, whether a member or not, and far above it for those whom it repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Integers
+from .coded import Coded, Singles
+from .evidence import WEAK, Found
+
+MOST_WORK = 400_000_000
+"""Cells that are compared at most for one dataset, about three seconds."""
+LEAST_TARGETS = 60
+MOST_OTHERS = 200_000
+"""Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
+BLOCK = 1 << 22
+TOPS = (5, 8, 12, 20, 32, 50, 80, 130, 200, 320, 500, 1000, 2000, 5000)
+
+
+def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:
+    """Whom to ask about: everybody, or where that takes too long, the rarest and as many others, chosen by their rows."""
+    n = len(order)
+    most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (released + min(n, MOST_OTHERS)) * columns)))
+    if most >= n:
+        return [
+            (f"all {n:,} people", order),
+            *([(f"the {n // 20:,} rarest people", order[: n // 20])] if n >= 1000 else []),
+        ]
+    half = most // 2
+    others = order[half:]
+    some = others[np.argsort(rows[others], kind="stable")[: most - half]]
+    return [(f"the {half:,} rarest people", order[:half]), (f"{len(some):,} people chosen by their values", some)]
+
+
+def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: Integers) -> tuple[Singles, Singles]:
+    """The scores of the best released row and of the best among ``others`` of the joint table, but oneself: (k,) each."""
+    rows = len(columns[0].released[release])
+    by_release, by_others = np.empty(len(some), dtype=np.float32), np.empty(len(some), dtype=np.float32)
+    step = max(1, BLOCK // max(1, rows, len(others)))
+    for first in range(0, len(some), step):
+        those = some[first : first + step]
+        part = slice(first, first + len(those))
+        theirs = [
+            (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
+        ]
+        by_release[part] = _scores(columns, those, theirs, rows).max(axis=1)
+        ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
+        scores = _scores(columns, those, ours, len(others))
+        scores[those[:, None] == others[None, :]] = -1
+        by_others[part] = scores.max(axis=1)
+    return by_release, by_others
+
+
+def _scores(
+    columns: Sequence[Coded], those: Integers, theirs: Sequence[tuple[NDArray[np.int32], Singles | None]], rows: int
+) -> NDArray[np.float32]:
+    total = np.zeros((len(those), rows), dtype=np.float32)
+    for one, (codes, places) in zip(columns, theirs, strict=True):
+        if one.place is None or places is None:
+            total += np.where(codes[None, :] == one.own[those][:, None], one.surprise[those][:, None], np.float32(0))
+            continue
+        near = np.abs(places[None, :] - one.place[those][:, None])
+        near *= 2
+        np.maximum(near, np.exp(-one.surprise[those])[:, None], out=near)
+        np.minimum(near, 1, out=near)
+        total -= np.log(near, out=near)
+    return total
+
+
+def reproduced(
+    columns: Sequence[Coded], members: int, order: Integers, rows: NDArray[np.uint64], what: str, weak: float = WEAK
+) -> list[Found]:
+    """The people whose best released row is further above the best of others than for anybody by chance, at several depths."""
+    found, n = list[Found](), len(order)
+    for release in range(len(columns[0].released)):
+        size = len(columns[0].released[release])
+        if size == 0:
+            continue
+        groups = targets(order, rows, size * len(columns[0].released), len(columns))
+        everybody = np.unique(np.concatenate([some for _, some in groups]))
+        others = np.argsort(rows, kind="stable")[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
+        by_release, by_others = best_scores(columns, release, everybody, others)
+        above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
+        for who, some in groups:
+            found += _depths(above[np.searchsorted(everybody, some)], some, members, who, what, weak)
+    return found
+
+
+def own_rows(
+    columns: Sequence[Coded], release: int, own: Integers, other: Integers, who: str, what: str
+) -> list[Found]:
+    """People whose own released row says more of their drawn values than the row of somebody like them does.
+
+    Row i of the release is record i's, and ``other`` (k,) is nearest to each of the records ``own`` (k,) in what is kept. What follows from the kept
+    columns follows from the other's row as well.
+    """
+    above = np.zeros(len(own), dtype=np.float32)
+    for one in columns:
+        places = one.released_places[release] if one.place is not None else None
+        for sign, rows in ((1, own), (-1, other)):
+            if one.place is None or places is None:
+                above += np.float32(sign) * np.where(
+                    one.released[release][rows] == one.own[own], one.surprise[own], np.float32(0)
+                )
+            else:
+                near = np.maximum(2 * np.abs(places[rows] - one.place[own]), np.exp(-one.surprise[own]))
+                above -= np.float32(sign) * np.log(np.minimum(near, 1))
+    return _depths(above, own, int(own.max()) + 1 if len(own) else 0, who, what, WEAK)
+
+
+def _depths(above: Singles, some: Integers, members: int, who: str, what: str, weak: float) -> list[Found]:
+    """Counts at the values of the members who stand out most; chance is how many are as far below."""
+    is_member = some < members
+    ours, controls = np.sort(above[is_member])[::-1], above[~is_member]
+    below = np.sort(-above)
+    found = []
+    share = float(is_member.mean())
+    for k in TOPS:
+        if k > len(ours) or ours[k - 1] <= 0:
+            break
+        at = ours[k - 1]
+        under = len(below) - int(np.searchsorted(below, at))
+        hits = some[is_member & (above >= at)]
+        found.append(
+            Found(
+                who, what, len(hits), int(is_member.sum()), int((controls >= at).sum()), len(controls), float(under),
+                share, 1 - share, hits, weak,
+            )
+        )  # fmt: skip
+    return found

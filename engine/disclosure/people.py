@@ -1,0 +1,241 @@
+"""People of the confidential table who stand in a release: whole, but for a column, by their levels alone; and those who stand there often.
+
+A person counts who is alone with the values of some columns in the joint table of members and controls, and whose values some
+released row has. Found members are held against found controls of equal rarity, since a few rare people are averaged away in the whole
+(``sfumato.engine.disclosure.evidence``). Sets of columns are a small family; rows are 64-bit numbers, so that a million are compared in a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import poisson
+
+from ..arrays import Integers
+from .cells import Keys, mixed
+from .evidence import Found
+
+MANY = 200_000
+"""Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
+MOST_LEFT_OUT = 10
+"""Numbers of which each two are left out, so that the family stays small."""
+SHARES = (0.01, 0.02, 0.05)
+FEW = (25, 60, 200)
+"""The rarest people that are looked at apart: so many, and these shares of them."""
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Columns to be compared, and what they are called in a sentence."""
+
+    names: tuple[str, ...]
+    what: str
+
+
+def family(
+    names: Sequence[str],
+    numbers: Sequence[str],
+    keys: Sequence[str],
+    sensitive: Sequence[str],
+    records: int = 0,
+) -> list[Subset]:
+    """The sets of columns that are compared, each once: all, all but one, all but two numbers, the levels, the numbers, the keys with a sensitive one.
+
+    Of many ``records`` fewer sets.
+    """
+    levels, small = [name for name in names if name not in numbers], records <= MANY
+    found = [Subset(tuple(names), f"all {len(names)} columns")]
+    if len(names) > 2:
+        found += [Subset(tuple(n for n in names if n != out), f"all columns but {out}") for out in names]
+    found.append(Subset(tuple(levels), "all columns that are no numbers"))
+    found += [
+        Subset(tuple(n for n in levels if n != out), f"all columns that are no numbers but {out}")
+        for out in levels
+        if len(levels) > 3 and small
+    ]
+    found.append(Subset(tuple(n for n in names if n in numbers), "all numbers"))
+    if len(names) > 3 and small:
+        some = [n for n in names if n in numbers][:MOST_LEFT_OUT]
+        found += [
+            Subset(tuple(n for n in names if n not in out), f"all columns but {' and '.join(out)}")
+            for out in combinations(some, 2)
+        ]
+    found.append(Subset(tuple(keys), "all quasi-identifiers"))
+    found += [Subset((*keys, one), f"all quasi-identifiers and {one}") for one in sensitive if keys]
+    found.append(Subset(tuple(sensitive), "all sensitive columns"))
+    once: dict[frozenset[str], Subset] = {}
+    for one in found:
+        if len(one.names) > 1 or (len(one.names) == 1 and len(names) == 1):
+            once.setdefault(frozenset(one.names), one)
+    return list(once.values())
+
+
+def marked(cells: Mapping[str, Keys], names: Sequence[str]) -> dict[str, Keys]:
+    """Cells mixed with the place of their column, so that rows are their sums."""
+    return {name: mixed(cells[name] ^ mixed(np.full(1, at + 1, dtype=np.uint64))) for at, name in enumerate(names)}
+
+
+def _sum(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:
+    total = cells[names[0]].copy()
+    for name in names[1:]:
+        total += cells[name]
+    return total
+
+
+def strata(order: Integers) -> list[tuple[str, Integers]]:
+    """The rarest people of N in their order, rarest first: some numbers of them, some shares of them, all."""
+    n = len(order)
+    sizes = sorted({size for size in (*FEW, *(round(share * n) for share in SHARES)) if 20 <= size <= n // 2})
+    return [*((f"the {size:,} rarest people", order[:size]) for size in sizes), (f"all {n:,} people", order)]
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplied:
+    """``people`` whose row a dataset repeats ``times`` or more often, where an independent sample would repeat ``expected`` so often; ``p`` is the
+    probability of so many, ``most`` how often the most repeated one is. Their rows are ``rows`` of the dataset's ``of_rows``.
+    """
+
+    what: str
+    times: int
+    most: int
+    people: int
+    expected: float
+    p: float
+    rows: int
+    of_rows: int
+    records: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What a release shows of the people who are alone with their values: who stands in it, by set of columns and stratum, and who often."""
+
+    found: tuple[Found, ...]
+    multiplied: tuple[Multiplied, ...]
+
+
+def standing(
+    own: Mapping[str, Keys],
+    members: int,
+    releases: Sequence[Mapping[str, Keys]],
+    subsets: Sequence[Subset],
+    order: Integers,
+) -> Standing:
+    """For each set of columns and stratum the people alone with their values, and how many of them a release shows.
+
+    ``own`` are marked cells of the joint table, its first ``members`` rows the members', (N,) each; ``order`` (N,) is by rarity.
+    """
+    n = len(order)
+    layers = strata(order)
+    found, often = list[Found](), list[Multiplied]()
+    for subset in subsets:
+        rows = _Runs.of(_sum(own, subset.names))
+        if not len(rows.lone):
+            continue
+        shown = np.zeros(n, dtype=np.bool_)
+        size, doubles = 0, 0.0
+        for cells in releases:
+            those = np.sort(_sum(cells, subset.names))
+            times = np.searchsorted(those, rows.lone_rows, side="right") - np.searchsorted(those, rows.lone_rows)
+            shown[rows.lone[times > 0]] = True
+            size += len(those)
+            doubles = max(doubles, _doubles(those) * (n / max(1, len(those))) ** 2)
+            often += _multiplied(subset.what, times, rows, members, len(those))
+        # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
+        concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
+        found += _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated)
+    return Standing(tuple(found), tuple(often))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Rows (N,) by how often each occurs: ``lone`` records with their rows ascending, and which records occur ``twice``, (N,)."""
+
+    lone: Integers
+    lone_rows: Keys
+    alone: NDArray[np.bool_]
+    twice: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Keys) -> _Runs:
+        order = np.argsort(rows)
+        ascending = rows[order]
+        starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+        lengths = np.diff(np.append(starts, len(rows)))
+        lone = order[starts[lengths == 1]]
+        pairs = starts[lengths == 2]
+        alone, twice = (np.zeros(len(rows), dtype=np.bool_) for _ in range(2))
+        alone[lone] = True
+        twice[order[pairs]] = True
+        twice[order[pairs + 1]] = True
+        return cls(lone, ascending[starts[lengths == 1]], alone, twice)
+
+
+def _doubles(ascending: Keys) -> float:
+    """How many values occur exactly twice."""
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    return float((np.diff(np.append(starts, len(ascending))) == 2).sum())
+
+
+def _by_stratum(
+    what: str,
+    layers: Sequence[tuple[str, Integers]],
+    rows: _Runs,
+    shown: NDArray[np.bool_],
+    members: int,
+    ratio: float,
+    concentrated: float,
+) -> list[Found]:
+    found, n = [], len(shown)
+    for who, some in layers:
+        inside = some[rows.alone[some]]
+        is_member, hit = inside < members, shown[inside]
+        pairs = float(rows.twice[some].sum()) / 2 * concentrated
+        found.append(
+            Found(
+                who, what, int((hit & is_member).sum()), int(is_member.sum()), int((hit & ~is_member).sum()),
+                int((~is_member).sum()), pairs, ratio * members / n, ratio * (n - members) / n, inside[hit & is_member],
+            )
+        )  # fmt: skip
+    return found
+
+
+TIMES = (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100)
+
+
+def _multiplied(what: str, times: Integers, rows: _Runs, members: int, size: int) -> list[Multiplied]:
+    """The lone members whose row is drawn k times or more, for several k.
+
+    A row that occurs once among N has a share of the population that is exponential with mean 2 N_2 / (N_1 N) (Good 1953), of which the
+    upper limit is taken, and at most 1 / N. With t = r times that mean it is drawn k times or more with probability at most (t / (1 + t))^k.
+    """
+    ones, twos, n = len(rows.lone), float(rows.twice.sum()) / 2, len(rows.alone)
+    mean = size * min(1.0, 2 * (twos + 2 * np.sqrt(twos + 1) + 1) / ones) / n
+    ours = rows.lone < members
+    heads, tails = times[ours], times[~ours]
+    found = []
+    for k in TIMES:
+        there, others = int((heads >= k).sum()), int((tails >= k).sum())
+        if not there:
+            break
+        if others * len(heads) * 3 > there * len(tails):  # controls are repeated too: it is the model's way
+            continue
+        expected = len(heads) * (mean / (1 + mean)) ** k
+        p = float(poisson.sf(there - 1, expected))
+        repeated = ours & (times >= k)
+        found.append(
+            Multiplied(what, k, int(heads.max()), there, expected, p, int(times[repeated].sum()), size, rows.lone[repeated])
+        )  # fmt: skip
+    return found
+
+
+def most_multiplied(found: Sequence[Multiplied]) -> Multiplied | None:
+    """The one that chance explains least, its p times the number of tests; None without any."""
+    if not found:
+        return None
+    best = min(found, key=lambda one: (one.p, -one.rows))
+    return replace(best, p=min(1.0, best.p * len(found)))

@@ -1,0 +1,89 @@
+"""Classes of an anonymised table in which all records have the same sensitive value: whoever knows the class knows the value.
+
+k-anonymity hides which record is a person's, not what all of them share (Machanavajjhala et al. 2007, homogeneity attack). What is true of
+people like them in general is no disclosure, so that hold-out records are asked too: each is put into the class of the member who is
+nearest to it in the quasi-identifiers, and how often the class's value is its own is the baseline. Without them the share of the value in
+the whole table stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from .cells import Keys
+
+MOST_WORK = 300_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Unanimous:
+    """``people`` records are in classes of one value, of ``records`` in all; the value would be right of a share ``baseline`` of others
+    like them, of ``controls`` who were asked. ``who`` are the records, by their place in the released table.
+    """
+
+    people: int
+    records: int
+    baseline: float
+    controls: int
+    who: Integers
+
+    @property
+    def excess(self) -> float:
+        """The share of all records whose value is learnt beyond what holds of people like them."""
+        return self.people / self.records * (1 - self.baseline) if self.records else 0.0
+
+
+def unanimous(
+    classes: Integers, sensitive: Keys, nearest_class: Integers | None = None, of_controls: Keys | None = None
+) -> Unanimous:
+    """The records (r,) in classes of two or more that have one ``sensitive`` value, (r,) each.
+
+    ``nearest_class`` (c,) is the class that each control would be in, ``of_controls`` (c,) its sensitive value.
+    """
+    n = len(classes)
+    count = int(classes.max()) + 1 if n else 0
+    sizes = np.bincount(classes, minlength=count)
+    first = np.zeros(count, dtype=np.uint64)
+    first[classes[::-1]] = sensitive[::-1]
+    same = np.bincount(classes, weights=(sensitive == first[classes]).astype(np.float64), minlength=count).astype(
+        np.int64
+    )
+    one = (sizes > 1) & (same == sizes)
+    who = np.flatnonzero(one[classes])
+    if not len(who):
+        return Unanimous(0, n, 0.0, 0, who)
+    if nearest_class is not None and of_controls is not None and (asked := one[nearest_class]).sum() >= 10:
+        right = of_controls[asked] == first[nearest_class[asked]]
+        # members of the class weigh as they are: the controls come from the same people
+        return Unanimous(len(who), n, float(right.mean()), int(asked.sum()), who)
+    _, place, counts = np.unique(sensitive, return_inverse=True, return_counts=True)
+    return Unanimous(len(who), n, float((counts[place] / n)[who].mean()), 0, who)
+
+
+def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integers:
+    """The member that is nearest to each control, (c,): levels differ or not, numbers differ by rank (Gower 1971).
+
+    ``own`` are the columns of the joint table, (N,), its first ``members`` rows the members', and whether they are levels.
+    """
+    n = len(own[0][0])
+    controls = np.arange(members, n)
+    most = max(1, MOST_WORK // max(1, members * len(own)))
+    controls = controls[:most]
+    found = np.empty(len(controls), dtype=np.int64)
+    step = max(1, (1 << 22) // max(1, members))
+    for at in range(0, len(controls), step):
+        those = controls[at : at + step]
+        distance = np.zeros((len(those), members), dtype=np.float32)
+        for values, levels in own:
+            apart = (
+                values[those][:, None] != values[None, :members]
+                if levels
+                else np.abs(values[those][:, None] - values[None, :members])
+            )
+            distance += apart
+        found[at : at + step] = distance.argmin(axis=1)
+    return found

@@ -1,0 +1,835 @@
+"""Which leaks the gate blocks, and which honest releases: python tests/benchmarks/leaks.py [--tables T,..] [--leaks L,..] [--seeds N].
+
+Each case is a run of a workspace, entered as the product enters one, with hold-out records beside the members. A leak is put into an
+honest carrier (trees with leaves of 20 that were fitted to other people). A case is blocked where a finding of the gate blocks that is about
+the release itself: that a recipe without measures measured nothing is no finding here. ``--measures drafted`` adds the measures and
+limits of a drafted plan and counts what they block too. Sizes of leaks are shares of the members; a leak names how many people it is about.
+
+The AUC compares the number of blocking findings of leaks with that of honest releases: 1 separates them, .5 does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pandas as pd
+from public_data import PUBLIC_DATA
+from scipy.stats import rankdata
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import examine
+from sfumato.workspace.store.workspace import Workspace
+
+Rng = np.random.Generator
+Frame = pd.DataFrame
+Roles = Mapping[str, tuple[str, str]]
+"""Kind and role by column."""
+MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "questions_open"}
+MANY = 20
+"""Leaks that concern so many people or more are counted apart."""
+KEY = sha256(b"a key of the benchmark").digest()
+Q, S, C, N, X = "quasi_identifier", "sensitive", "categorical", "count", "continuous"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to draw members, hold-out records and other people from.
+
+    ``sizes`` are the numbers of members and hold-out records; ``partial`` the columns of a partly synthetic recipe, kept ones first, and
+    ``targets`` those that it draws.
+    """
+
+    name: str
+    read: Callable[[], Frame]
+    roles: Roles
+    sizes: tuple[tuple[int, int], ...]
+    partial: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        return [name for name, (_, role) in self.roles.items() if role == Q]
+
+    @property
+    def sensitive(self) -> list[str]:
+        return [name for name, (_, role) in self.roles.items() if role == S]
+
+    @property
+    def numbers(self) -> list[str]:
+        return [name for name, (kind, _) in self.roles.items() if kind in (N, X)]
+
+    @property
+    def levels(self) -> list[str]:
+        return [name for name in self.roles if name not in self.numbers]
+
+
+def adult() -> Frame:
+    return pd.read_csv(PUBLIC_DATA / "adult.csv", na_values="?").dropna()
+
+
+def airbnb() -> Frame:
+    return pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
+
+
+def generated() -> Frame:
+    """Twelve thousand records of six classes of people: levels of different rarity, counts, and amounts in cents."""
+    rng = np.random.default_rng(77)
+    n = 12_000
+    kind = rng.choice(6, n, p=[0.35, 0.25, 0.2, 0.12, 0.06, 0.02])
+    level = lambda k, spread: (kind * 2 + rng.geometric(spread, n)) % k  # noqa: E731
+    age = np.clip(rng.normal(30 + 8 * kind, 12), 16, 99).astype(int)
+    visits = rng.negative_binomial(2, 1 / (1.5 + 0.5 * kind))
+    income = np.round(np.exp(rng.normal(9.5 + 0.15 * kind + 0.004 * age, 0.6)), 2)
+    return pd.DataFrame(
+        {
+            "region": [f"r{i}" for i in level(12, 0.3)],
+            "job": [f"j{i}" for i in level(25, 0.2)],
+            "sex": rng.choice(["f", "m"], n),
+            "origin": [f"o{i}" for i in np.minimum(rng.geometric(0.6, n), 9)],
+            "family": [f"f{i}" for i in level(6, 0.4)],
+            "age": age,
+            "children": np.minimum(rng.poisson(0.4 + 0.3 * kind), 9),
+            "illness": [f"i{i}" for i in level(15, 0.25)],
+            "visits": visits,
+            "income": income,
+            "debt": np.where(rng.random(n) < 0.5, 0, np.round(income * rng.gamma(1.5, 0.3, n), 2)),
+        }
+    )
+
+
+def hospital() -> Frame:
+    """Twelve thousand patients, twenty diagnoses that follow age and sex a little."""
+    rng = np.random.default_rng(78)
+    n = 12_000
+    age = np.clip(rng.normal(52, 21, n), 0, 100).astype(int)
+    sex = rng.choice(["f", "m"], n)
+    shift = age // 10 + (sex == "f") * 3
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": sex,
+            "zip": [f"{8000 + i}" for i in rng.geometric(0.05, n) % 60],
+            "ward": [f"w{i}" for i in rng.integers(0, 8, n)],
+            "diagnosis": [f"d{i}" for i in (shift + rng.geometric(0.12, n)) % 20],
+            "days": rng.negative_binomial(1, 0.15, n),
+        }
+    )
+
+
+TABLES = {
+    one.name: one
+    for one in (
+        Table(
+            "adult", adult,
+            {"age": (N, Q), "workclass": (C, Q), "education": (C, Q), "marital_status": (C, Q), "relationship": (C, Q), "race": (C, Q),
+             "sex": (C, Q), "native_country": (C, Q), "occupation": (C, S), "capital_gain": (N, S), "capital_loss": (N, S),
+             "hours_per_week": (N, S), "income": (C, S)},
+            ((1600, 400), (4000, 1000)), ("age", "sex", "race", "marital_status", "education"), ("occupation", "income"),
+        ),
+        Table(
+            "airbnb", airbnb,
+            {"neighbourhood_group": (C, Q), "neighbourhood": (C, Q), "room_type": (C, Q), "number_of_reviews": (N, Q),
+             "minimum_nights": (N, Q), "calculated_host_listings_count": (N, Q), "price": (X, S), "availability_365": (N, S)},
+            ((1600, 400), (4000, 1000)), ("neighbourhood_group", "room_type", "number_of_reviews"), ("price",),
+        ),
+        Table(
+            "acs", lambda: pd.read_csv(PUBLIC_DATA / "acs.csv"),
+            {"SEX": (C, Q), "RACE": (C, Q), "MAR": (C, Q), "MIG": (C, Q), "SCH": (C, Q), "LANX": (C, S), "WAOB": (C, S),
+             "DIS": (C, S), "HICOV": (C, S)},
+            ((1600, 400), (4000, 1000)), ("SEX", "RACE", "MAR", "MIG", "SCH"), ("LANX", "WAOB", "DIS", "HICOV"),
+        ),
+        Table(
+            "ce", lambda: pd.read_csv(PUBLIC_DATA / "ce.csv"),
+            {"UrbanRural": (C, Q), "Race": (C, Q), "Income": (X, S), "Expenditure": (X, S)},
+            ((420, 150),), ("UrbanRural", "Race"), ("Income", "Expenditure"),
+        ),
+        Table(
+            "generated", generated,
+            {"region": (C, Q), "job": (C, Q), "sex": (C, Q), "origin": (C, Q), "family": (C, Q), "age": (N, Q), "children": (N, Q),
+             "illness": (C, S), "visits": (N, S), "income": (X, S), "debt": (X, S)},
+            ((1600, 400), (4000, 1000)), ("region", "sex", "family", "age"), ("illness", "income"),
+        ),
+        Table(
+            "hospital", hospital,
+            {"age": (N, Q), "sex": (C, Q), "zip": (C, Q), "ward": (C, Q), "diagnosis": (C, S), "days": (N, S)},
+            ((1600, 400), (4000, 1000)), ("age", "sex", "ward"), ("diagnosis",),
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class People:
+    """Members, hold-out records, and two groups of others: ``fitted`` for carriers' models, ``fresh`` for fresh people."""
+
+    table: Table
+    members: Frame
+    controls: Frame
+    fitted: Frame
+    fresh: Frame
+    rng: Rng
+
+    @property
+    def n(self) -> int:
+        return len(self.members)
+
+    @property
+    def rarest(self) -> np.ndarray:
+        """The members by the product of the shares of their values, numbers in twentieths; rarest first."""
+        score = np.zeros(self.n)
+        for name in self.table.roles:
+            values = self.members[name]
+            if name in self.table.numbers:
+                values = (rankdata(values) * 20 / self.n).astype(int)
+            codes = pd.factorize(values)[0]
+            score += np.log(np.bincount(codes)[codes])
+        return np.argsort(score + 1e-6 * self.rng.random(self.n))
+
+    def some(self, share: float) -> int:
+        return max(1, round(share * self.n))
+
+    def carrier(self, leaf: int = 20) -> Frame:
+        return by_trees(self.fitted, self.n, leaf, self.rng, self.table)
+
+
+def people(table: Table, members: int, controls: int, seed: int) -> People:
+    rng = np.random.default_rng([seed, members, *table.name.encode()])
+    whole = table.read()[list(table.roles)]
+    whole = whole.iloc[rng.permutation(len(whole))].reset_index(drop=True)
+    for name, (kind, _) in table.roles.items():
+        if kind == C:
+            whole[name] = whole[name].astype(str)
+    rest = whole[members + controls :]
+    half = min(members, len(rest) // 2) if len(rest) >= 2 * members else len(rest)
+    fitted, fresh = rest[:half], rest[half : half + members] if len(rest) >= 2 * members else rest[:members]
+    parts = [
+        one.reset_index(drop=True) for one in (whole[:members], whole[members : members + controls], fitted, fresh)
+    ]
+    return People(table, *parts, rng)
+
+
+def by_trees(of: Frame, n: int, leaf: int, rng: Rng, table: Table) -> Frame:
+    """Records drawn by one tree a variable given those before it: values of donors in the leaf (Reiter 2005)."""
+    codes = {
+        name: of[name].to_numpy(float) if name in table.numbers else pd.factorize(of[name], sort=True)[0]
+        for name in table.roles
+    }
+    first, *others = table.roles
+    chosen = rng.integers(0, len(of), n)
+    donors = {first: chosen}
+    seen, made = [codes[first]], [codes[first][chosen]]
+    for name in others:
+        kind = DecisionTreeRegressor if name in table.numbers else DecisionTreeClassifier
+        tree = kind(min_samples_leaf=leaf, random_state=int(rng.integers(1 << 30)))
+        given = np.column_stack(seen)
+        tree.fit(given, codes[name])
+        own, theirs = tree.apply(given), tree.apply(np.column_stack(made))
+        order = np.argsort(own, kind="stable")
+        start, end = np.searchsorted(own[order], theirs), np.searchsorted(own[order], theirs, side="right")
+        donors[name] = order[start + (rng.random(n) * (end - start)).astype(int)]
+        seen.append(codes[name])
+        made.append(codes[name][donors[name]])
+    return pd.DataFrame({name: of[name].to_numpy()[donors[name]] for name in table.roles})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A release to examine: its datasets, the people that a leak is about, and what its recipe says besides.
+
+    ``kept`` are the columns that the recipe keeps, in the members' order; ``steps`` sections of a recipe that makes the release itself.
+    """
+
+    frames: Sequence[Frame] = ()
+    people: int = 0
+    roles: Roles | None = None
+    kept: tuple[str, ...] = ()
+    steps: Mapping[str, Any] = field(default_factory=dict)
+    form: Mapping[str, Any] = field(default_factory=dict)
+    members: Frame | None = None
+    controls: Frame | None = None
+
+
+Maker = Callable[[People], Case | None]
+
+
+def put(people: People, rows: np.ndarray, columns: Sequence[str] | None = None, carrier: Frame | None = None) -> Frame:
+    """A carrier in which the first rows have the values of these members; shuffled when it is entered."""
+    made = people.carrier() if carrier is None else carrier.copy()
+    for name in columns or list(people.table.roles):
+        values = made[name].to_numpy().copy()
+        values[: len(rows)] = people.members[name].to_numpy()[rows]
+        made[name] = values
+    return made
+
+
+def whole(change: Callable[[People, Frame], Frame]) -> Maker:
+    """All members, changed."""
+    return lambda people: Case([change(people, people.members.copy())], people.n)
+
+
+def verbatim(share: float, rare: bool = False, change: Callable[[People, Frame], Frame] | None = None) -> Maker:
+    def make(people: People) -> Case:
+        k = people.some(share)
+        rows = people.rarest[:k] if rare else people.rng.choice(people.n, k, replace=False)
+        made = put(people, rows)
+        return Case([made if change is None else change(people, made)], k)
+
+    return make
+
+
+def keys_and_target(share: float) -> Maker:
+    def make(people: People) -> Case:
+        k = people.some(share)
+        return Case([put(people, people.rarest[:k], [*people.table.keys, people.table.sensitive[0]])], k)
+
+    return make
+
+
+def repeated(of: int, share: float) -> Maker:
+    def make(people: People) -> Case:
+        return Case([put(people, np.resize(people.rarest[:of], max(of, people.some(share))))], of)
+
+    return make
+
+
+def keys_and_one(people: People) -> Case:
+    made = people.carrier()
+    for name in (*people.table.keys, people.table.sensitive[-1]):
+        made[name] = people.members[name]
+    return Case([made], people.n)
+
+
+def noised(people: People, made: Frame, noise: float = 0.03, flips: float = 0.1) -> Frame:
+    for name in people.table.roles:
+        if name in people.table.numbers:
+            values = made[name] * (1 + people.rng.normal(0, noise, len(made)))
+            made[name] = values.round().astype(int) if people.table.roles[name][0] == N else values.round(2)
+        else:
+            other = made[name].to_numpy()[people.rng.permutation(len(made))]
+            made[name] = np.where(people.rng.random(len(made)) < flips, other, made[name])
+    return made
+
+
+def mapped(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[People, Frame], Frame]:
+    """Every number by a function of it; released counts stay whole numbers where they can, so the kind becomes continuous."""
+
+    def change(people: People, made: Frame) -> Frame:
+        for name in people.table.numbers:
+            made[name] = np.asarray(function(made[name].to_numpy(float)))
+        return made
+
+    return change
+
+
+def as_continuous(roles: Roles) -> dict[str, tuple[str, str]]:
+    return {name: (X if kind == N else kind, role) for name, (kind, role) in roles.items()}
+
+
+def transformed(make: Maker) -> Maker:
+    """The same with counts declared continuous, so that any number may be released."""
+
+    def made(people: People) -> Case | None:
+        case = make(people) if people.table.numbers else None
+        return None if case is None else replace(case, roles=as_continuous(people.table.roles))
+
+    return made
+
+
+def recoded(people: People, made: Frame) -> Frame:
+    """The levels of every column permuted among themselves."""
+    for name in people.table.levels:
+        levels = np.unique(np.concatenate([people.members[name], made[name]]).astype(str))
+        made[name] = made[name].map(dict(zip(levels, np.roll(levels, 1), strict=True)))
+    return made
+
+
+def but_two(function: Callable[[Rng, np.ndarray], np.ndarray]) -> Maker:
+    """All records unchanged but for two numbers, the last ones."""
+
+    def make(people: People) -> Case | None:
+        names = people.table.numbers[-2:]
+        if not names:
+            return None
+        made = people.members.copy()
+        for name in names:
+            made[name] = function(people.rng, made[name].to_numpy(float))
+        return Case([made], people.n, as_continuous(people.table.roles))
+
+    return make
+
+
+def categorical_copy(people: People) -> Case | None:
+    table = people.table
+    if len(table.levels) < 3:
+        return None
+    made = people.carrier()
+    for name in table.levels:
+        made[name] = people.members[name]
+    made[table.levels[0]] = people.rng.permutation(made[table.levels[0]].to_numpy())
+    return Case([made], people.n)
+
+
+def as_text(people: People) -> Case | None:
+    if not people.table.numbers:
+        return None
+    roles = {name: (C, role) for name, (_, role) in people.table.roles.items()}
+    change = lambda frame: frame.assign(**{n: frame[n].map(str) for n in people.table.numbers})  # noqa: E731
+    return Case(
+        [change(people.members)], people.n, roles, members=change(people.members), controls=change(people.controls)
+    )
+
+
+def kept_in_clear(people: People) -> Case:
+    """All but one column kept as quasi-identifiers, the sensitive ones among them."""
+    *kept, drawn = people.table.roles
+    roles = {name: (people.table.roles[name][0], Q) for name in kept} | {drawn: (people.table.roles[drawn][0], S)}
+    made = people.members.assign(**{drawn: people.carrier()[drawn]})
+    return Case([made], people.n, roles, tuple(kept))
+
+
+def disguised(people: People) -> Case:
+    """A sensitive column is drawn; another, kept, writes the same values in another way."""
+    table = people.table
+    kept, drawn = table.keys, table.sensitive[0]
+
+    def code(values: pd.Series) -> pd.Series:
+        if drawn in table.numbers:
+            return np.round(np.sqrt(values.astype(float) + 1), 6)
+        return values.map(lambda one: sha256(str(one).encode()).hexdigest()[:6])
+
+    kind = X if drawn in table.numbers else C
+    roles = {**{n: table.roles[n] for n in kept}, "reference": (kind, ""), drawn: table.roles[drawn]}
+    members, controls = (
+        one[[*kept, drawn]].assign(reference=code(one[drawn])) for one in (people.members, people.controls)
+    )
+    made = members.assign(**{drawn: people.carrier()[drawn]})
+    return Case([made], people.n, roles, (*kept, "reference"), members=members, controls=controls)
+
+
+def identifier_kept(people: People) -> Case:
+    """A number of each person is kept as a quasi-identifier."""
+    table = people.table
+    kept, drawn = table.keys, table.sensitive
+    numbers = people.rng.choice(90_000, people.n + len(people.controls), replace=False) + 10_000
+    members = people.members.assign(number=numbers[: people.n])
+    controls = people.controls.assign(number=numbers[people.n :])
+    made = members.assign(**{name: people.carrier()[name] for name in drawn})
+    return Case(
+        [made], people.n, {"number": (N, Q), **table.roles}, ("number", *kept), members=members, controls=controls
+    )
+
+
+def one_cell_swapped(people: People, made: Frame, cells: int = 1) -> Frame:
+    """In every record some cells, others in each, have the value of another record."""
+    names = list(people.table.roles)
+    which = np.argsort(people.rng.random((len(made), len(names))), axis=1) < cells
+    for at, name in enumerate(names):
+        other = made[name].to_numpy()[people.rng.permutation(len(made))]
+        made[name] = np.where(which[:, at], other, made[name])
+    return made
+
+
+def spliced(people: People, made: Frame) -> Frame:
+    """The second half of the columns belongs to another member."""
+    names = list(people.table.roles)
+    order = people.rng.permutation(len(made))
+    for name in names[len(names) // 2 :]:
+        made[name] = made[name].to_numpy()[order]
+    return made
+
+
+def rounded(people: People, made: Frame) -> Frame:
+    """Numbers with two significant digits."""
+    for name in people.table.numbers:
+        values = made[name].to_numpy(float)
+        unit = 10.0 ** np.floor(np.log10(np.maximum(np.abs(values), 1)) - 1)
+        made[name] = np.round(values / unit) * unit
+        if people.table.roles[name][0] == N:
+            made[name] = made[name].astype(int)
+    return made
+
+
+def interpolated(people: People, made: Frame) -> Frame:
+    """Numbers between a record and another of the same first level (SMOTE); levels of the record."""
+    group = made[people.table.levels[0]] if people.table.levels else pd.Series(0, made.index)
+    other = made.index.to_numpy().copy()
+    for rows in made.groupby(group).groups.values():
+        other[rows] = people.rng.permutation(rows)
+    share = people.rng.uniform(0, 0.3, len(made))
+    for name in people.table.numbers:
+        values = made[name].to_numpy(float)
+        mixed = values + share * (values[other] - values)
+        made[name] = np.round(mixed).astype(int) if people.table.roles[name][0] == N else np.round(mixed, 2)
+    return made
+
+
+def in_datasets(share: float, m: int, how: str) -> Maker:
+    """Rare people: the same in all datasets, in one of them, or others in each."""
+
+    def make(people: People) -> Case:
+        k = people.some(share)
+        chosen = people.rarest[: k if how != "others" else k * m]
+        frames = []
+        for i in range(m):
+            rows = chosen[i * k : (i + 1) * k] if how == "others" else chosen
+            frames.append(put(people, rows) if how != "one" or i == 0 else people.carrier())
+        return Case(frames, len(chosen))
+
+    return make
+
+
+def mondrian(people: People, name: str = "") -> Case:
+    """Classes of five by Mondrian; the sensitive columns stay as they are."""
+    table = people.table
+    keys = [n for n in table.partial if table.roles[n][1] == Q]
+    used = [*keys, *table.targets]
+    roles = {n: (table.roles[n][0], Q if n in keys else S) for n in used}
+    return Case(roles=roles, steps={"anonymisation": [{"method": "mondrian", "k": 5}]})
+
+
+def homogeneous(people: People) -> Case | None:
+    """Groups of five or more in age, sex and ward in each of which all people have the same diagnosis."""
+    if people.table.name != "hospital":
+        return None
+    members = people.members[["age", "sex", "ward", "diagnosis"]].copy()
+    controls = people.controls[["age", "sex", "ward", "diagnosis"]].copy()
+    low = members["age"] // 20 * 20
+    group = low.astype(str) + members["sex"] + members["ward"]
+    first = members.groupby(group)["diagnosis"].transform("first")
+    members["diagnosis"] = first
+    enough = group.map(group.value_counts()) >= 5
+    members, group, low = members[enough].reset_index(drop=True), group[enough], low[enough].reset_index(drop=True)
+    made = members.assign(age=[f"[{a}, {a + 20})" for a in low])
+    roles = {n: people.table.roles[n] for n in members}
+    return Case(
+        [made],
+        len(members),
+        roles,
+        ("diagnosis", "sex", "ward"),
+        form={"generalised": ["age"]},
+        members=members,
+        controls=controls,
+    )
+
+
+def suppression_undone(people: People) -> Case | None:
+    """A key is hidden where few people share it; a column that stays says it all the same."""
+    table = people.table
+    if table.name not in ("adult", "generated", "airbnb"):
+        return None
+    hidden = {"adult": "education", "generated": "job", "airbnb": "neighbourhood"}[table.name]
+    keys = [hidden, *[n for n in table.keys if n in table.levels and n != hidden][:2]]
+    used = [*keys, table.sensitive[0]]
+    number = {value: i for i, value in enumerate(sorted({*people.members[hidden], *people.controls[hidden]}))}
+    members, controls = (one[used].assign(code=one[hidden].map(number)) for one in (people.members, people.controls))
+    sizes = members.groupby(keys)[hidden].transform("size")
+    made = members.assign(**{hidden: members[hidden].where(sizes >= 5, "*")})
+    roles = {**{n: (table.roles[n][0], Q) for n in keys}, "code": (N, ""), used[-1]: (table.roles[used[-1]][0], S)}
+    return Case(
+        [made],
+        int((sizes < 5).sum()),
+        roles,
+        tuple(n for n in roles if n != hidden),
+        form={"generalised": [hidden]},
+        members=members,
+        controls=controls,
+    )
+
+
+def partly(method: str) -> Maker:
+    """Partial synthesis by the recipe itself, on the members; the other columns of it are kept as they are."""
+
+    def make(people: People) -> Case | None:
+        table = people.table
+        used = [*table.partial, *table.targets]
+        steps, known = [], list(table.partial)
+        for target in table.targets:
+            number = target in table.numbers
+            if method == "cart":
+                step = {"method": "cart", "minbucket": 20, **({"smoothing": True} if number else {})}
+            else:
+                step = {"method": "linear_regression" if number else "multinomial_logistic"}
+            steps.append({"target": target, "predictors": list(known), **step})
+            known.append(target)
+        return Case(roles={n: table.roles[n] for n in used}, steps={"synthesis": steps})
+
+    return make
+
+
+def honest(make: Callable[[People], Frame], m: int = 1) -> Maker:
+    return lambda people: Case([make(people) for _ in range(m)])
+
+
+HONEST: dict[str, Maker] = {
+    "fresh people": honest(lambda people: people.fresh),
+    "trees of others, leaves of 5": honest(lambda people: people.carrier(5)),
+    "trees of others, leaves of 20": honest(lambda people: people.carrier(20)),
+    "trees of others, five datasets": honest(lambda people: people.carrier(20), 5),
+    "partial, trees": partly("cart"),
+    "partial, regression": partly("regression"),
+    "mondrian, k = 5": mondrian,
+}
+BY_OTHER_SPELLING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "x 1.02": lambda v: v * 1.02,
+    "square root": lambda v: np.sqrt(np.maximum(v, 0)),
+    "ranks": lambda v: rankdata(v),
+    "x 1.1 + 1": lambda v: v * 1.1 + 1,
+}
+LEAKS: dict[str, Maker] = {
+    "full copy": whole(lambda people, made: made),
+    "trees, leaves of 1": lambda people: Case([by_trees(people.members, people.n, 1, people.rng, people.table)], people.n),
+    **{f"{100 * share:g} % verbatim": verbatim(share) for share in (0.005, 0.01, 0.02, 0.05, 0.2)},
+    **{f"{100 * share:g} % rarest verbatim": verbatim(share, rare=True) for share in (0.005, 0.01, 0.02, 0.05, 0.2)},
+    **{f"keys and target of the {100 * share:g} % rarest": keys_and_target(share) for share in (0.01, 0.02, 0.05)},
+    "five rarest repeated, 1 %": repeated(5, 0.01),
+    "five rarest repeated, 5 %": repeated(5, 0.05),
+    "keys and one sensitive": keys_and_one,
+    "noise 3 %, flips 10 %": whole(noised),
+    **{f"copy, {name}": transformed(whole(mapped(f))) for name, f in BY_OTHER_SPELLING.items()},
+    "copy, levels recoded": whole(recoded),
+    "5 % verbatim, x 1.02": transformed(verbatim(0.05, change=mapped(BY_OTHER_SPELLING["x 1.02"]))),
+    "5 % rarest verbatim, x 1.02": transformed(verbatim(0.05, rare=True, change=mapped(BY_OTHER_SPELLING["x 1.02"]))),
+    "5 % verbatim, levels recoded": verbatim(0.05, change=recoded),
+    "all but two numbers, 3 %": but_two(lambda rng, v: v * (1 + rng.normal(0, 0.03, len(v)))),
+    "all but two numbers, 10 %": but_two(lambda rng, v: v * (1 + rng.normal(0, 0.1, len(v)))),
+    **{f"all but two numbers, {name}": but_two(lambda rng, v, f=f: f(v)) for name, f in list(BY_OTHER_SPELLING.items())[:3]},  # type: ignore[misc]
+    "levels copied, one permuted": categorical_copy,
+    "numbers as text": as_text,
+    "sensitive kept as keys": kept_in_clear,
+    "a disguised column": disguised,
+    "an identifier kept": identifier_kept,
+    "one cell of another": whole(one_cell_swapped),
+    "two cells of another": whole(lambda people, made: one_cell_swapped(people, made, 2)),
+    "halves of two": whole(spliced),
+    "two digits": whole(rounded),
+    "between two": whole(interpolated),
+    "5 % noised": lambda people: _part(people, 0.05, noised),
+    "20 % noised": lambda people: _part(people, 0.2, noised),
+    "20 % one cell of another": lambda people: _part(people, 0.2, one_cell_swapped),
+    "1 % rarest in five datasets": in_datasets(0.01, 5, "all"),
+    "2 % rarest in one of five": in_datasets(0.02, 5, "one"),
+    "1 % rarest, others in each of five": in_datasets(0.01, 5, "others"),
+    "homogeneous classes": homogeneous,
+    "suppression undone": suppression_undone,
+}  # fmt: skip
+
+
+def _part(people: People, share: float, change: Callable[[People, Frame], Frame]) -> Case:
+    """Some random members, changed, in a carrier."""
+    k = people.some(share)
+    rows = people.rng.choice(people.n, k, replace=False)
+    changed = change(people, people.members.iloc[rows].reset_index(drop=True))
+    return Case([pd.concat([changed, people.carrier()[k:]], ignore_index=True)], k)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the gate found of a case: the findings that block and warn, and the seconds it took."""
+
+    table: str
+    members: int
+    seed: int
+    name: str
+    leak: bool
+    people: int
+    blocking: tuple[str, ...]
+    warning: tuple[str, ...]
+    seconds: float
+    said: tuple[str, ...] = ()
+
+
+def recipe_of(people: People, case: Case, measures: str) -> Recipe:
+    roles = case.roles or people.table.roles
+    variables = {name: {"kind": kind, **({"role": role} if role else {})} for name, (kind, role) in roles.items()}
+    table: dict[str, Any] = {
+        "title": people.table.name,
+        "data": {"file": "people.csv", "holdout": "held_out"},
+        "variables": variables,
+        "release": {"m": max(1, len(case.frames)), "seed": 1},
+        "measure": [{"method": "utility.ecdf"}],
+        **case.steps,
+    }
+    if "anonymisation" in case.steps:
+        table["release"] = {"seed": 1}
+        table["measure"] = [{"method": "risk.anonymity"}]
+    elif not case.steps:
+        released = [name for name in roles if name not in case.kept]
+        order = "original" if case.kept else "shuffled"
+        table["release"] |= {"released": released, "order": order, **case.form}
+    released = table["release"].get("released", [step["target"] for step in case.steps.get("synthesis", [])])
+    if case.form:
+        table["measure"] = [{"method": "quality.non_suppressed"}]
+    elif "anonymisation" not in case.steps and not any(roles[name][0] in (N, X) for name in released):
+        table["measure"] = [{"method": "utility.distribution_distance"}]
+    if measures == "drafted":
+        table = with_drafted(table, people, case)
+    return Recipe.from_table(table)
+
+
+def with_drafted(table: dict[str, Any], people: People, case: Case) -> dict[str, Any]:
+    """The recipe with the measures and limits that a drafted evaluation would have."""
+    raise SystemExit("--measures drafted is not written yet")
+
+
+def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: bool, measures: str) -> Judged | None:
+    case = make(people)
+    if case is None:
+        return None
+    recipe = recipe_of(people, case, measures)
+    names = list(recipe.schema.names)
+    members = people.members if case.members is None else case.members
+    controls = people.controls if case.controls is None else case.controls
+    data = conform(members[names], recipe.schema).with_controls(conform(controls[names], recipe.schema))
+    given = []
+    for i, frame in enumerate(case.frames):
+        one = frame[names]
+        if not case.kept:
+            one = one.iloc[people.rng.permutation(len(one))].reset_index(drop=True)
+        made = conform(one, recipe.released_schema, origin=recipe.origin)
+        made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
+        given.append((Source(f"release-{i}.csv", f"{i}".encode()), made))
+    run = enter_run(workspace, recipe, Source("people.csv", people.table.name.encode()), data, given=given)
+    work(workspace.directory, idle=0)
+    started = time.perf_counter()
+    found = examine(workspace, plan_release(workspace, run), Policy())
+    seconds = time.perf_counter() - started
+    counted = [one for one in found.findings if measures == "drafted" or one.check not in MEASURED]
+    by = {status: tuple(one.check for one in counted if one.status == status) for status in ("block", "warn")}
+    said = tuple(f"{one.check}: {one.said}" for one in counted if one.status == "block")
+    return Judged(people.table.name, people.n, 0, name, leak, case.people, by["block"], by["warn"], seconds, said)
+
+
+def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, str]) -> list[Judged]:
+    """All cases of one table, size and seed, in a workspace of their own."""
+    table, (members, controls), seed, chosen, measures, file = task
+    found = []
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ["XDG_STATE_HOME"] = directory
+        with Workspace.create(Path(directory) / "workspace", KEY) as workspace:
+            for leak, makers in ((False, HONEST), (True, LEAKS)):
+                for name, make in makers.items():
+                    if chosen and not any(one in name for one in chosen):
+                        continue
+                    one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak, measures)
+                    if one is not None:
+                        found.append(replace(one, seed=seed))
+                    if one is not None and file:
+                        with Path(file).open("a", encoding="utf-8") as lines:
+                            lines.write(json.dumps(vars(found[-1])) + "\n")
+    return found
+
+
+def auc(leaks: Sequence[int], honest: Sequence[int]) -> float:
+    if not leaks or not honest:
+        return float("nan")
+    ranks = rankdata([*leaks, *honest])[: len(leaks)]
+    return float((ranks.sum() - len(leaks) * (len(leaks) + 1) / 2) / (len(leaks) * len(honest)))
+
+
+def share(cases: Iterable[Judged]) -> str:
+    some = list(cases)
+    return f"{100 * np.mean([bool(one.blocking) for one in some]):5.1f} % of {len(some)}" if some else "none"
+
+
+def report(found: Sequence[Judged]) -> None:
+    tables = list(dict.fromkeys(f"{one.table} {one.members}" for one in found))
+    by = defaultdict(list)
+    for one in found:
+        by[one.leak, one.name, f"{one.table} {one.members}"].append(one)
+    print(f"\n{'share blocked':38}" + "".join(f"{name:>16}" for name in tables) + f"{'people':>14}")
+    for leak in (False, True):
+        for name in dict.fromkeys(one.name for one in found if one.leak is leak):
+            cells, count = "", []
+            for table in tables:
+                some = by[leak, name, table]
+                cells += f"{100 * np.mean([bool(one.blocking) for one in some]):15.0f}%" if some else f"{'-':>16}"
+                count += [one.people for one in some]
+            print(f"{('' if leak else 'honest: ') + name:38}{cells}{min(count):>7}-{max(count)}")
+    leaks, fair = [one for one in found if one.leak], [one for one in found if not one.leak]
+    large = [one for one in leaks if one.people >= MANY]
+    print(f"\nleaks blocked: {share(leaks)}; of {MANY} people or more: {share(large)}")
+    print(f"honest releases blocked: {share(fair)}")
+    for name in dict.fromkeys(one.name for one in fair):
+        print(f"  {name:34} {share(one for one in fair if one.name == name)}")
+    print(
+        f"AUC of the number of blocking findings: {auc([len(o.blocking) for o in leaks], [len(o.blocking) for o in fair]):.3f}"
+    )
+    for what, some in (("leaks", leaks), ("honest releases", fair)):
+        counts = Counter(check for one in some for check in one.blocking)
+        print(f"{what} by finding: " + (", ".join(f"{key} {count}" for key, count in counts.most_common()) or "none"))
+    seconds = [one.seconds for one in found]
+    print(f"seconds of the gate: median {np.median(seconds):.2f}, most {max(seconds):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", default=",".join(TABLES), help="names, comma-separated")
+    parser.add_argument(
+        "--leaks", default="", help="parts of names of leaks and honest releases, comma-separated; default: all"
+    )
+    parser.add_argument("--seeds", default="1", help="how many seeds, or a range such as 5-9")
+    parser.add_argument(
+        "--sizes", default="small", choices=("small", "all"), help="the first size of each table, or all"
+    )
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--measures", default="none", choices=("none", "drafted"))
+    parser.add_argument("--json", default="", help="a file to which a line is added for each case")
+    parser.add_argument("--report", nargs="+", help="print what such files say, and examine nothing")
+    parser.add_argument(
+        "--show", action="store_true", help="print what blocks honest releases and leaks that nothing blocks"
+    )
+    asked = parser.parse_args()
+    if asked.report:
+        lines = [json.loads(line) for file in asked.report for line in Path(file).read_text("utf-8").splitlines()]
+        report([Judged(**line) for line in lines])
+        return
+    first, _, last = asked.seeds.partition("-")
+    seeds = range(int(first), int(last) + 1) if last else range(1, int(first) + 1)
+    chosen = tuple(filter(None, asked.leaks.split(",")))
+    tasks = [
+        (name, size, seed, chosen, asked.measures, asked.json)
+        for seed in seeds
+        for name in asked.tables.split(",")
+        for size in (TABLES[name].sizes if asked.sizes == "all" else TABLES[name].sizes[:1])
+    ]
+    found: list[Judged] = []
+
+    if asked.jobs > 1:
+        with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+            for some in pool.map(group, tasks):
+                found += some
+    else:
+        for task in tasks:
+            found += group(task)
+    report(found)
+    if asked.show:
+        for one in found:
+            if (one.blocking and not one.leak) or (one.leak and not one.blocking):
+                print(f"{one.table} {one.members} seed {one.seed}: {one.name}: {one.said or one.warning}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

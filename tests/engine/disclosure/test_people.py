@@ -1,0 +1,283 @@
+"""People who stand in a release are found, people of the same population are not; order, names and spelling change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.disclosure.agreement import reproduced
+from sfumato.engine.disclosure.cells import cells_of, comparable
+from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
+from sfumato.engine.disclosure.disguise import disguise, follows
+from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
+from sfumato.engine.disclosure.people import Standing, family, marked, most_multiplied, standing
+from sfumato.engine.disclosure.single_values import extreme, lone
+from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
+
+SCHEMA = Schema(
+    (
+        Variable("region", Kind.CATEGORICAL),
+        Variable("job", Kind.CATEGORICAL),
+        Variable("visits", Kind.COUNT),
+        Variable("income", Kind.CONTINUOUS),
+    )
+)
+NAMES = SCHEMA.names
+NUMBERS = ("visits", "income")
+MEMBERS, CONTROLS = 400, 100
+
+
+def people(seed: int, n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    region = rng.geometric(0.3, n) % 9
+    return pd.DataFrame(
+        {
+            "region": [f"r{i}" for i in region],
+            "job": [f"j{i}" for i in (region + rng.geometric(0.3, n)) % 12],
+            "visits": rng.poisson(2 + region),
+            "income": np.round(np.exp(rng.normal(7 + 0.1 * region, 0.5, n)), -1),
+        }
+    )
+
+
+MINE, OTHERS = people(1, MEMBERS + CONTROLS), people(2, 4 * MEMBERS)
+
+
+def table(frame: pd.DataFrame) -> Microdata:
+    return conform(frame.reset_index(drop=True), SCHEMA)
+
+
+def columns(mine: pd.DataFrame, releases: Sequence[pd.DataFrame]) -> list[Column]:
+    own, made = table(mine), [table(one) for one in releases]
+    cells, theirs = cells_of(own, NAMES), [cells_of(one, NAMES, own) for one in made]
+    return [
+        Column(
+            name,
+            cells[name],
+            [one[name] for one in theirs],
+            comparable(own, name) if name in NUMBERS else None,
+            [comparable(one, name, own) for one in made] if name in NUMBERS else (),
+        )
+        for name in NAMES
+    ]
+
+
+def rows(found: Sequence[Column]) -> np.ndarray:
+    return np.sum(list(marked({one.name: one.own for one in found}, NAMES).values()), axis=0, dtype=np.uint64)
+
+
+def order_of(found: Sequence[Column]) -> np.ndarray:
+    return rarest_first(rarity([as_they_are(one) for one in found]), rows(found))
+
+
+def look(mine: pd.DataFrame, *releases: pd.DataFrame) -> Standing:
+    found = columns(mine, releases)
+    own = marked({one.name: one.own for one in found}, NAMES)
+    made = [marked({one.name: one.released[i] for one in found}, NAMES) for i in range(len(releases))]
+    return standing(own, MEMBERS, made, family(NAMES, NUMBERS, NAMES[:2], NAMES[2:]), order_of(found))
+
+
+def stand(mine: pd.DataFrame, *releases: pd.DataFrame) -> Sequence[Found]:
+    return look(mine, *releases).found
+
+
+def near(mine: pd.DataFrame, *releases: pd.DataFrame, recoded: bool = False) -> list[Found]:
+    found = columns(mine, releases)
+    coded = [by_rank(one) if recoded else as_they_are(one) for one in found]
+    return reproduced(coded, MEMBERS, order_of(found), rows(found), "by value")
+
+
+def p(found: Sequence[Found]) -> float:
+    return corrected(found)[0].p
+
+
+def fresh(seed: int = 0) -> pd.DataFrame:
+    return OTHERS.sample(MEMBERS, random_state=seed)
+
+
+def with_copies(count: int) -> pd.DataFrame:
+    return pd.concat([MINE[:count], fresh()[count:]])
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.data())
+def test_the_probability_of_the_members_found_is_that_of_all_ways_to_hold_out(
+    n: int, c: int, data: st.DataObject
+) -> None:
+    shown = data.draw(st.integers(0, n + c))
+    of_members = data.draw(st.integers(max(0, shown - c), min(n, shown)))
+    seen = [sum(i < shown for i in members) >= of_members for members in combinations(range(n + c), n)]
+    assert Found("", "", of_members, n, shown - of_members, c).by_holdout == pytest.approx(np.mean(seen))
+
+
+def test_both_references_are_one_binomial_test_and_a_weak_hold_out_is_not_overruled() -> None:
+    strong = Found("", "", 20, 400, 0, 100, chance=1.0, exposure=1.28, rate=0.32)
+    assert strong.p == pytest.approx(binom.sf(19, 21, 1.28 / 2.6))
+    weak = Found("", "", 20, 400, 4, 100, chance=1.0, exposure=1.28, rate=0.32)
+    assert weak.p == weak.by_holdout
+
+
+def test_counts_that_can_show_nothing_cost_the_others_nothing() -> None:
+    shows, silent = Found("", "", 30, 400, 0, 100), Found("", "", 1, 400, 0, 100)
+    assert corrected([shows, *[silent] * 1000])[0].p == pytest.approx(shows.by_holdout)
+    assert corrected([shows] * 10)[0].p == pytest.approx(10 * shows.by_holdout)
+
+
+def test_people_of_the_same_population_are_no_finding_and_forty_copied_ones_are() -> None:
+    assert p(stand(MINE, fresh())) > LEVEL
+    found = corrected(stand(MINE, with_copies(40)))[0]
+    assert found.p < 1e-6
+    assert found.found.controls <= 2
+    assert len(set(range(40)) & set(found.found.records.tolist())) >= 30
+
+
+def test_controls_that_are_copied_in_place_of_members_are_no_finding() -> None:
+    """The negative control: the same release, with the hold-out's labels on the copied records."""
+    swapped = pd.concat([MINE[CONTROLS:], MINE[:CONTROLS]])
+    assert p(stand(swapped, with_copies(CONTROLS))) > LEVEL
+    assert p(near(swapped, with_copies(CONTROLS))) > LEVEL
+
+
+@pytest.mark.slow
+def test_of_releases_without_a_leak_at_most_the_level_is_found() -> None:
+    drawn = np.random.default_rng(3)
+    both = pd.concat([MINE, OTHERS], ignore_index=True)
+    least = []
+    for _ in range(120):
+        some = both.iloc[drawn.permutation(len(both))]
+        mine, made = some[: MEMBERS + CONTROLS], some[MEMBERS + CONTROLS :][:MEMBERS]
+        least.append(min(p(stand(mine, made)), p(near(mine, made))))
+    assert np.mean(np.array(least) <= 0.05) <= 0.1
+    assert np.mean(np.array(least) <= LEVEL) <= 0.04
+
+
+def test_order_and_names_change_nothing() -> None:
+    release = with_copies(40)
+    shuffled = release.sample(frac=1, random_state=5)
+    mine = pd.concat([MINE[:MEMBERS].sample(frac=1, random_state=6), MINE[MEMBERS:].sample(frac=1, random_state=7)])
+    for found in (stand, near):
+        ours, theirs = corrected(found(MINE, release))[0], corrected(found(mine, shuffled))[0]
+        assert (ours.p, ours.found.members, ours.found.what) == (theirs.p, theirs.found.members, theirs.found.what)
+
+
+def test_noise_and_swapped_cells_hide_nobody() -> None:
+    rng = np.random.default_rng(4)
+    copied = MINE[:MEMBERS].assign(income=lambda one: one["income"] * (1 + rng.normal(0, 0.03, MEMBERS)))
+    flipped = rng.random(MEMBERS) < 0.2
+    copied["job"] = np.where(flipped, copied["job"].to_numpy()[rng.permutation(MEMBERS)], copied["job"])
+    found = corrected(near(MINE, copied))[0]
+    assert found.p < 1e-6
+    assert p(near(MINE, fresh())) > LEVEL
+
+
+def test_a_monotone_or_one_to_one_recoding_hides_nobody() -> None:
+    levels = sorted(set(MINE["job"]) | set(OTHERS["job"]))
+    other = dict(zip(levels, reversed(levels), strict=True))
+
+    def recoded(one: pd.DataFrame) -> pd.DataFrame:
+        return one.assign(income=np.sqrt(one["income"]), visits=one["visits"] * 2 + 1, job=one["job"].map(other))
+
+    assert p(near(MINE, recoded(MINE[:MEMBERS]), recoded=True)) < 1e-6
+    assert p(near(MINE, recoded(fresh()), recoded=True)) > LEVEL
+
+
+def test_a_person_who_is_repeated_counts_as_often_as_repeated() -> None:
+    def most(release: pd.DataFrame) -> float:
+        seen = most_multiplied(look(MINE, release).multiplied)
+        return 1.0 if seen is None else seen.p
+
+    rare = MINE.iloc[order_of(columns(MINE, []))]
+    five = rare[rare.index < MEMBERS].head(5)
+    assert most(pd.concat([five] * 6 + [fresh()[30:]])) < 1e-3
+    assert most(fresh()) > LEVEL
+
+
+def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:
+    def values(release: pd.DataFrame, what: str) -> Found:
+        one = next(one for one in columns(MINE, [release]) if one.name == "income")
+        assert one.numbers is not None
+        if what == "lone":
+            return lone("income", one.own, MEMBERS, one.released)
+        return extreme("income", one.own, one.numbers, MEMBERS, one.released, 40, ())
+
+    for what in ("lone", "extreme"):
+        copied, honest = values(MINE[:MEMBERS], what), values(fresh(), what)
+        assert copied.members == copied.of_members
+        assert copied.by_holdout < 0.01 < honest.by_holdout
+
+
+def test_heaped_values_are_no_extremes() -> None:
+    heaped = MINE.assign(income=np.where(MINE["income"] > 1500, 9999.0, MINE["income"]))
+    one = next(one for one in columns(heaped, [heaped[:MEMBERS]]) if one.name == "income")
+    assert one.numbers is not None
+    found = extreme("income", one.own, one.numbers, MEMBERS, one.released, 10, ())
+    assert (heaped["income"].iloc[found.records] < 9999).all()
+
+
+@pytest.mark.parametrize(
+    ("of", "function"),
+    [("income", np.sqrt), ("income", lambda v: -3 * v + 1), ("job", lambda v: v.map(hash)), ("visits", lambda v: v.map(str) + "x")],
+)  # fmt: skip
+def test_a_function_of_a_column_says_the_column(of: str, function: object) -> None:
+    written = function(MINE[of])  # type: ignore[operator]
+    kind = Kind.CONTINUOUS if np.issubdtype(np.asarray(written).dtype, np.floating) else Kind.CATEGORICAL
+    other = conform(pd.DataFrame({"code": written}), Schema((Variable("code", kind),)))
+    own = table(MINE)
+    numbers = other.numbers("code") if kind is Kind.CONTINUOUS else None
+    secret = own.numbers(of) if of in NUMBERS else None
+    seen = disguise("code", of, cells_of(other, ("code",))["code"], cells_of(own, (of,))[of], numbers, secret)
+    assert seen is not None
+    assert len(seen.records) > 0.9 * len(MINE)
+
+
+def test_related_and_unique_columns_are_no_disguise() -> None:
+    own, cells = table(MINE), cells_of(table(MINE), NAMES)
+    for name, of in (("region", "job"), ("job", "region"), ("visits", "job"), ("income", "visits")):
+        numbers, secret = (own.numbers(one) if one in NUMBERS else None for one in (name, of))
+        assert disguise(name, of, cells[name], cells[of], numbers, secret) is None
+    rng = np.random.default_rng(1)
+    first, second = (rng.permutation(500).astype(np.uint64) for _ in range(2))
+    assert disguise("a", "b", first, second, first.astype(float), second.astype(float)) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_what_follows_from_a_column_is_what_counting_finds(pairs: list[tuple[int, int]]) -> None:
+    cells, secret = (np.array(part, dtype=np.uint64) for part in zip(*pairs, strict=True))
+    groups: dict[int, list[int]] = {}
+    for a, b in pairs:
+        groups.setdefault(a, []).append(b)
+    large = [one for one in groups.values() if len(one) > 1]
+    most = sum(max(one.count(b) for b in one) for one in large if max(one.count(b) for b in one) > 1)
+    # of values equally frequent in a group all count as its most frequent
+    share = follows(cells, secret)[0]
+    total = sum(map(len, large))
+    assert share >= (most / total if total else 0.0) - 1e-12
+
+
+def test_classes_of_one_value_count_beyond_what_holds_of_people_like_them() -> None:
+    classes = np.repeat(np.arange(20), 5)
+    values = np.repeat(np.arange(20) % 7, 5).astype(np.uint64)
+    controls = np.arange(20) % 7
+    taught = unanimous(classes, values, np.arange(20), controls.astype(np.uint64))
+    assert (taught.people, taught.baseline, taught.excess) == (100, 1.0, 0.0)
+    other = unanimous(classes, values, np.arange(20), ((controls + 1) % 7).astype(np.uint64))
+    assert (other.people, other.baseline, other.excess) == (100, 0.0, 1.0)
+    mixed = values.copy()
+    mixed[::5] += np.uint64(1)
+    assert unanimous(classes, mixed).people == 0
+
+
+def test_the_nearest_member_is_the_one_that_loops_find() -> None:
+    rng = np.random.default_rng(8)
+    age, sex = rng.random(30), rng.integers(0, 2, 30).astype(float)
+    found = nearest_members([(age, False), (sex, True)], 20)
+    slow = [min(range(20), key=lambda j, i=i: abs(age[i] - age[j]) + (sex[i] != sex[j])) for i in range(20, 30)]
+    assert found.tolist() == slow

@@ -1,0 +1,169 @@
+"""The gate judges what a release shows of people: leaks block with a sentence about people, honest releases do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+MEMBERS, CONTROLS = 500, 150
+KINDS = {
+    "region": "categorical",
+    "job": "categorical",
+    "visits": "count",
+    "income": "continuous",
+    "illness": "categorical",
+}
+ROLES = {"region": "quasi_identifier", "job": "quasi_identifier", "visits": "quasi_identifier", "income": "sensitive", "illness": "sensitive"}  # fmt: skip
+CONTENT = {"standing_people", "near_people", "recoded_people", "repeated_people", "disguised_columns", "own_values", "unanimous_classes",
+           "roles_elsewhere", "lone_values", "tail_values", "extremes", "equal_records", "near_records", "equal_sensitive", "identifying_columns"}  # fmt: skip
+Judge = Callable[..., dict[str, Finding]]
+
+
+def people(seed: int, n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    region = rng.geometric(0.3, n) % 9
+    return pd.DataFrame(
+        {
+            "region": [f"r{i}" for i in region],
+            "job": [f"j{i}" for i in (region + rng.geometric(0.3, n)) % 12],
+            "visits": rng.poisson(2 + region),
+            "income": np.round(np.exp(rng.normal(7 + 0.1 * region, 0.5, n)), -1),
+            "illness": [f"i{i}" for i in (region + rng.geometric(0.2, n)) % 20],
+        }
+    )
+
+
+MINE = people(1, MEMBERS + CONTROLS)
+FRESH = people(2, MEMBERS)
+
+
+@pytest.fixture
+def judge(workspace: Workspace) -> Judge:
+    """The findings on a table that another tool made of the members; columns that are ``kept`` are in their order."""
+
+    def find(
+        released: pd.DataFrame, kept: tuple[str, ...] = (), mine: pd.DataFrame = MINE, roles: Mapping[str, str] = ROLES,
+        kinds: Mapping[str, str] = KINDS, held_out: bool = True, form: Mapping[str, Any] | None = None,
+    ) -> dict[str, Finding]:  # fmt: skip
+        names = list(kinds)
+        table = {
+            "variables": {n: {"kind": kinds[n], **({"role": roles[n]} if roles.get(n) else {})} for n in names},
+            "data": {"holdout": "held_out"} if held_out else {},
+            "release": {
+                "released": [n for n in names if n not in kept], "order": "original" if kept else "shuffled", **(form or {}),
+            },
+            "measure": [{"method": "quality.non_suppressed"} if form else {"method": "utility.propensity", "permutations": 2}],
+        }  # fmt: skip
+        recipe = Recipe.from_table(table)
+        data = conform(mine[names][:MEMBERS], recipe.schema)
+        if held_out:
+            data = data.with_controls(conform(mine[names][MEMBERS:].reset_index(drop=True), recipe.schema))
+        order = slice(None) if kept else np.random.default_rng(9).permutation(len(released))
+        frame = released[names].iloc[order].reset_index(drop=True)
+        made = conform(frame, recipe.released_schema, origin=recipe.origin)
+        made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
+        run = enter_run(
+            workspace, recipe, Source("people.csv", b"people"), data, given=[(Source("made.csv", b"made"), made)]
+        )
+        work(workspace.directory, idle=0)
+        return {one.check: one for one in examine(workspace, plan_release(workspace, run), Policy()).findings}
+
+    return find
+
+
+def blocking(findings: Mapping[str, Finding]) -> set[str]:
+    return {key for key, one in findings.items() if one.status == "block"} & CONTENT
+
+
+def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: Judge) -> None:
+    assert blocking(judge(FRESH)) == set()
+    findings = judge(pd.concat([MINE[:40], FRESH[40:]]))
+    assert {"standing_people", "near_people"} <= blocking(findings)
+    found = findings["standing_people"]
+    assert "stand in the release" in found.said
+    assert "equally rare hold-out people none does" in found.said
+    assert "minbucket" in found.advice
+    assert len(set(found.records) & set(range(40))) >= 30
+
+
+def test_copies_in_another_spelling_block_whatever_their_kinds(judge: Judge) -> None:
+    members = MINE[:MEMBERS]
+    recoded = members.assign(income=np.sqrt(members["income"]), visits=members["visits"] * 3 + 1)
+    assert "recoded_people" in blocking(judge(recoded))
+    texts = [
+        one.assign(visits=one["visits"].map("{}x".format), income=one["income"].map("{}x".format))
+        for one in (MINE, members)
+    ]
+    kinds = dict.fromkeys(KINDS, "categorical")
+    assert "standing_people" in blocking(judge(texts[1], mine=texts[0], kinds=kinds))
+
+
+def test_without_a_hold_out_a_copy_blocks_and_fresh_people_do_not(judge: Judge) -> None:
+    assert blocking(judge(FRESH, held_out=False)) == set()
+    assert "standing_people" in blocking(judge(MINE[:MEMBERS], held_out=False))
+
+
+def test_beside_kept_columns_only_what_is_remembered_blocks(judge: Judge) -> None:
+    kept = ("region", "job", "visits")
+    drawn = FRESH.sample(MEMBERS, random_state=1)[["income", "illness"]].reset_index(drop=True)
+    honest = MINE[:MEMBERS].assign(**drawn)
+    assert blocking(judge(honest, kept)) == set()
+    told = honest.assign(illness=np.where(np.arange(MEMBERS) < 150, MINE["illness"][:MEMBERS], honest["illness"]))
+    assert "own_values" in blocking(judge(told, kept))
+
+
+def test_columns_that_say_a_hidden_one_and_identifiers_block_whatever_their_role(judge: Judge) -> None:
+    code = MINE["illness"].map({name: i for i, name in enumerate(sorted(MINE["illness"].unique()))})
+    mine = MINE.assign(code=(code * 7) % 23, number=np.random.default_rng(3).permutation(len(MINE)))
+    kinds, kept = {**KINDS, "code": "count", "number": "count"}, ("region", "job", "visits", "code", "number")
+    roles = {**ROLES, "number": "quasi_identifier"}
+    made = mine[:MEMBERS].assign(income=FRESH["income"], illness=FRESH["illness"])
+    findings = judge(made, kept, mine, roles, kinds)
+    assert {"disguised_columns", "identifying_columns"} <= blocking(findings)
+    assert "code stays" in findings["disguised_columns"].said
+    assert "number leaves" in findings["identifying_columns"].said
+
+
+def test_a_column_that_another_run_calls_sensitive_is_not_kept_under_another_role(judge: Judge) -> None:
+    judge(FRESH)
+    kept = ("region", "job", "visits", "illness")
+    made = MINE[:MEMBERS].assign(income=FRESH["income"])
+    findings = judge(made, kept, roles={**ROLES, "illness": "quasi_identifier"})
+    assert findings["roles_elsewhere"].status == "block"
+    assert "illness (sensitive in run 1)" in findings["roles_elsewhere"].said
+
+
+def test_classes_of_one_illness_block_and_mixed_ones_do_not(judge: Judge) -> None:
+    kinds = {name: KINDS[name] for name in ("region", "visits", "illness")}
+    form = {"generalised": ["visits"]}
+    low = MINE["visits"] // 5 * 5
+    shown = MINE.assign(visits=[f"[{a}, {a + 5})" for a in low])
+    first = MINE[:MEMBERS].groupby([MINE["region"], low])["illness"].transform("first")
+    same = MINE.assign(illness=first.reindex(MINE.index).fillna(MINE["illness"]))
+    made = shown.assign(illness=same["illness"])[:MEMBERS]
+    findings = judge(made, ("region", "illness"), same, ROLES, kinds, form=form)
+    assert findings["unanimous_classes"].status == "block"
+    assert "hold-out people like them" in findings["unanimous_classes"].said
+    findings = judge(shown[:MEMBERS], ("region", "illness"), MINE, ROLES, kinds, form=form)
+    assert findings["unanimous_classes"].status != "block"
+
+
+def test_a_propensity_score_far_below_that_of_a_model_warns(judge: Judge) -> None:
+    assert judge(MINE[:MEMBERS])["memorised"].status == "warn"
+    assert judge(FRESH)["memorised"].status == "pass"

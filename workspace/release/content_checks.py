@@ -1,0 +1,417 @@
+"""The gate's checks of what a release shows of people, judged against the records that were held out of its run.
+
+They ask for no measure. Without a hold-out they compare with what the confidential table itself shows of chance, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from sfumato.engine.arrays import Floats
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.disclosure.agreement import own_rows, reproduced
+from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.coded import by_rank, middle_ranks
+from sfumato.engine.disclosure.disguise import Disguise, disguise
+from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corrected
+from sfumato.engine.disclosure.people import most_multiplied
+from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.partition.equivalence_classes import equivalence_classes
+from sfumato.engine.wording import agree
+
+from ..store.runs import list_runs
+from ..views.results import result_rows
+from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
+from .data_checks import quasi_identifiers
+from .earlier import ReleasedData
+from .joint import NUMBERS, Joint
+
+FEWEST = 5
+"""People beyond chance from which a finding may block."""
+MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.5, 0.2
+"""A finding blocks where so much of who is found, or of who could be found, is found for being a member."""
+WEAKLY = 0.05
+RECODED = 0.005
+"""What the hold-out alone must show of ranks and frequencies, which differ between honest tables by themselves."""
+UNCONTROLLED = 1e-4
+"""The probability from which on a finding without a hold-out blocks: the table itself is the lesser witness."""
+NOT_DRAWN = "records of an anonymised table are protected by their classes"
+KEPT = "the release keeps columns, so that own_values looks at what is drawn beside them"
+
+
+def _drawn(case: Case) -> tuple[str, ...]:
+    weights = case.recipe.schema.of_role(Role.WEIGHT)
+    return tuple(n for n in case.plan.replaced if n not in weights)
+
+
+def _kept(case: Case) -> tuple[str, ...]:
+    weights = case.recipe.schema.of_role(Role.WEIGHT)
+    return tuple(n for n in case.plan.kept if n not in weights)
+
+
+def _joint(case: Case, pool: Pool) -> Joint:
+    """The joint table beside a pool, made once for all checks of it."""
+    if pool.datasets not in case.joints:
+        case.joints[pool.datasets] = Joint(case, pool, _drawn(case))
+    found = case.joints[pool.datasets]
+    assert isinstance(found, Joint)
+    return found
+
+
+def _whole(case: Case) -> None:
+    """Raises NotComputable unless all columns are drawn."""
+    if not case.synthetic:
+        raise DoesNotApply(NOT_DRAWN)
+    if _kept(case):
+        raise DoesNotApply(KEPT)
+    if not _drawn(case):
+        raise DoesNotApply("nothing is drawn")
+
+
+def _fits(case: Case) -> Callable[[ReleasedData], bool]:
+    names, schema = _drawn(case), case.confidential.schema
+
+    def fits(one: ReleasedData) -> bool:
+        return one.synthetic and one.has(names, schema) and set(names) <= set(one.replaced)
+
+    return fits
+
+
+def strong(found: Found) -> bool:
+    """Whether so many people, and so much of what is found, are found for being members that it may block."""
+    return found.excess >= FEWEST and (found.of_the_found >= MOST_OF_THE_FOUND or found.share >= MOST_OF_THE_PEOPLE)
+
+
+def _chosen(counts: Sequence[Found], *, controlled: bool) -> tuple[Verdict, bool] | None:
+    """The test that shows most, and whether it blocks; None where none shows anything."""
+    verdicts = corrected(counts)
+    level = LEVEL if controlled else UNCONTROLLED
+    for one in verdicts:
+        if one.p <= level and strong(one.found):
+            return one, True
+    for one in verdicts:
+        if one.p <= WEAKLY and one.found.excess >= 2:
+            return one, False
+    return None
+
+
+def _none(count: int) -> str:
+    return "none does" if count == 0 else f"{count:,} {agree(count, 'does', 'do')}"
+
+
+def _by_people(case: Case, pool: Pool, counts: Sequence[Found], shows: str, nothing: str) -> Sighting:
+    controlled = case.controls is not None
+    chosen = _chosen(counts, controlled=controlled)
+    beside = "" if controlled else "; no record was held out to compare with"
+    if chosen is None:
+        return Sighting(f"{nothing} ({pool.size}){beside}", 0.0, judged=0.0)
+    found, blocks = chosen[0].found, chosen[1]
+    against = (
+        f"of {found.of_controls:,} equally rare hold-out people {_none(found.controls)}"
+        if controlled
+        else f"of an independent sample it would be {found.chance * found.exposure:.0f}"
+    )
+    said = (
+        f"{found.members:,} of {found.who} ({found.of_members:,} of the data) {shows.format(what=found.what)}; {against} "
+        f"({pool.size}){beside}"
+    )
+    return Sighting(
+        said, float(found.members), float(found.expected), found.excess, numbered(np.sort(found.records)),
+        "block" if blocks else "warn",
+    )  # fmt: skip
+
+
+def _standing(case: Case) -> Sighting:
+    _whole(case)
+
+    def look(pool: Pool) -> Sighting:
+        joint = _joint(case, pool)
+        counts = joint.standing.found
+        return _by_people(
+            case, pool, counts, "are alone with their values in {what} and stand in the release with them",
+            "people of the data stand in the release no more often than others",
+        )  # fmt: skip
+
+    return pooled(case, _fits(case), look, together=True)
+
+
+def _reproduced(case: Case, *, recoded: bool) -> Sighting:
+    _whole(case)
+
+    def look(pool: Pool) -> Sighting:
+        joint = _joint(case, pool)
+        columns = [by_rank(one) for one in joint.columns] if recoded else joint.coded
+        how = "by rank and frequency" if recoded else "by value"
+        counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else WEAK)
+        shows = "have a released row that is nearer to them {what} than another person would be"
+        return _by_people(
+            case, pool, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"
+        )
+
+    return pooled(case, _fits(case), look, together=False)
+
+
+def _multiplied(case: Case) -> Sighting:
+    _whole(case)
+
+    def look(pool: Pool) -> Sighting:
+        joint = _joint(case, pool)
+        found = most_multiplied(joint.standing.multiplied)
+        if found is None or found.p > WEAKLY:
+            return Sighting(
+                f"nobody's row is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
+            )
+        said = (
+            f"{found.people:,} {agree(found.people, 'person', 'people')} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
+            f"stand in {found.rows:,} of {found.of_rows:,} released rows, one of them in {found.times:,}; by chance {found.expected:.2g} people would be repeated {found.times} times or more ({pool.size})"
+        )
+        return Sighting(
+            said,
+            float(found.rows),
+            found.expected,
+            float(found.rows),
+            numbered(found.records),
+            "block" if found.p <= LEVEL / 10 else "warn",
+        )
+
+    return pooled(case, _fits(case), look, together=False)
+
+
+def _protected(case: Case) -> dict[str, str]:
+    """The columns that a release is to hide, and why each."""
+    schema = case.recipe.schema
+    found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
+    if case.synthetic:
+        found |= {n: "drawn anew" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
+        found |= {n: "sensitive" for n in case.plan.kept if schema[n].role is Role.SENSITIVE}
+    else:
+        found |= dict.fromkeys(case.plan.replaced, "generalised or suppressed")
+    return found
+
+
+def _numbers(data: Microdata, name: str) -> Floats | None:
+    return data.numbers(name) if data.schema[name].kind in NUMBERS or data.schema[name].kind is Kind.ORDINAL else None
+
+
+def _disguised(case: Case) -> Sighting:
+    data, found = case.confidential, list[Disguise]()
+    secrets = _protected(case)
+    for name in case.plan.kept:
+        cells = cells_of(data, (name,))[name]
+        for secret in secrets:
+            if secret == name:
+                continue
+            one = disguise(
+                name, secret, cells, cells_of(data, (secret,))[secret], _numbers(data, name), _numbers(data, secret)
+            )
+            if one is not None:
+                found.append(one)
+    if not found:
+        return Sighting("no column that stays says what another is to hide", 0)
+    worst = max(found, key=lambda one: one.share)
+    said = "; ".join(
+        f"{one.name} stays and {one.how} as {one.of}, which is {secrets[one.of]}"
+        if one.how.startswith("has the same")
+        else f"{one.name} stays and {one.how}: it gives {one.of}, which is {secrets[one.of]}, of {100 * one.share:.3g} % of the people"
+        for one in found
+    )
+    return Sighting(said, len(found), records=numbered(worst.records))
+
+
+ASKED = 400
+"""So many of the rarest people are asked about in own_values, beside others spread over the table."""
+
+
+def _own_values(case: Case) -> Sighting:
+    """What is drawn beside kept columns: a record's own row against that of somebody like it."""
+    kept, drawn = _kept(case), _drawn(case)
+    if not case.synthetic:
+        raise DoesNotApply(NOT_DRAWN)
+    if not kept or not drawn:
+        raise DoesNotApply("the release keeps no column" if drawn else "nothing is drawn")
+    if not case.release.in_order:
+        raise NotComputable("no row is known to be a record's own; keep the order of the records, or link them")
+
+    def look(pool: Pool) -> Sighting:
+        every = Joint(case, pool, (*kept, *drawn))
+        order = every.order[every.order < every.members]
+        coded = Joint(case, pool, drawn).coded
+        counts = list[Found]()
+        for who, among in (
+            ("the rarest people", order[: min(ASKED, len(order) // 5)]),
+            ("people spread over the table", None),
+        ):
+            pairs = case.nearest(kept, drawn, among)
+            own, first = np.unique(pairs.own, return_index=True)
+            for at in range(len(pool.datasets)):
+                counts += own_rows(coded, at, own, pairs.other[first], f"{len(own):,} of {who}", ", ".join(drawn))
+                if len(coded) > 1:
+                    for one in coded:
+                        counts += own_rows([one], at, own, pairs.other[first], f"{len(own):,} of {who}", one.name)
+        chosen = _chosen(counts, controlled=True)
+        if chosen is None:
+            return Sighting(
+                f"a record's own row says no more of its drawn values than that of somebody like it ({pool.size})",
+                0.0,
+                judged=0.0,
+            )
+        found, blocks = chosen[0].found, chosen[1]
+        said = (
+            f"of {found.who}, {found.members:,} have their own values in {found.what} in their own row and not in that of the person most like them; "
+            f"the other way round it is {found.chance:.0f} ({pool.size})"
+        )
+        return Sighting(
+            said,
+            float(found.members),
+            found.chance,
+            found.excess,
+            numbered(np.sort(found.records)),
+            "block" if blocks else "warn",
+        )
+
+    return pooled(case, lambda one: False, look, together=False)
+
+
+def _unanimous(case: Case) -> Sighting:
+    """Classes of an anonymised table of one sensitive value."""
+    if case.synthetic:
+        raise DoesNotApply("not an anonymised table")
+    keys = quasi_identifiers(case)
+    sensitive = [n for n in (*case.plan.kept, *case.plan.replaced) if case.recipe.schema[n].role is Role.SENSITIVE]
+    if not keys or not sensitive:
+        raise NotComputable("no variable is a quasi-identifier" if sensitive else "no variable is sensitive")
+    released, data, controls = case.releases[0], case.confidential, case.controls
+    classes = equivalence_classes([released.frame[name] for name in keys], len(released))
+    near = None
+    if controls is not None and released.linked:
+        joint = Joint(case, case.pool(case.release), keys)
+        columns = [
+            (middle_ranks(joint.numbers(n)), False)
+            if joint.is_number(n)
+            else (np.unique(joint.cells(n), return_inverse=True)[1].astype(np.float64), True)
+            for n in keys
+        ]
+        of_member = np.full(len(data), -1, dtype=np.int64)
+        of_member[released.records] = classes
+        near = of_member[nearest_members(columns, len(data))]
+    worst: Sighting | None = None
+    for name in sensitive:
+        cells = cells_of(released, (name,))[name]
+        theirs = None
+        if near is not None and controls is not None:
+            inside = near >= 0
+            theirs = cells_of(controls, (name,))[name][: len(near)][inside]
+        found = unanimous(classes, cells, None if near is None else near[near >= 0], theirs)
+        beside = (
+            f"of {found.controls:,} hold-out people like them {100 * found.baseline:.0f} % have it too"
+            if found.controls
+            else f"{100 * found.baseline:.0f} % of all people have such a value"
+        )
+        said = (
+            f"{name}: {found.people:,} of {found.records:,} people are in classes that all have the same value, so that whoever knows the "
+            f"quasi-identifiers knows it; {beside}"
+        )
+        records = released.records[found.who] if released.linked else found.who[:0]
+        one = Sighting(said, found.people / max(1, found.records), found.baseline, found.excess, numbered(records))
+        worst = one if worst is None or one.held > worst.held else worst
+    assert worst is not None
+    return worst
+
+
+def _elsewhere(case: Case) -> Sighting:
+    """Columns kept here that another plan of the same data calls sensitive, or an identifier."""
+    kept = [n for n in case.plan.kept if case.recipe.schema[n].role not in (Role.SENSITIVE, Role.IDENTIFIER)]
+    if not case.synthetic:
+        raise DoesNotApply("an anonymised table keeps its sensitive columns")
+    found: dict[str, str] = {}
+    for run in list_runs(case.workspace):
+        if (
+            run.id == case.plan.run.id
+            or case.workspace.dataset(run.dataset_id).source_sha256 != case.original.source_sha256
+        ):
+            continue
+        schema = run.recipe.schema
+        for name in kept:
+            if name in schema and schema[name].role in (Role.SENSITIVE, Role.IDENTIFIER):
+                found.setdefault(name, f"{name} ({schema[name].role.value} in run {run.id})")
+    said = f"kept here, and called sensitive or an identifier in another run of the same data: {', '.join(found.values()) or 'none'}"
+    return Sighting(said, len(found))
+
+
+def _memorised(case: Case) -> Sighting:
+    """A ratio of the propensity score far below 1."""
+    rows = [
+        row for row in result_rows(case.workspace, case.plan.run.id)
+        if row.measure == "s_pmse" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
+    ]  # fmt: skip
+    if not rows:
+        raise NotComputable("no s_pmse was computed; add utility.propensity under [[measure]]")
+    least = min(rows, key=lambda row: row.value or 0.0)
+    value = least.value or 0.0
+    upper = value if least.upper is None else least.upper
+    said = f"{least.key} is {value:.3g}: a release that a right model draws has about 1. " + (
+        "It repeats the confidential records more closely than a fitted model can"
+        if value < FITTED
+        else "It is no closer than a fitted model can be"
+    )
+    return Sighting(said, value, 1.0, value if upper < 1 else max(value, FITTED))
+
+
+FITTED = 0.5
+"""An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
+
+CONTENT_CHECKS = (
+    Check(
+        "standing_people", "people whose records stand in the release", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "a released row that a single person has is that person's; hold-out people, who are in no model, show how many would be found by chance",
+        "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
+        _standing, "identical matches against a hold-out: Platzer & Reutterer (2021); conditional exact test: Fisher (1935), Tarone (1990)",
+    ),
+    Check(
+        "near_people", "people whom a released row resembles too closely", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "noise, swapped cells and left-out columns do not hide a person whose other values are rare",
+        "larger leaves (minbucket of [[synthesis]]), a model instead of donors, fewer predictors, or a smaller m under [release]",
+        partial(_reproduced, recoded=False), "agreement weights: Fellegi & Sunter (1969); against a hold-out: Platzer & Reutterer (2021)",
+    ),
+    Check(
+        "recoded_people", "people who are found after columns are recoded", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "numbers in another unit, ranks and new names of levels hide nobody: the order and the frequencies say which is which",
+        "synthesise the columns; another spelling of a value is the same value",
+        partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969)",
+    ),
+    Check(
+        "repeated_people", "people whose record is released many times", "released rows", 0, 2,
+        "whoever sees a rare record several times knows that it was in the data",
+        "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _multiplied, "an independent sample: Good (1953)",
+    ),
+    Check(
+        "disguised_columns", "columns that say what another is to hide", "columns", None, 0,
+        "a column that is a one-to-one or monotone function of a hidden one gives it away, whatever its name and role",
+        "give it the role that the hidden column has under [variables] and list it as a target of [[synthesis]], or leave it out", _disguised,
+    ),
+    Check(
+        "own_values", "records whose own row says what is drawn", "people beyond those like them", 0, FEWEST - 1,
+        "a drawn value that only the record's own row has is remembered, not inferred from what is kept",
+        "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _own_values,
+        "attack against a control: Giomi et al. (2023)",
+    ),
+    Check(
+        "unanimous_classes", "classes in which everybody has the same sensitive value", "share of the people beyond people like them", 0.05, 0.2,
+        "k hides the row of a person and not what all rows of the class say",
+        "l_diversity or t_closeness beside k in [[anonymisation]], or a larger k", _unanimous, "homogeneity: Machanavajjhala et al. (2007)",
+    ),
+    Check(
+        "roles_elsewhere", "columns kept that another run of the data calls sensitive", "columns", None, 0,
+        "a role that is changed lets a column out unchanged", "give it the same role under [variables], and list it as a target of [[synthesis]]", _elsewhere,
+    ),
+    Check(
+        "memorised", "a release closer to the records than a fitted model can be", "s_pmse", FITTED, None,
+        "a model that is fitted and drawn from differs from its data as much as another draw does; what differs less repeats them",
+        "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _memorised, "Snoke et al. (2018)", least=True,
+    ),
+)  # fmt: skip
