@@ -88,30 +88,32 @@ def judged(line, **counts):
 @pytest.mark.parametrize(
     ("counts", "tab", "words"),
     [
-        ({"passed": 2}, "verdicts", "{project.release} asks the gate"),
-        ({"passed": 2, "failed": 1}, "runs", "{project.verdicts} Verdicts says why 1 of 3 thresholds failed"),
-        ({"passed": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds was not computed"),
-        ({"passed": 1, "failed": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds failed"),
-        ({"not_computed": 2}, "map", "says why 2 of 2 thresholds were not computed"),
-        ({"failed": 1}, "map", "says why the threshold failed"),
-        ({"passed": 2, "failed": 1}, "verdicts", "{verdicts.explain} says what it means"),
+        ({"met": 2}, "verdicts", "{project.release} asks the gate"),
+        ({"met": 2, "not_met": 1}, "runs", "{project.verdicts} Verdicts says why 1 of 3 thresholds is not met"),
+        ({"met": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds is not computed"),
+        ({"met": 1, "not_met": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds are not met"),
+        ({"not_computed": 2}, "map", "says why 2 of 2 thresholds are not computed"),
+        ({"not_met": 1}, "map", "says why the threshold is not met"),
+        ({"met": 2, "not_met": 1}, "verdicts", "{verdicts.explain} says what it means"),
         ({}, "results", "nothing judges run 1"),
     ],
 )
 def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
     said = next_step(Standing(WHOLE), judged(line, **counts), tab)
     assert words in said
-    assert ("asks the gate" in said) is (counts == {"passed": 2})
+    assert ("asks the gate" in said) is (counts == {"met": 2})
 
 
 def test_only_thresholds_that_are_all_met_lead_to_a_release(line):
     """What failed, was not computed, or was never asked must not be read as safe."""
     for counts in (
         {},
-        {"failed": 1},
+        {"not_met": 1},
         {"not_computed": 1},
-        {"passed": 5, "not_computed": 1},
-        {"passed": 5, "failed": 1},
+        {"undecided": 1},
+        {"met": 5, "undecided": 1},
+        {"met": 5, "not_computed": 1},
+        {"met": 5, "not_met": 1},
     ):
         for tab in ("runs", "results", "verdicts", "records", "map"):
             assert "{project.release}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
