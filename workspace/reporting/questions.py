@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from sfumato.engine.data.schema import Role
-from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.registry import method_called, registry
 from sfumato.engine.methods.rows import Row, may_be_of
 from sfumato.engine.recipe.recipe import Recipe
@@ -90,9 +90,17 @@ def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> 
     least = next((one for one in rows if _same_use(one, row) and one.measure == output.detectable), None)
     if least is None or least.value is None:
         return f"the smallest leak that {row.method_key} would find is not known"
-    if least.value > limit:
-        return f"{row.method_key} finds a leak of {number(least.value)} or more only, and the gate blocks from {number(limit)}"
+    if (found := beyond_baseline(least.value, row, output)) > limit:
+        return (
+            f"{row.method_key} finds a leak of {number(found)} or more only, and the gate blocks from {number(limit)}"
+        )
     return ""
+
+
+def beyond_baseline(value: float, row: Row, output: Output) -> float:
+    """How far a value of the row's output is beyond the row's baseline, as a share of what is left: the scale of the gate's limits."""
+    base = 0.0 if output.risk.gate_reference == "nothing" else row.baseline or 0.0
+    return (value - base) / (1 - base) if base < 1 else 0.0
 
 
 def _same_use(one: Row, other: Row) -> bool:

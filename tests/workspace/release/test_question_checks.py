@@ -72,9 +72,11 @@ def test_an_attack_beyond_its_controls_and_a_linkage_beyond_chance_warn_and_bloc
         ("membership_inference", "membership_excess"),
     ):
         key = f"risk.{name}.excess_risk"
-        assert [look(row(key, v, 0.0, v / 2))[check].status for v in (-0.1, 0.04, 0.1, 0.3)] == [
+        power = row(f"risk.{name}.detectable_excess", 0.1)
+        assert [look(row(key, v, 0.0, v / 2), power)[check].status for v in (-0.1, 0.04, 0.1, 0.3)] == [
             "pass", "pass", "warn", "block",
         ]  # fmt: skip
+        assert look(row(key, 0.04, 0.0, 0.02))[check].status == "not checked", "its power is not known"
         assert look(row(key, 0.3, 0.0, -0.05))[check].status == "warn"
 
 
@@ -126,13 +128,14 @@ def test_what_nobody_answered_is_not_checked_and_what_was_found_is_shown_all_the
     """The attack knows one quasi-identifier of two (region, age): what it does not find says nothing."""
     whole = row("risk.membership_inference.excess_risk", 0.01, 0.0, -0.1, params={"known": ["region", "age", "visits"]})
     part = replace(whole, params={"known": ["region"]})
-    assert look(whole)["membership_excess"].status == "pass"
+    power = replace(whole, measure="detectable_excess", value=0.1, lower=None)
+    assert look(whole, power)["membership_excess"].status == "pass"
     finding = look(part)["membership_excess"]
     assert (finding.status, finding.held, finding.advice) == ("not checked", None, "")
     assert finding.said == "membership: risk.membership_inference assumes an intruder who does not know age"
     assert finding.said in look(part)["questions_open"].said
     assert look(replace(part, value=0.3, lower=0.2))["membership_excess"].status == "block"
-    assert look(part, whole)["membership_excess"].status == "pass", "one that answers is enough"
+    assert look(part, whole, power)["membership_excess"].status == "pass", "one that answers is enough"
 
 
 @pytest.mark.slow
@@ -156,6 +159,9 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     assert look(found, power, policy=lax)["membership_excess"].status == "pass"
     assert look(replace(found, value=0.4, lower=0.3), power)["membership_excess"].status == "block"
     assert look(replace(found, value=0.4, lower=None), power)["membership_excess"].status == "warn", "no interval"
+    half = replace(found, value=0.51, baseline=0.5, lower=0.45)
+    assert look(half, replace(power, value=0.59))["membership_excess"].status == "pass", "0.09 of the 0.5 that are left"
+    assert "a leak of 0.22 or more" in look(half, replace(power, value=0.61))["membership_excess"].said
 
 
 @pytest.mark.slow
