@@ -40,6 +40,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "risk.exact_copies": (0.0082, 219000000.0, 211.0, 15.2),
     "risk.identification": (0.021, 333000000.0, 79.9, 11.3),
     "risk.inference_attack": (0.034, 223000000.0, 417.0, 12.9),
+    "risk.linkability": (0.3, 226000000.0, 290.0, 13.0),
     "risk.membership_inference": (0.99, 291000000.0, 277.0, 56.2),
     "risk.population_uniqueness": (0.0073, 227000000.0, 134.0, 11.6),
     "risk.record_linkage": (0.098, 285000000.0, 244.0, 11.3),
