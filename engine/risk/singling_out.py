@@ -28,7 +28,7 @@ exactly one record singles that record out (Cohen & Nissim 2020, PNAS 117(15); G
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Annotated
@@ -40,6 +40,7 @@ from scipy.sparse import csr_array
 from scipy.stats import hypergeom
 
 from ..arrays import Floats, Integers
+from ..attacks.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
@@ -58,6 +59,7 @@ from ._attack import (
     residual_interval,
     residual_risk,
 )
+from ._attacked_records import of_rows
 
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
@@ -204,21 +206,28 @@ def univariate(records: Floats, ordered: NDArray[np.bool_], most: int, rng: np.r
 
 
 def multivariate(
-    records: Floats, ordered: NDArray[np.bool_], clauses: int, most: int, tries: int, rng: np.random.Generator
+    records: Floats,
+    ordered: NDArray[np.bool_],
+    clauses: int,
+    most: int,
+    tries: int,
+    rng: np.random.Generator,
+    among: Floats | None = None,
 ) -> Predicates:
     """At most ``most`` predicates on so many variables that hold of exactly one of the ``records`` (n, d), from so many ``tries``.
 
     Each is made from one record and some variables, all of them where there are no more than ``tries``, else drawn at random: its level or that it has none, and of a number at least it where it is above the
-    median of the records, at most it otherwise (Giomi et al. 2022, §4.2).
+    median of the records, at most it otherwise (Giomi et al. 2022, §4.2). The one record is of ``among`` (k, d), some of the records, where these are given.
     """
-    size, d = records.shape
+    chosen = records if among is None else among
+    size, d = chosen.shape
     clauses = min(clauses, d)
     if size * comb(d, clauses) <= tries:
         which = np.array(list(combinations(range(d), clauses)))
         variable, record = np.tile(which, (size, 1)), np.repeat(np.arange(size), len(which))
     else:
         variable, record = np.argsort(rng.random((tries, d)), axis=1)[:, :clauses], rng.integers(0, size, tries)
-    value = records[record[:, None], variable]
+    value = chosen[record[:, None], variable]
     middle = np.array([np.median(own[~np.isnan(own)]) if not np.isnan(own).all() else 0.0 for own in records.T])
     operation = np.where(ordered[variable], np.where(value > middle[variable], AT_LEAST, AT_MOST), EQUAL)
     tried = Predicates(variable, np.where(np.isnan(value), MISSING, operation), value).distinct
@@ -267,11 +276,13 @@ class SinglingOutSpec(Spec):
     most: Annotated[int, Param("most predicates of a kind", ge=1, le=10_000)] = 1000
     clauses: Annotated[int, Param("variables of a multivariate predicate", ge=2, le=20)] = 3
     by_variable: Annotated[bool, Param("also the univariate predicates of each variable alone")] = False
+    targets: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
         """All variables but identifiers, where none are named."""
         names = self.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
-        return SinglingOutSpec(variables=names, most=self.most, clauses=self.clauses, by_variable=self.by_variable)
+        return replace(self, variables=names)
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput where there is no variable."""
@@ -329,6 +340,8 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
     if len(names) > 1:
         made["multivariate"] = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rngs[1])
     for (kind, predicates), rng in zip(made.items(), rngs[2:], strict=False):
+        if "random" not in spec.targets:
+            continue
         tried = _Tried.of(predicates, people, others)
         base = guessed(predicates, others, whole, levels, rng)
         by_chance = base.singles_out(people)
@@ -340,7 +353,22 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
                 own = predicates.variable[:, 0] == position
                 why = "" if own.any() else "no value of it is one released record's alone"
                 found += tried.result(own, by_chance, rng).estimates(name, why, kind=kind)
+    if "vulnerable" in spec.targets and len(names) > 1:
+        rng = run.rng.spawn(1)[0]
+        some, by_value = _vulnerable(released, names, spec.vulnerable), (confidential, controls, released)
+        among = tables_of_numbers((*by_value, of_rows(released, some)), names)[3]
+        predicates = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rng, among)
+        by_chance = guessed(predicates, others, whole, levels, rng).singles_out(people)
+        result = _Tried.of(predicates, people, others).result(np.ones(len(predicates), dtype=np.bool_), by_chance, rng)
+        found += result.estimates(reason=remark or _none(predicates), kind="multivariate", targets="vulnerable")
     return Measure(tuple(found))
+
+
+def _vulnerable(released: Microdata, names: Sequence[str], asked: float | None) -> Integers:
+    """Rows of the released records that are the most vulnerable among the released ones."""
+    return vulnerability(released, of_rows(released, np.zeros(0, dtype=np.int64)), names).vulnerable(
+        number_of(asked, len(released))
+    )[0]
 
 
 def _comparable(name: str, confidential: Microdata, released: Microdata) -> bool:
