@@ -23,9 +23,11 @@ EXAMPLES = {
     "tui/cli/main.py": {"risk.attribute"},
     "workspace/documents/acro.py": {"utility.summary"},
     "workspace/documents/disclosure_control.py": {"anonymisation.suppression"},
-    "workspace/release/judgements.py": {"risk.singling_out"},
+    "workspace/release/judgements.py": {"risk.linkability", "risk.singling_out"},
+    "workspace/release/question_checks.py": {"risk.linkability"},
+    "workspace/reporting/questions.py": {"risk.linkability"},
 }
-"""What a help text gives as an example, and the keys of a document's format that are a method's name by chance."""
+"""What a help text gives as an example, and the keys of a document's format and questions that are a method's name by chance."""
 PICTURES = {"ecdf"}
 """Names that are those of a kind of picture too, which is drawn of data whether the method is in the recipe or not."""
 

@@ -61,7 +61,8 @@ class Near:
         exact, row = exact[order], row[order]
         first = np.searchsorted(row, np.arange(len(distinct)))
         nearest = exact[first[:, None] + np.arange(k)]
-        count = np.bincount(row, weights=exact <= reach[row], minlength=len(distinct))
+        inside = (exact <= reach[row]).astype(np.float64)
+        count = np.bincount(row, weights=inside, minlength=len(distinct)).astype(np.float64)
         return cls(nearest[query.ravel()], count[query.ravel()], len(table))
 
     @property

@@ -20,10 +20,11 @@ ATTACK_PARTS = {
     "baseline_success": "baseline",
     "control_success": "control",
     "excess_risk": "excess",
+    "detectable_excess": "detectable",
     "guesses": "guesses",
 }
 """The outputs that every attack has which is held against control records, and what each is: how often a guess is right with the
-release, without it, and of controls, what is in excess of these, and how many guesses there are. They stand side by side in one table."""
+release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, and how many guesses there are. They stand side by side in one table."""
 
 
 @dataclass(frozen=True, slots=True)

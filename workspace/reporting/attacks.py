@@ -31,6 +31,7 @@ COLUMNS = (
     Column("baseline interval", "interval", page=True),
     Column("excess value", "excess", align="right"),
     Column("excess interval", "interval", spare=4),
+    Column("detectable", "detectable", align="right", spare=4),
     Column("guesses", "guesses", align="right", spare=2),
     Column("with", "with", spare=1),
 )
@@ -71,9 +72,9 @@ def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
             if one is None
             else [Cell(_value(one), full=one.reason and f"{_value(one)}: {one.reason}"), _ends(one)]
         )
-    guesses = parts.get("guesses")
+    guesses, detectable = parts.get("guesses"), parts.get("detectable")
     reasons = dict.fromkeys(one.reason for one in parts.values() if one.reason)
-    return [*found, "" if guesses is None else number(guesses.value),
+    return [*found, "" if detectable is None else number(detectable.value), "" if guesses is None else number(guesses.value),
             Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit
     save_state(attacked, AppState(project=1, run=1, tab="results"))
     async with sit(attacked, size=size) as seat:
         lines = [line for line in seat.text.splitlines() if "singling out, kind " in line]
-        assert len(lines) == 2
+        assert len(lines) == 3  # of both kinds of predicate, and of the vulnerable
         for line in lines:
             words = ("excess", "attack", "control", "baseline")[: 4 if size[0] >= 120 else 2]
             assert [word for word in words if f"{word} " in line] == list(words)

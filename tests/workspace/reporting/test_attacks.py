@@ -46,7 +46,7 @@ def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
         *rows(60, 20, draw=1),
         *rows(60, 20, "confidential"),
     ]
-    assert [len(parts) for parts in attacks_in(found)] == [5] * 5
+    assert [len(parts) for parts in attacks_in(found)] == [6] * 5
     assert attack_table([PLAIN]) is None
 
 
@@ -78,4 +78,15 @@ def test_json_has_a_table_an_attack() -> None:
         100.0,
     )
     assert one["excess"]["value"] == pytest.approx(0.5)
-    assert set(one) == {"method", "target", "dataset", "params", "attack", "baseline", "control", "excess", "guesses"}
+    assert set(one) == {
+        "method",
+        "target",
+        "dataset",
+        "params",
+        "attack",
+        "baseline",
+        "control",
+        "excess",
+        "detectable",
+        "guesses",
+    }
