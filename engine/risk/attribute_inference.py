@@ -28,7 +28,7 @@ at random, and its chance to be right counts: 0, 1, or a fraction. Records to le
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Protocol, Self
 
@@ -428,7 +428,9 @@ class _Attacked:
     constant: Floats
     from_controls: Floats
 
-    def estimates(self, name: str, share: float | None, said: list[str], params: dict[str, str]) -> Iterator[Estimate]:
+    def estimates(
+        self, name: str, share: float | None, said: list[str], params: Mapping[str, str]
+    ) -> Iterator[Estimate]:
         """Those of all guesses, and those of the most confident where a ``share`` is asked for."""
         words = "; ".join(filter(None, said))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)

@@ -172,8 +172,8 @@ def linked(first: _Nearest, second: _Nearest) -> Floats:
     """The probability that a released record is among the nearest of a person by both sets of variables, (q,)."""
     q = len(first.picked)
     sizes = [np.bincount(one.row[~one.certain], minlength=q) for one in (first, second)]
-    keys = [one.row * one.records + one.column for one in (first, second)]
-    _, ours, theirs = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    mine, others = (one.row * one.records + one.column for one in (first, second))
+    _, ours, theirs = np.intersect1d(mine, others, assume_unique=True, return_indices=True)
     sure, also = first.certain[ours], second.certain[theirs]
     both, y, x, w = (
         np.bincount(first.row[ours[some]], minlength=q)

@@ -200,8 +200,8 @@ def gather(
             scores = np.concatenate([part[f"{prefix}family"] for part in parts], axis=1)[:, order]
             params = {} if kind == "random" else {"targets": kind}
             first = divided(training, rng)
-            for at, own in enumerate(found):
-                own.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng))
+            for at, estimates in enumerate(found):
+                estimates.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng))
     whole, *alone = (Measure(tuple(estimates)) for estimates in found)
     above = np.full(len(confidential), np.nan)
     controls, own = np.sort(ranks[0][~scored.training]), ranks[0][scored.training]
