@@ -46,7 +46,7 @@ def test_without_a_leak_p_values_are_uniform_and_intervals_cover() -> None:
     )
     assert kstest(p_values, "uniform").pvalue > 0.01
     assert 0.93 <= covered <= 0.97
-    leaky, misses, _ = simulated(100, 300, 200, 12, shift=0.8)
+    leaky, misses, _ = simulated(100, 300, 200, 12, shift=2.0)
     assert kstest(leaky, "uniform").pvalue < 1e-6
     assert misses < 0.1
 
