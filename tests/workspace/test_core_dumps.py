@@ -64,6 +64,19 @@ with contextlib.suppress(SystemExit):
     assert after(begin) == NONE
 
 
+@pytest.mark.slow
+def test_a_worker_of_a_cluster_leaves_no_dump_from_its_first_task_on() -> None:
+    """No process of ours until then: ``run_task`` switches dumps off before it looks at its task, here none at all."""
+    begin = """
+import contextlib
+from pathlib import Path
+from sfumato.workspace.jobs.run_task import run_task
+with contextlib.suppress(AttributeError):
+    run_task(Path("."), None)
+"""
+    assert after(begin) == NONE
+
+
 @pytest.fixture
 def one() -> Iterator[ProcessPool]:
     opened = ProcessPool(1)

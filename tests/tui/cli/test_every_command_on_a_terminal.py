@@ -34,6 +34,9 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.approval import request_release
+from sfumato.workspace.service.importing import import_file
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 
@@ -79,7 +82,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a workspace (two runs that are done, one that was cancelled), a recipe, its data, a release and a request."""
+    """A directory with a workspace (two runs that are done, one that was cancelled, and a plan), a recipe, its data, a release and a request."""
     directory = tmp_path_factory.mktemp("place")
     frame().to_csv(directory / "調査.csv", index=False)
     recipe = Recipe.from_table(RECIPE)
@@ -91,29 +94,39 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Workspace.open(workspace.directory) as workspace:
         third = enter_run(workspace, recipe, Source("調査.csv", b"simulated"), conform(frame(), recipe.schema))
         request_stop(workspace, third, RunState.CANCELLED)
-    (directory / "request.json").write_text('{"reason": "research", "waive": {}}')
+    import_file(workspace.directory, str(directory / "調査.csv"), "")
+    with Workspace.open(workspace.directory) as workspace:
+        release(workspace, 2, directory / "released", reason=f"for a study{EVIL}")
+        policy = workspace.directory / "policy.toml"
+        policy.write_text(f'[approval]\ndirectory = "{directory}"\n', "utf-8")
+        request_release(workspace, 1, f"research{EVIL}").rename(directory / "request.json")
+        policy.unlink()
     return directory
 
 
 @dataclass(frozen=True)
 class Case:
-    """How a command is called: ``status`` is how it ends; ``machine`` output is not folded; some have ``colours``."""
+    """How a command is called: ``status`` is how it ends; ``machine`` output is not folded; some have ``colours``, or are by an ``other`` account."""
 
     arguments: tuple[str, ...]
     status: int = 0
     machine: bool = False
     colours: bool = False
+    other: bool = False
 
 
-def case(*arguments: str, status: int = 0, machine: bool = False, colours: bool = False) -> Case:
-    return Case(arguments, status, machine, colours)
+def case(*arguments: str, status: int = 0, machine: bool = False, colours: bool = False, other: bool = False) -> Case:
+    return Case(arguments, status, machine, colours, other)
 
 
 IN = ("--workspace", "workspace")
 CASES: dict[str, list[Case]] = {
     "adopt": [case("adopt", "workspace", "adopted")],
     "again": [case("again", "1", *IN, colours=True)],
-    "approve": [case("approve", "request.json", "--reason", "agreed", status=2)],
+    "approve": [
+        case("approve", "request.json", "--reason", "agreed", status=2),
+        case("approve", "request.json", "--reason", f"agreed{EVIL}", other=True),
+    ],
     "audit accept-rollback": [case("audit", "accept-rollback", "--reason", f"none{EVIL}", *IN, status=2)],
     "audit list": [case("audit", "list", *IN)],
     "audit verify": [case("audit", "verify", *IN)],
@@ -143,7 +156,11 @@ CASES: dict[str, list[Case]] = {
         case("new-method", "risk.my_measure", "package"),
         case("new-method", f"risk.{EVIL}", "package", status=2),
     ],
-    "plan": [case("plan", "調査", *IN, status=2)],
+    "plan": [
+        case("plan", "調査", *IN, machine=True),
+        case("plan", "調査", "-o", "plan.toml", *IN),
+        case("plan", f"none{EVIL}", *IN, status=2),
+    ],
     "policy": [case("policy", *IN, machine=True)],
     "recipes": [case("recipes"), case("recipes", "randhie", machine=True)],
     "records": [case("records", "1", "--values", *IN), case("records", "1", "--weights", *IN, status=2)],
@@ -164,7 +181,11 @@ CASES: dict[str, list[Case]] = {
         case("run", f"none{EVIL}.toml", *IN, status=2),
     ],
     "runs": [case("runs", *IN), case("runs", "1", "--note", "調査" * 60, *IN)],
-    "verify": [case("verify", "workspace", status=2)],
+    "verify": [
+        case("verify", "released"),
+        case("verify", "released", *IN),
+        case("verify", f"none{EVIL}", status=2),
+    ],
     "worker": [case("worker", "--idle", "0", "--workspace", f"none{EVIL}", status=2)],
 }
 """Every command that prints, by its name."""
@@ -213,11 +234,13 @@ SGR = re.compile(r"\x1b\[([0-9;]*)m")
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:[34][0-7]|[39]8|48|9[0-7])[0-9;]*m")
 
 
-def printed(arguments: Sequence[str], directory: Path, kind: Kind, columns: int) -> tuple[str, int]:
+def printed(one: Case, directory: Path, kind: Kind, columns: int) -> tuple[str, int]:
     """What a command writes to a terminal in ``directory``, and how it ends: in a fork of this process, not a new interpreter."""
     pid, terminal = pty.fork()
     if pid == 0:
-        _child(arguments, directory, kind, columns)
+        if one.other:
+            os.geteuid = lambda: os.getuid() + 1
+        _child(one.arguments, directory, kind, columns)
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
     came = []
     try:
@@ -329,7 +352,7 @@ def test_a_command_on_a_terminal_prints_no_escape_of_others_and_no_line_too_wide
             if terminal == "256 colours" and not one.colours:
                 continue
             directory = Path(shutil.copytree(place, tmp_path / f"{number}", dirs_exist_ok=True))
-            text, status = printed(one.arguments, directory, KINDS[terminal], columns)
+            text, status = printed(one, directory, KINDS[terminal], columns)
             said = f"{one.arguments} on {terminal}, {columns} columns, ended with {status}:\n{text}"
             assert text.strip(), said
             assert "internal error" not in text, said
