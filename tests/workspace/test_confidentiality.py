@@ -17,7 +17,8 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.workspace.ingest.files import Source, ingest, select_where
+from sfumato.workspace.ingest.files import Source, ingest
+from sfumato.workspace.ingest.filters import select_where
 
 MARKER = "zqxjkvbw"
 NUMBER = 918273.6455

@@ -220,17 +220,21 @@ def chosen_records(
         records = int(whole.sum())
         if not records:
             raise none_left(raw.records)
-        chosen = None if data.sample is None else drawn_records(records, source.sha256, data, seed, key)
+        too_many = data.sample is not None and data.sample > records  # is said after what is wrong with values
+        some = data.sample is not None and not too_many
+        chosen = drawn_records(records, source.sha256, data, seed, key) if some else None
         found: dict[str, pd.Series] = {}
         kinds: dict[str, pd.Series] = {}
         at_once = max(1, CELLS_AT_ONCE // raw.records)
         for first in range(0, len(wanted), at_once):
-            some = wanted.only(wanted.names[first : first + at_once])
-            cells = pd.DataFrame(dict(raw.columns(some.names)), copy=False)
-            one = conform(cells if whole.all() else cells[whole], some, data.missing, origin, tags=raw.tags)
-            found |= {name: _chosen(one.frame[name], chosen) for name in some.names}
+            part = wanted.only(wanted.names[first : first + at_once])
+            cells = pd.DataFrame(dict(raw.columns(part.names)), copy=False)
+            one = conform(cells if whole.all() else cells[whole], part, data.missing, origin, tags=raw.tags)
+            found |= {name: _chosen(one.frame[name], chosen) for name in part.names}
             if one.kinds is not None:
                 kinds |= {str(name): _chosen(values, chosen) for name, values in one.kinds.items()}
+        if too_many:
+            drawn_records(records, source.sha256, data, seed, key)
         if chosen is not None:
             found = {name: as_conformed(values, wanted[name]) for name, values in found.items()}
         frame = pd.DataFrame(found, copy=False)

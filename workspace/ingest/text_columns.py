@@ -221,10 +221,12 @@ class TextColumns:
         said = options(self.header, self.separator, self.text.form, as_text & set(names))
         if raw:
             said["na_filter"] = False
+        if len(names) < len(self.header):
+            said["usecols"] = list(names)
         opened: Any = self.text.open()
         with (
             unparsed(self.source.name, self.place),
-            pd.read_csv(opened, **said, usecols=list(names), chunksize=rows) as frames,
+            pd.read_csv(opened, **said, chunksize=rows) as frames,
         ):
             yield from frames
 

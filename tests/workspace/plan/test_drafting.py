@@ -190,9 +190,9 @@ def test_a_file_is_read_once_and_drafted_for_the_records_that_a_run_will_have(
     {"csv": lambda: frame.to_csv(path, index=False), "parquet": lambda: frame.to_parquet(path), "sav": lambda: write_sav(frame, path)}[suffix]()  # fmt: skip
     opened: list[str] = []
     seen: list[tuple[dict[str, Any], Microdata]] = []
-    open_table, draft = files.open_table, draft_data.draft_for
+    read_table, draft = files.read_table, draft_data.draft_for
     monkeypatch.setattr(
-        files, "open_table", lambda source, *a, **k: opened.append(source.name) or open_table(source, *a, **k)
+        files, "read_table", lambda source, *a, **k: opened.append(source.name) or read_table(source, *a, **k)
     )
     monkeypatch.setattr(
         draft_data,

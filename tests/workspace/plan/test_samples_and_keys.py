@@ -11,13 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.tui.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData
 from sfumato.workspace.ingest.files import ingest
-from sfumato.workspace.ingest.sampling import sampled
+from sfumato.workspace.ingest.sampling import drawn_records
 from sfumato.workspace.jobs.run_task import compute_task
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.plan.drafts import draft_of
@@ -76,12 +74,9 @@ def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> Non
 @pytest.mark.parametrize("changes", [{"size": 10_001}, {"file": "another"}, {"where": "number >= 0"}])
 def test_two_samples_are_the_same_or_independent(changes: dict[str, Any]) -> None:
     """By the seed alone the larger sample is the smaller with one record more: two releases that differ in one person."""
-    schema = Schema((Variable("number", Kind.COUNT),))
-    everything = conform(pd.DataFrame({"number": range(48_895)}), schema)
 
-    def drawn(key: bytes, size: int = 10_000, file: str = "one", where: str = "") -> set[float]:
-        source = DataSource(sample=size, where=where)
-        return set(sampled(everything, file, source, 3, key).numbers("number").tolist())
+    def drawn(key: bytes, size: int = 10_000, file: str = "one", where: str = "") -> set[int]:
+        return set(drawn_records(48_895, file, DataSource(sample=size, where=where), 3, key))
 
     key = bytes(range(32))
     by_chance = 10_000**2 / 48_895
