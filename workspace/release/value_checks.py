@@ -42,6 +42,7 @@ def _judged(counts: Sequence[Found], pool: Pool, shows: str) -> Sighting:
     if not verdicts:
         return Sighting("no value of a few records", 0.0, judged=0.0)
     sure = [one for one in verdicts if one.p <= LEVEL and one.found.excess >= FEWEST]
+    sure = [one for one in sure if one.found not in all_of_them] or sure
     found = max(sure, key=lambda one: one.found.share).found if sure else verdicts[0].found
     said = (
         f"{found.what}: the values of {found.members:,} of {found.of_members:,} people {shows} are released as they are, and those of {found.controls:,} of "
