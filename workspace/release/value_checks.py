@@ -15,13 +15,12 @@ from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.single_values import extreme, lone, together
 from sfumato.engine.disclosure.tails import Tails, tails
-from sfumato.engine.errors import NotComputable
 
 from .checks import Case, DoesNotApply, Pool, Sighting, numbered, pooled
 from .joint import Joint
 
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
-NO_NUMBERS = "does not apply: no numbers or dates are replaced"
+NO_NUMBERS = "no numbers or dates are replaced"
 UNCONTROLLED = "; no record was held out to compare with"
 FEWEST = 5
 """People beyond hold-out records from which a finding may block."""
@@ -31,7 +30,7 @@ def _numbers(case: Case) -> tuple[str, ...]:
     if not case.synthetic:
         raise DoesNotApply(NOT_DRAWN)
     if not case.numbers:
-        raise NotComputable(NO_NUMBERS)
+        raise DoesNotApply(NO_NUMBERS)
     return case.numbers
 
 
@@ -64,7 +63,7 @@ def _of_column(case: Case, name: str):  # type: ignore[no-untyped-def]
 
 
 def _worst(found: Sequence[Sighting]) -> Sighting:
-    return max(found, key=lambda one: (one.at_most == "block", one.held))
+    return max(found, key=lambda one: one.order)
 
 
 def look_at_lone_values(case: Case) -> Sighting:
