@@ -24,7 +24,7 @@ LEAST_TARGETS = 60
 MOST_OTHERS = 200_000
 """Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
 BLOCK = 1 << 22
-TOPS = (5, 8, 12, 20, 32, 50, 80, 130, 200, 320, 500, 1000, 2000, 5000)
+TOPS = (5, 8, 13, 25, 60, 200, 700, 2500)
 
 
 def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:

@@ -63,7 +63,7 @@ def _of_column(case: Case, name: str):  # type: ignore[no-untyped-def]
 
 
 def _worst(found: Sequence[Sighting]) -> Sighting:
-    return max(found, key=lambda one: one.order)
+    return max(found, key=lambda one: (one.at_most == "block", one.held))
 
 
 def look_at_lone_values(case: Case) -> Sighting:
