@@ -24,7 +24,7 @@ LEAST_TARGETS = 60
 MOST_OTHERS = 200_000
 """Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
 BLOCK = 1 << 22
-TOPS = (5, 8, 12, 20, 32, 50, 80, 130, 200, 320, 500, 1000, 2000, 5000)
+TOPS = (5, 8, 13, 25, 60, 200, 700, 2500)
 
 
 def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:
@@ -32,10 +32,8 @@ def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: i
     n = len(order)
     most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (released + min(n, MOST_OTHERS)) * columns)))
     if most >= n:
-        return [
-            (f"all {n:,} people", order),
-            *([(f"the {n // 20:,} rarest people", order[: n // 20])] if n >= 1000 else []),
-        ]
+        parts = [k for k in (n // 2, n // 20) if k >= 50]
+        return [(f"all {n:,} people", order), *((f"the {k:,} rarest people", order[:k]) for k in parts)]
     half = most // 2
     others = order[half:]
     some = others[np.argsort(rows[others], kind="stable")[: most - half]]
@@ -78,7 +76,7 @@ def _scores(
 
 
 def reproduced(
-    columns: Sequence[Coded], members: int, order: Integers, rows: NDArray[np.uint64], what: str, weak: float = WEAK
+    columns: Sequence[Coded], members: int, order: Integers, rows: NDArray[np.uint64], what: str, weak: float = 4 * WEAK
 ) -> list[Found]:
     """The people whose best released row is further above the best of others than for anybody by chance, at several depths."""
     found, n = list[Found](), len(order)

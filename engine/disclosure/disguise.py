@@ -21,7 +21,10 @@ from .cells import Keys
 SAME = 0.99
 """The share of the records in groups whose value has to follow from the column that stays."""
 MONOTONE = 0.9999
-FEW = 50
+CLOSE = 0.95
+"""How much of what the commonest value leaves open has to follow."""
+FEW, FEWEST = 50, 10
+"""Records, and records with another value than the commonest, from which on a function is no accident."""
 LOOKED_AT = 50_000
 
 
@@ -70,7 +73,9 @@ def disguise(
     if grouped < 0.5:
         return None
     there, commonest, _ = follows(cells[some], secret[some])
-    if there < SAME or commonest > 0.9 or (there - commonest) / (1 - commonest) < SAME - 0.04:
+    if there < SAME or commonest >= 1 or (there - commonest) / (1 - commonest) < CLOSE:
+        return None
+    if (1 - commonest) * len(some) < FEWEST:
         return None
     back, _, _ = follows(secret[some], cells[some])
     _, _, right = follows(cells, secret)

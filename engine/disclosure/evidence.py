@@ -50,7 +50,7 @@ class Found:
     exposure: float = 0.0
     rate: float = 0.0
     records: Integers = field(default_factory=_nobody)
-    weak: float = WEAK
+    weak: float = 2 * WEAK
 
     @property
     def by_holdout(self) -> float:
@@ -117,19 +117,21 @@ class Verdict:
 def corrected(counts: Sequence[Found]) -> list[Verdict]:
     """Each count with its p times the number of tests that could have been significant at its own level (Tarone 1990), most significant first.
 
-    The correction holds for whatever dependence, so that overlapping sets of columns and people may all be tried.
+    The correction holds for whatever dependence, so that overlapping sets of columns and people may all be tried. Sets that show the same people
+    are one test, whose p is the largest of theirs.
     """
-    if not counts:
-        return []
-    least = np.sort([one.least for one in counts])
-    found = []
+    alike: dict[object, tuple[Found, float]] = {}
     for one in counts:
-        p = one.p
-        tests = _possible(least, p)
-        found.append(Verdict(one, float(min(1.0, p * tests))))
+        if not one.members:
+            continue
+        key = (one.members, one.controls, one.who, one.records.tobytes()) if len(one.records) else id(one)
+        first, p = alike.get(key, (one, 0.0))
+        alike[key] = (first, max(p, one.p))
+    least = np.sort([one.least for one, _ in alike.values()])
+    found = [Verdict(one, float(min(1.0, p * _possible(least, p)))) for one, p in alike.values()]
     return sorted(found, key=lambda one: (one.p, -one.found.excess))
 
 
 def _possible(least: np.ndarray[tuple[int, ...], np.dtype[np.float64]], p: float) -> int:
     """How many tests could have reached this p."""
-    return max(1, int(np.searchsorted(least, max(p, 1e-300), side="right")))
+    return max(1, int(np.searchsorted(least, max(p, 1e-300) * (1 + 1e-9), side="right")))

@@ -23,8 +23,8 @@ MANY = 200_000
 """Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
 MOST_LEFT_OUT = 10
 """Numbers of which each two are left out, so that the family stays small."""
-SHARES = (0.01, 0.02, 0.05)
-FEW = (25, 60, 200)
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+FEW = (25, 60)
 """The rarest people that are looked at apart: so many, and these shares of them."""
 
 
@@ -144,7 +144,7 @@ def standing(
             shown[rows.lone[times > 0]] = True
             size += len(those)
             doubles = max(doubles, _doubles(those) * (n / max(1, len(those))) ** 2)
-            often += _multiplied(subset.what, times, rows, members, len(those))
+            often += _multiplied(subset.what, times, rows, members, those)
         # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
         concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
         found += _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated)
@@ -155,6 +155,7 @@ def standing(
 class _Runs:
     """Rows (N,) by how often each occurs: ``lone`` records with their rows ascending, and which records occur ``twice``, (N,)."""
 
+    ascending: Keys
     lone: Integers
     lone_rows: Keys
     alone: NDArray[np.bool_]
@@ -172,7 +173,7 @@ class _Runs:
         alone[lone] = True
         twice[order[pairs]] = True
         twice[order[pairs + 1]] = True
-        return cls(lone, ascending[starts[lengths == 1]], alone, twice)
+        return cls(ascending, lone, ascending[starts[lengths == 1]], alone, twice)
 
 
 def _doubles(ascending: Keys) -> float:
@@ -207,30 +208,45 @@ def _by_stratum(
 TIMES = (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100)
 
 
-def _multiplied(what: str, times: Integers, rows: _Runs, members: int, size: int) -> list[Multiplied]:
-    """The lone members whose row is drawn k times or more, for several k.
+def _multiplied(what: str, times: Integers, rows: _Runs, members: int, those: Keys) -> list[Multiplied]:
+    """The lone members whose row a dataset, its rows ascending, has k times or more, for several k.
 
-    A row that occurs once among N has a share of the population that is exponential with mean 2 N_2 / (N_1 N) (Good 1953), of which the
-    upper limit is taken, and at most 1 / N. With t = r times that mean it is drawn k times or more with probability at most (t / (1 + t))^k.
+    An independent sample and the joint table are exchangeable: rows that are alone in the one and occur k times in the other are as many either
+    way, so that those alone in the release say how many are expected. Beyond the k that still occur the number falls with every time more by
+    the share of the release in both tables, times (k + 2) / (k + 1), which is at most 1.25 from there on.
     """
-    ones, twos, n = len(rows.lone), float(rows.twice.sum()) / 2, len(rows.alone)
-    mean = size * min(1.0, 2 * (twos + 2 * np.sqrt(twos + 1) + 1) / ones) / n
+    n, size = len(rows.alone), len(those)
+    fall = min(0.9, 1.25 * size / (n + size))
+    reverse = _counts_of(those[_lone_starts(those)], rows)
     ours = rows.lone < members
     heads, tails = times[ours], times[~ours]
-    found = []
-    for k in TIMES:
+    found, bound = [], np.inf
+    for k, before in zip(TIMES, (1, *TIMES), strict=False):
         there, others = int((heads >= k).sum()), int((tails >= k).sum())
         if not there:
             break
+        turned = float((reverse >= k).sum())
+        bound = min(bound * fall ** (k - before), turned + 2 * np.sqrt(turned + 1) + 1)
         if others * len(heads) * 3 > there * len(tails):  # controls are repeated too: it is the model's way
             continue
-        expected = len(heads) * (mean / (1 + mean)) ** k
-        p = float(poisson.sf(there - 1, expected))
+        p = float(poisson.sf(there - 1, bound))
         repeated = ours & (times >= k)
         found.append(
-            Multiplied(what, k, int(heads.max()), there, expected, p, int(times[repeated].sum()), size, rows.lone[repeated])
+            Multiplied(what, k, int(heads.max()), there, bound, p, int(times[repeated].sum()), size, rows.lone[repeated])
         )  # fmt: skip
     return found
+
+
+def _lone_starts(ascending: Keys) -> Integers:
+    """Where the values stand that occur once."""
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    return np.asarray(starts[np.diff(np.append(starts, len(ascending))) == 1])
+
+
+def _counts_of(values: Keys, rows: _Runs) -> Integers:
+    """How often values, ascending, occur among the rows."""
+    left = np.searchsorted(rows.ascending, values)
+    return np.asarray(np.searchsorted(rows.ascending, values, side="right") - left, dtype=np.int64)
 
 
 def most_multiplied(found: Sequence[Multiplied]) -> Multiplied | None:

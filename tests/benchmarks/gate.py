@@ -13,8 +13,12 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable
+from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records
+from sfumato.engine.disclosure.evidence import corrected
+from sfumato.engine.disclosure.people import family, marked, standing
 from sfumato.engine.disclosure.pooled import recurring_records
 from sfumato.engine.disclosure.tails import tails
 
@@ -61,6 +65,28 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
     said("tails")
     recurring_records(data, own, cells, kept, drawn)
     said("recurring_records")
+    judge_people(data, made[:1], drawn)
+    said("people")
+
+
+def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...]) -> None:
+    """Whether four fifths of the records are found more often than the others, all of them drawn anew."""
+    own, cells = cells_of(data, names), [cells_of(one, names, data) for one in made]
+    columns = [Column(name, own[name], [one[name] for one in cells], *_numbers(data, made, name)) for name in names]
+    coded, marks = [as_they_are(one) for one in columns], marked(own, names)
+    rows = np.sum(list(marks.values()), axis=0, dtype=np.uint64)
+    order = rarest_first(rarity(coded), rows)
+    numbers = [one.name for one in columns if one.numbers is not None]
+    sets, members = family(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
+    corrected(standing(marks, members, [marked(one, names) for one in cells], sets, order).found)
+    for some in (coded, [by_rank(one) for one in columns]):
+        corrected(reproduced(some, members, order, rows, ""))
+
+
+def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndarray | None, list[np.ndarray]]:
+    if data.schema[name].kind is Kind.CATEGORICAL:
+        return None, []
+    return comparable(data, name), [comparable(one, name, data) for one in made]
 
 
 if __name__ == "__main__":

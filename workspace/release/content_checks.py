@@ -147,7 +147,7 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
         joint = _joint(case, pool)
         columns = [by_rank(one) for one in joint.columns] if recoded else joint.coded
         how = "by rank and frequency" if recoded else "by value"
-        counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else WEAK)
+        counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
         shows = "have a released row that is nearer to them {what} than another person would be"
         return _by_people(
             case, pool, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"

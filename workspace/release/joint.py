@@ -14,10 +14,9 @@ from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_f
 from sfumato.engine.disclosure.people import Standing, Subset, family, marked, standing
 
 from .checks import Case, Pool
+from .read_on_demand import MOST_CELLS
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
-WORDS = 3
-"""Numbers of eight bytes that a cell takes here."""
 
 
 class Joint:
@@ -46,7 +45,7 @@ class Joint:
     def looked_at(self) -> int:
         """How many of the datasets there is room for, at least one."""
         sizes = [release.sizes[place] for release, place in self.pool.datasets]
-        room = self.case.most_cells // (WORDS * max(1, len(self.names)))
+        room = MOST_CELLS // max(1, len(self.names))
         within = int(np.searchsorted(np.cumsum(sizes), room - self.records, side="right"))
         return min(len(sizes), max(1, within))
 

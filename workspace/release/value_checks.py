@@ -15,13 +15,12 @@ from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.single_values import extreme, lone, together
 from sfumato.engine.disclosure.tails import Tails, tails
-from sfumato.engine.errors import NotComputable
 
 from .checks import Case, DoesNotApply, Pool, Sighting, numbered, pooled
 from .joint import Joint
 
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
-NO_NUMBERS = "does not apply: no numbers or dates are replaced"
+NO_NUMBERS = "no numbers or dates are replaced"
 UNCONTROLLED = "; no record was held out to compare with"
 FEWEST = 5
 """People beyond hold-out records from which a finding may block."""
@@ -31,7 +30,7 @@ def _numbers(case: Case) -> tuple[str, ...]:
     if not case.synthetic:
         raise DoesNotApply(NOT_DRAWN)
     if not case.numbers:
-        raise NotComputable(NO_NUMBERS)
+        raise DoesNotApply(NO_NUMBERS)
     return case.numbers
 
 
@@ -42,6 +41,7 @@ def _judged(counts: Sequence[Found], pool: Pool, shows: str) -> Sighting:
     if not verdicts:
         return Sighting("no value of a few records", 0.0, judged=0.0)
     sure = [one for one in verdicts if one.p <= LEVEL and one.found.excess >= FEWEST]
+    sure = [one for one in sure if one.found not in all_of_them] or sure
     found = max(sure, key=lambda one: one.found.share).found if sure else verdicts[0].found
     said = (
         f"{found.what}: the values of {found.members:,} of {found.of_members:,} people {shows} are released as they are, and those of {found.controls:,} of "

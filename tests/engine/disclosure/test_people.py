@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -128,7 +129,10 @@ def test_both_references_are_one_binomial_test_and_a_weak_hold_out_is_not_overru
 def test_counts_that_can_show_nothing_cost_the_others_nothing() -> None:
     shows, silent = Found("", "", 30, 400, 0, 100), Found("", "", 1, 400, 0, 100)
     assert corrected([shows, *[silent] * 1000])[0].p == pytest.approx(shows.by_holdout)
-    assert corrected([shows] * 10)[0].p == pytest.approx(10 * shows.by_holdout)
+    ten = [replace(shows, what=str(i)) for i in range(10)]
+    assert corrected(ten)[0].p == pytest.approx(10 * shows.by_holdout)
+    alike = [replace(one, records=np.arange(30)) for one in ten]
+    assert corrected(alike)[0].p == pytest.approx(shows.by_holdout)
 
 
 def test_people_of_the_same_population_are_no_finding_and_forty_copied_ones_are() -> None:
