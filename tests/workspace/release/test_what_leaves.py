@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
+from file_leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
 
 import sfumato.workspace.audit as auditing
 import sfumato.workspace.release.gate as gating
