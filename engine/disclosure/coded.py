@@ -74,11 +74,16 @@ def as_they_are(column: Column) -> Coded:
 def by_rank(column: Column) -> Coded:
     """Codes by the order of frequencies for levels; for numbers the places in each table."""
     if column.numbers is not None:
-        _values, own, counts = np.unique(column.own, return_inverse=True, return_counts=True)
+        _values, inverse, counts = np.unique(column.own, return_inverse=True, return_counts=True)
         places = tuple(_place(np.sort(one), one) for one in column.released_numbers)
         unknown = tuple(np.full(len(one), UNKNOWN, dtype=np.int32) for one in column.released)
         return Coded(
-            column.name, own.astype(np.int32), unknown, counts, _place(np.sort(column.numbers), column.numbers), places
+            column.name,
+            inverse.astype(np.int32),
+            unknown,
+            counts,
+            _place(np.sort(column.numbers), column.numbers),
+            places,
         )
     own, counts = _by_frequency(column.own)
     released = tuple(

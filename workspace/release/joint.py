@@ -100,9 +100,11 @@ class Joint:
     @cached_property
     def subsets(self) -> list[Subset]:
         schema = self.case.confidential.schema
-        of = lambda role: [n for n in self.names if schema[n].role is role]  # noqa: E731
+        keys, sensitive = (
+            [n for n in self.names if schema[n].role is role] for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+        )
         numbers = [n for n in self.names if self.is_number(n)]
-        return family(self.names, numbers, of(Role.QUASI_IDENTIFIER), of(Role.SENSITIVE), self.records)
+        return family(self.names, numbers, keys, sensitive, self.records)
 
     @cached_property
     def standing(self) -> Standing:
