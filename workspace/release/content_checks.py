@@ -21,9 +21,11 @@ from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corr
 from sfumato.engine.disclosure.people import most_multiplied
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.wording import agree
 
+from ..reporting.results import output_of
 from ..store.runs import list_runs
 from ..views.results import result_rows
 from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
@@ -344,13 +346,14 @@ def _elsewhere(case: Case) -> Sighting:
 
 
 def _memorised(case: Case) -> Sighting:
-    """A ratio of the propensity score far below 1."""
+    """A distance in units of what a right model has, far below 1."""
     rows = [
         row for row in result_rows(case.workspace, case.plan.run.id)
-        if row.measure == "s_pmse" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
+        if (output := output_of(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
     ]  # fmt: skip
     if not rows:
-        raise NotComputable("no s_pmse was computed; add utility.propensity under [[measure]]")
+        would = " or ".join(one.key for one in registry().values() if any(o.goal == "one" for o in one.outputs))
+        raise NotComputable(f"no distance that a right model has at 1 was computed; add {would} under [[measure]]")
     least = min(rows, key=lambda row: row.value or 0.0)
     value = least.value or 0.0
     upper = value if least.upper is None else least.upper

@@ -321,7 +321,15 @@ def test_a_model_that_cannot_be_asked_says_so() -> None:
         }
     )
     (step,) = of.synthesis
-    of = replace(of, synthesis=(replace(step, method=replace(step.method, weighted_release_model=False)),))
+    of = replace(
+        of,
+        synthesis=(
+            replace(
+                step,
+                method=replace(step.method, synthesis=replace(step.method.synthesis, weighted_release_model=False)),
+            ),
+        ),
+    )
     rng = np.random.default_rng(3)
     rows = [(str(p), str(q)) for p, q in rng.integers(0, 2, (20, 2))]
     found = execute(of, table(of, rows).weighted(np.full(20, 0.5)), key=PUBLIC)

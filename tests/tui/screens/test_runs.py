@@ -267,7 +267,8 @@ async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
 
 async def test_a_low_terminal_keeps_its_lines_for_the_runs(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 12)) as seat:
-        assert "not met" not in seat.text
+        assert "risk.identification.expected_match_risk" not in seat.text
+        assert f"{DONE}: " not in seat.text
 
 
 @pytest.mark.slow
