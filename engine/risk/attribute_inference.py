@@ -247,7 +247,7 @@ class AttributeInferenceSpec(Spec):
     records: Annotated[int, Param("most records attacked, and most controls, at random where there are more", ge=1)] = (
         2000
     )
-    targets: TargetKinds = BOTH
+    people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -371,7 +371,7 @@ def attribute_inference(
         for name in spec.sensitive
     ]
     for kind, (own, others), name in attacks:
-        params = {} if kind == "random" else {"targets": kind}
+        params = {} if kind == "random" else {"people": kind}
         try:
             if not len(others):
                 raise NotComputable("no control record is as vulnerable as the people who are attacked")
@@ -406,9 +406,9 @@ def _targets(
     found: dict[TargetKind, tuple[Integers, Integers]] = {
         "random": (drawn(data, spec.records, rng), drawn(controls, spec.records, rng))
     }
-    if "vulnerable" in spec.targets:
+    if "vulnerable" in spec.people:
         found["vulnerable"] = vulnerable_rows(data, controls, spec.vulnerable, spec.records, rng)
-    return {kind: rows for kind, rows in found.items() if kind in spec.targets}
+    return {kind: rows for kind, rows in found.items() if kind in spec.people}
 
 
 def _sampled(what: str, rows: Integers, data: Microdata) -> str:

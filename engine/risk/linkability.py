@@ -61,7 +61,7 @@ class LinkabilitySpec(Spec):
     records: Annotated[int, Param("most records attacked, and most controls, at random where there are more", ge=1)] = (
         2000
     )
-    targets: TargetKinds = BOTH
+    people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -118,16 +118,16 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
     kinds: dict[TargetKind, tuple[Integers, Integers]] = {
         "random": (drawn(confidential, spec.records, rng), drawn(controls, spec.records, rng))
     }
-    if "vulnerable" in spec.targets:
+    if "vulnerable" in spec.people:
         kinds["vulnerable"] = vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
     sides = [Gower.of([released], sorted(names)) for names in (spec.known, spec.other)]
     shown = [gower.places(released) for gower in sides]
     k = min(spec.neighbours, len(released))
     found: list[Estimate] = []
     for kind, (own, others) in kinds.items():
-        if kind not in spec.targets:
+        if kind not in spec.people:
             continue
-        params = {} if kind == "random" else {"targets": kind}
+        params = {} if kind == "random" else {"people": kind}
         if not len(others):
             why = "no control record is as vulnerable as the people who are attacked"
             names = (output.name for output in attack_outputs("guesses", "", ()))

@@ -69,7 +69,7 @@ class MembershipInferenceSpec(Spec):
     records: Annotated[int, Param("most records scored, and most controls, at random where there are more", ge=1)] = (
         2000
     )
-    targets: TargetKinds = BOTH
+    people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
     blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
 
@@ -194,11 +194,11 @@ def gather(
     family = _family(confidential.schema, sorted(spec.known), parts[0]["halves"])
     rng = np.random.default_rng(int(parts[0]["seed"]))
     for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_")):
-        if kind in spec.targets:
+        if kind in spec.people:
             order = np.argsort(np.concatenate([part[f"{prefix}which"] for part in parts]))
             training = np.concatenate([part[f"{prefix}training"] for part in parts])[order]
             scores = np.concatenate([part[f"{prefix}family"] for part in parts], axis=1)[:, order]
-            params = {} if kind == "random" else {"targets": kind}
+            params = {} if kind == "random" else {"people": kind}
             first = divided(training, rng)
             for at, estimates in enumerate(found):
                 estimates.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng))
@@ -265,11 +265,11 @@ def membership_inference(
         "score": score,
         "alone": elsewhere.reach,
     }
-    if "random" in spec.targets:
+    if "random" in spec.people:
         found["family"] = attack.family(drawn_halves).scores(
             attack.gower, sides.places, attack.released, attack.reference, score
         )
-    if "vulnerable" in spec.targets:
+    if "vulnerable" in spec.people:
         found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
     return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}
 

@@ -276,7 +276,7 @@ class SinglingOutSpec(Spec):
     most: Annotated[int, Param("most predicates of a kind", ge=1, le=10_000)] = 1000
     clauses: Annotated[int, Param("variables of a multivariate predicate", ge=2, le=20)] = 3
     by_variable: Annotated[bool, Param("also the univariate predicates of each variable alone")] = False
-    targets: TargetKinds = BOTH
+    people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
@@ -340,7 +340,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
     if len(names) > 1:
         made["multivariate"] = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rngs[1])
     for (kind, predicates), rng in zip(made.items(), rngs[2:], strict=False):
-        if "random" not in spec.targets:
+        if "random" not in spec.people:
             continue
         tried = _Tried.of(predicates, people, others)
         base = guessed(predicates, others, whole, levels, rng)
@@ -353,14 +353,14 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
                 own = predicates.variable[:, 0] == position
                 why = "" if own.any() else "no value of it is one released record's alone"
                 found += tried.result(own, by_chance, rng).estimates(name, why, kind=kind)
-    if "vulnerable" in spec.targets and len(names) > 1:
+    if "vulnerable" in spec.people and len(names) > 1:
         rng = run.rng.spawn(1)[0]
         some, by_value = _vulnerable(released, names, spec.vulnerable), (confidential, controls, released)
         among = tables_of_numbers((*by_value, of_rows(released, some)), names)[3]
         predicates = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rng, among)
         by_chance = guessed(predicates, others, whole, levels, rng).singles_out(people)
         result = _Tried.of(predicates, people, others).result(np.ones(len(predicates), dtype=np.bool_), by_chance, rng)
-        found += result.estimates(reason=remark or _none(predicates), kind="multivariate", targets="vulnerable")
+        found += result.estimates(reason=remark or _none(predicates), kind="multivariate", people="vulnerable")
     return Measure(tuple(found))
 
 

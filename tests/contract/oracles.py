@@ -31,7 +31,7 @@ Answers = dict[Series, Value]
 
 WITHIN = "within [0, 1]"
 TELLING_APART = (
-    "targets",
+    "people",
     "q",
     "level",
     "size",

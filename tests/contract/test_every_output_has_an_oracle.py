@@ -29,7 +29,7 @@ CONTROLS = resynthesised(larger(7, 31), larger(7, 32))
 # Settings that each method is tried with on tiny tables: (what the release is, table of parameters).
 Settings = tuple[str, dict[str, Any]]
 NUMBERED = {"days": 1, "income": "5%"}
-RANDOM = {"targets": ["random"]}
+RANDOM = {"people": ["random"]}
 """The most vulnerable are whom tests/engine/attacks/test_targets.py says; what is asked of them is the same."""
 ON_TINY: dict[str, list[Settings]] = {
     "utility.cluster": [("linked", {"variables": ["region"], "clusters": 2})],

@@ -61,7 +61,7 @@ def test_the_keys_and_occupation_of_the_rarest_are_found(public_data: Callable[[
         spec = AttributeInferenceSpec(radius={}).for_release(schema, ())
         found = attribute_inference(data, table(released.astype(fresh.dtypes)), spec, Run(np.random.default_rng(0)))
         return {
-            str(e.params.get("targets", "random")): e
+            str(e.params.get("people", "random")): e
             for e in found.estimates
             if e.measure == "excess_risk" and "guesses" not in e.params
         }

@@ -112,10 +112,10 @@ def test_a_copy_gives_everything_away() -> None:
         own, others, table(own.frame.sample(frac=1, random_state=2).astype({"zip": str}), "synthetic"), radius=RADIUS
     )
     for target in ("ill", "pay"):
-        for params in ({}, {"guesses": "confident"}, {"targets": "vulnerable"}):
+        for params in ({}, {"guesses": "confident"}, {"people": "vulnerable"}):
             got = answers(found, target, **params)
             assert (got["attack_success"].value, got["excess_risk"].value, got["excess_risk"].upper) == (1, 1, 1)
-            fewest = 0.85 if "targets" in params else 0.9  # 38 controls are as vulnerable as the 51 targets
+            fewest = 0.85 if "people" in params else 0.9  # 38 controls are as vulnerable as the 51 targets
             assert got["excess_risk"].lower > fewest  # type: ignore[operator]
     assert (found.per_record["right"] == 1).all()
 
@@ -246,7 +246,7 @@ def test_a_release_drawn_without_the_data_lies_at_the_control() -> None:
             measure = attacked(table(own), table(others), table(released, "synthetic"), seed, radius=RADIUS)
             for e in measure.estimates:
                 if e.measure == "excess_risk":
-                    key = e.target, str(e.params.get("guesses") or e.params.get("targets") or "all")
+                    key = e.target, str(e.params.get("guesses") or e.params.get("people") or "all")
                     kept.setdefault(key, []).append(e.lower <= 0 <= e.upper)  # type: ignore[operator]
     for key, held in covers.items():
         print(f"{key}: covers 0 in {np.mean(held):.1%} of {len(held)}; of a leak in {np.mean(found_out[key]):.1%}")

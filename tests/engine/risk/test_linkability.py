@@ -49,7 +49,7 @@ def test_a_shuffled_copy_links_everybody() -> None:
     rng = np.random.default_rng(1)
     own, others = people(200, rng), people(150, rng)
     found = attacked(own, others, own.sample(frac=1, random_state=2).reset_index(drop=True))
-    for params in ({}, {"targets": "vulnerable"}):
+    for params in ({}, {"people": "vulnerable"}):
         got = answers(found, **params)
         assert (got["attack_success"].value, got["excess_risk"].value) == (1, 1)
         assert got["excess_risk"].lower > 0.8  # type: ignore[operator]
@@ -64,7 +64,7 @@ def test_a_few_rare_people_are_linked_among_the_vulnerable_alone() -> None:
         one.loc[:19, "pay"] *= 10
     fresh.iloc[:20] = own.iloc[:20]
     found = attacked(own, others, fresh, records=400)
-    every, vulnerable = answers(found), answers(found, targets="vulnerable")
+    every, vulnerable = answers(found), answers(found, people="vulnerable")
     assert every["excess_risk"].value < 0.05  # type: ignore[operator]
     assert vulnerable["excess_risk"].lower > 0.05  # type: ignore[operator]
 

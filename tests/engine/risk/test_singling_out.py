@@ -319,7 +319,7 @@ def test_a_run_has_the_attack_beside_the_data_themselves() -> None:
     rows = {
         (row.dataset, row.params["kind"], row.draw): row
         for row in found.rows
-        if row.measure == "excess_risk" and "targets" not in row.params
+        if row.measure == "excess_risk" and "people" not in row.params
     }
     assert rows["confidential", "multivariate", None].value == 1.0
     average = rows["synthetic", "multivariate", None]

@@ -26,7 +26,7 @@ def test_deep_trees_give_occupations_away_and_smooth_ones_do_not(public_data: Ca
             f"{row.method}.{row.measure} {row.target}": (row.lower, row.upper)
             for row in rows
             if row.dataset == "synthetic" and row.draw is None and row.lower is not None and row.upper is not None
-            if not {"guesses", "targets"} & row.params.keys()
+            if not {"guesses", "people"} & row.params.keys()
         }
 
     smooth, deep = attacked([]), attacked(DEEP)
