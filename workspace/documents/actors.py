@@ -32,7 +32,7 @@ from ..release.gate import Finding, finding_of
 from ..release.question_checks import answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
-from ..reporting.tables import Column, Table, outcome_cell
+from ..reporting.tables import Cell, Column, Table
 from ..reporting.words import number
 
 FEW = 3
@@ -81,7 +81,7 @@ def actor_table(dossier: Dossier) -> Table:
         Column("verdict", "verdict"),
     )
     lines = [
-        [one.title, one.knows, _found(one), _open(one), outcome_cell(one.status, VERDICTS[one.status])]
+        [one.title, one.knows, _found(one), _open(one), Cell(VERDICTS[one.status], one.status)]
         for one in actors(dossier)
     ]
     return Table(columns, lines, "Risk by actor")
