@@ -18,11 +18,21 @@ from sfumato.engine.wording import counted
 from ..policy.disclosure import MARKING
 from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
+from ..release.gate import ALL
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from ..release.question_checks import block_limits
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
-from ..reporting.questions import ASKS, answered_by, answering, averages_of_risk, questions_of
-from ..reporting.release_summary import APPROVED, moment, release_overview, summary_lines
+from ..reporting.evidence import evidence_lines
+from ..reporting.questions import (
+    ASKS,
+    answered_by,
+    answering,
+    averages_of_risk,
+    coverage,
+    questions_of,
+    strongest_intruder,
+)
+from ..reporting.release_summary import APPROVED, judged, moment, release_overview
 from ..reporting.results import method_title, output_of
 from ..reporting.tables import Cell, Line, outcome_cell, table
 from ..reporting.words import (
@@ -35,10 +45,11 @@ from ..reporting.words import (
     settings_text,
     use_text,
 )
+from .actors import actor_table
 from .written import Written
 
 READING = (
-    "Values of the release are averages over its datasets; beside them stands the worst single dataset. The confidential data's "
+    "Values of the release are averages over its datasets, or of all datasets together; beside them stands the worst. The confidential data's "
     "own value is the risk of releasing them unchanged; a baseline is what the measure would be by chance, or without a "
     "difference. A threshold is what the recipe set before the run. None of these numbers is a probability that a person "
     "is re-identified: each holds for the scenario in its line."
@@ -52,8 +63,10 @@ def risk_assessment(dossier: Dossier, written: Sequence[Written]) -> dict[str, b
 
 
 def assessment(dossier: Dossier) -> Document:
-    parts = (_summary(dossier), _context(dossier), _data(dossier), _identifiability(dossier), _governance(dossier))
-    return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, parts)
+    """What somebody who signs reads on two pages, and behind it the numbers, the findings and the variables in full."""
+    pages = (_summary(dossier), _context(dossier), _data(dossier), _identifiability(dossier), _governance(dossier))
+    annex = (_questions(dossier), _testing(dossier), _mitigation(dossier), _variables(dossier))
+    return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, (*pages, Chapter(ANNEX, annex)))
 
 
 def answer(dossier: Dossier, asked: Asked) -> Words:
@@ -65,26 +78,43 @@ def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
     return Terms([(one.title, answer(dossier, one)) for one in asked])
 
 
+ANNEX = "Annex"
+
+
 def _summary(dossier: Dossier) -> Chapter:
     plan, decision = dossier.plan, decision_of(dossier)
-    going = release_overview(plan.run.recipe, plan.datasets, plan.records)
+    blocking = [
+        [one.title, one.said, _waiver(dossier, one.check)]
+        for one in dossier.examination.findings
+        if one.status == "block"
+    ]
     return Chapter(
         "Summary",
         (
+            Paragraph(decision.headline, strong=True),
             Items(
-                summary_lines(
-                    going, plan.verdicts, dossier.rows, plan.run.recipe, decision, block_limits(dossier.policy)
-                )
+                [
+                    release_overview(plan.run.recipe, plan.datasets, plan.records),
+                    judged(plan.verdicts),
+                    *([f"Reason given: {decision.reason}"] if decision.reason else []),
+                ]
             ),
+            actor_table(dossier),
+            *([table(("finding that blocks", "found", "waived because"), blocking)] if blocking else []),
             Terms(
                 [
                     ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
                     ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
                 ]
             ),
-            *decision.tables,
         ),
     )
+
+
+def _waiver(dossier: Dossier, check: str) -> str:
+    """By whom and why a finding was waived; nothing where nobody did."""
+    waivers = {one.check: f"{one.reason} ({one.user})" for one in dossier.examination.waivers}
+    return waivers.get(check) or waivers.get(ALL, "")
 
 
 def _context(dossier: Dossier) -> Chapter:
@@ -99,16 +129,6 @@ def _context(dossier: Dossier) -> Chapter:
 def _data(dossier: Dossier) -> Chapter:
     recipe, original = dossier.plan.run.recipe, dossier.original
     sample = f"a sample of {recipe.data.sample:,} records of it" if recipe.data.sample else "all of its records"
-    roles = [
-        [
-            variable.name,
-            variable.title,
-            variable.kind.value,
-            role_text(variable.role.value),
-            "left out" if variable.name in dossier.plan.left_out else _fate(dossier, variable.name),
-        ]
-        for variable in recipe.schema
-    ]
     where = ", of those that meet a condition" if recipe.data.where else ""
     by = recipe.data.holdout
     share = f"{by:.0%} of these" if isinstance(by, int | float) else "those that a column of the file names"
@@ -127,14 +147,29 @@ def _data(dossier: Dossier) -> Chapter:
             ),
             _answers(dossier, DATA),
             Paragraph(
-                "Maximum or average: the numbers in clause 8 are averages, sums and shares over all records unless a line says "
-                "worst; what is said of the worst records stands under the findings of the gate. Population or sample: the "
+                "Maximum or average: the numbers of the annex are averages, sums and shares over all records unless a line says "
+                "worst; the worst records stand under the findings of the gate in the annex. Population or sample: the "
                 "measures take it that the intruder knows who is in the file. Where it is a sample and the intruder does not "
                 "know that, linking succeeds less often than they say."
             ),
-            table(("variable", "meaning", "kind", "role", "in the release"), roles, title="Variables"),
         ),
     )
+
+
+def _variables(dossier: Dossier) -> Chapter:
+    recipe = dossier.plan.run.recipe
+    roles = [
+        [
+            variable.name,
+            variable.title,
+            variable.kind.value,
+            role_text(variable.role.value),
+            "left out" if variable.name in dossier.plan.left_out else _fate(dossier, variable.name),
+        ]
+        for variable in recipe.schema
+    ]
+    titles = ("variable", "meaning", "kind", "role", "in the release")
+    return Chapter("Variables", (table(titles, roles),))
 
 
 def _fate(dossier: Dossier, name: str) -> str:
@@ -142,6 +177,26 @@ def _fate(dossier: Dossier, name: str) -> str:
 
 
 def _identifiability(dossier: Dossier) -> Chapter:
+    """What the questions came to, what people judge of each, and what is left; the numbers stand in the annex."""
+    limits = block_limits(dossier.policy)
+    covered = dict(zip(QUESTIONS, coverage(dossier.rows, dossier.plan.run.recipe, limits), strict=True))
+    return Chapter(
+        "8 Identifiability assessment and mitigation",
+        (
+            Items(
+                [
+                    *covered.values(),
+                    *strongest_intruder(dossier.rows),
+                    *(f"{line}." for line in evidence_lines(dossier.rows)),
+                ]
+            ),
+            Terms([(question.capitalize(), answer(dossier, JUDGEMENTS[question])) for question in QUESTIONS]),
+            Terms([(RESIDUAL.title, answer(dossier, RESIDUAL))]),
+        ),
+    )
+
+
+def _questions(dossier: Dossier) -> Chapter:
     unsaid = [
         row
         for row in averages_of_risk(dossier.rows)
@@ -150,9 +205,8 @@ def _identifiability(dossier: Dossier) -> Chapter:
     parts: list[Part] = [Paragraph(READING), *(_question(dossier, question) for question in QUESTIONS)]
     if unsaid:
         note = Paragraph("Their methods do not say which of the four questions these answer.")
-        parts.append(Chapter("Measured, question not said", (note, _lines(dossier, unsaid))))
-    parts += [_testing(dossier), _mitigation(dossier)]
-    return Chapter("8 Identifiability assessment and mitigation", parts)
+        parts.append(Chapter("Other measurements", (note, _lines(dossier, unsaid))))
+    return Chapter("Measurements by question", parts)
 
 
 NOT_MEASURED = (
@@ -172,9 +226,7 @@ def _question(dossier: Dossier, question: Question) -> Chapter:
     if rows and reason:
         parts.append(Paragraph(f"OPEN: {reason}. {OPEN}", strong=True))
     parts += [_lines(dossier, rows), _meanings(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
-    return Chapter(
-        question.capitalize(), (*parts, Terms([(JUDGEMENTS[question].title, answer(dossier, JUDGEMENTS[question]))]))
-    )
+    return Chapter(question.capitalize(), parts)
 
 
 def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
@@ -243,11 +295,11 @@ def _high_is_good(output: Output | None) -> bool:
 
 
 def _worst_draw(row: Row, draws: Sequence[Row]) -> str:
-    """The worst value of a single dataset; nothing where one direction is not worse than the other."""
+    """The worst value of a single dataset, or that of all together where it is worse; nothing where one direction is not worse than the other."""
     output = output_of(row)
     if len(draws) < 2 or output is None or output.goal == "none":
         return ""
-    return number(_worst(draws).value)
+    return number(_worst([row, *draws]).value)
 
 
 def _verdicts(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
@@ -290,7 +342,7 @@ def _testing(dossier: Dossier) -> Chapter:
     ]
     titles = ("check", "status", "found", "value", "baseline", "limit", "what would mend it", "limit from")
     part = table(titles, lines, right=(3, 4, 5)) if lines else Paragraph("The gate has no finding.")
-    return Chapter("Adversarial testing: findings of the gate", (part,))
+    return Chapter("Findings of the gate", (part,))
 
 
 def _mitigation(dossier: Dossier) -> Chapter:
@@ -318,7 +370,6 @@ def _mitigation(dossier: Dossier) -> Chapter:
         (
             table(("variables", "technique", "method", "settings", "source"), lines),
             *((Paragraph(told),) if told else ()),
-            Terms([(RESIDUAL.title, answer(dossier, RESIDUAL))]),
         ),
     )
 

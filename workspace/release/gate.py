@@ -10,7 +10,7 @@ user whom the policy lets waive, with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -162,11 +162,16 @@ def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examinat
 
 
 def _finding(check: Check, case: Case) -> Finding:
+    return finding_of(check, case.policy, lambda: check.look(case))
+
+
+def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:
+    """What a check makes of what is seen, under a policy. A look that raises NotComputable leaves it not checked."""
     try:
-        seen = check.look(case)
+        seen = look()
     except NotComputable as error:
-        return _unchecked(check, case.policy, error.reason, applies=not isinstance(error, DoesNotApply))
-    return _judged(check, case.policy, seen) if seen.measured else _unchecked(check, case.policy, seen.said)
+        return _unchecked(check, policy, error.reason, applies=not isinstance(error, DoesNotApply))
+    return _judged(check, policy, seen) if seen.measured else _unchecked(check, policy, seen.said)
 
 
 def _unchecked(check: Check, policy: Policy, why: str, *, applies: bool = True) -> Finding:

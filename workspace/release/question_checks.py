@@ -12,6 +12,7 @@ from functools import partial
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..policy.policy import Policy
 from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, unanswered, would_answer
@@ -28,7 +29,12 @@ def _rows(case: Case) -> list[Row]:
 
 def limits_of(question: Question, policy: Policy) -> tuple[float | None, float | None]:
     """From where on the gate warns of what answers a question, and blocks."""
-    return next(check for check in QUESTION_CHECKS if check.key == _key(question)).limits(policy)
+    return check_of(question).limits(policy)
+
+
+def check_of(question: Question) -> Check:
+    """The gate's check of a question."""
+    return next(check for check in QUESTION_CHECKS if check.key == _key(question))
 
 
 def block_limits(policy: Policy) -> dict[Question, float | None]:
@@ -60,14 +66,17 @@ def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
 
 
 def _beyond(case: Case, question: Question) -> Sighting:
+    return answer_of(question, _rows(case), case.recipe, case.policy, case.plan.records)
+
+
+def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: Policy, records: int) -> Sighting:
     """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
 
-    What is found is shown whoever looked. What is not found is no pass where nothing answers the question.
+    What is found is shown whoever looked. What is not found is no pass where nothing answers the question: then it raises NotComputable.
     """
-    rows = _rows(case)
-    warn, block = limits_of(question, case.policy)
+    warn, block = limits_of(question, policy)
     seen = [
-        _sighting(row, output, case.plan.records)
+        _sighting(row, output, records)
         for row in answering(rows, question)
         if (output := output_of(row)) is not None
         and output.risk.gate_reference
@@ -76,7 +85,7 @@ def _beyond(case: Case, question: Question) -> Sighting:
     ]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
-    answers, reason = answered_by(rows, case.recipe, question, block)
+    answers, reason = answered_by(rows, recipe, question, block)
     if worst is not None and (answers or found):
         return worst
     if reason:

@@ -399,3 +399,5 @@ RUN_CHECKS = (
         "more steps or another sampler; the Diagnostics tab shows them", _converged,
     ),
 )  # fmt: skip
+BELIEF_CHECKS = tuple(one for one in RUN_CHECKS if one.look in (_newly_certain, _guessed_beyond_prior))
+"""Those of the strongest intruder, who knows all records but one."""

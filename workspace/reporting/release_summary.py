@@ -18,12 +18,6 @@ from .questions import NO_LIMITS, coverage, strongest_intruder
 from .tables import Table, table
 from .words import limit_text, name_of, number, thresholds_text
 
-GATE = {
-    "pass": "The gate found nothing that speaks against the release.",
-    "not checked": "The gate found nothing against the release, but could not make all of its checks.",
-    "warn": "The gate found things to look at; none of them blocks the release.",
-    "block": "The gate found things that block the release; it went out for the reason given.",
-}
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
 """Who signs where nobody is named."""
@@ -42,6 +36,23 @@ class Decision:
     reason: str = ""
     people: Sequence[tuple[str, str]] = tuple((role, "") for role in ROLES)
     acts: Sequence[tuple[str, str, str, str]] = ()
+
+    @property
+    def headline(self) -> str:
+        """Whether the release left without a waiver, and with how many; what the gate found besides."""
+        counts = {status: sum(one[0] == status for one in self.findings) for status in ("block", "warn", "not checked")}
+        rest = [
+            f"{count} to judge" * (status == "warn") or f"{count} not checked"
+            for status, count in counts.items()
+            if status != "block" and count
+        ]
+        besides = f" Other findings: {', '.join(rest)}." if rest else ""
+        if not counts["block"]:
+            return f"No finding of the gate blocks the release.{besides}"
+        blocking = counted(counts["block"], "blocking finding")
+        if self.waivers or self.reason:
+            return f"Released with {blocking} waived.{besides}"
+        return f"Not released: {blocking}.{besides}"
 
     @property
     def tables(self) -> list[Table]:
@@ -112,7 +123,7 @@ def summary_lines(
         *(f"{line}." for line in evidence_lines(found)),
     ]
     if decision is not None:
-        lines += [GATE[decision.status], *([f"Reason given: {decision.reason}"] if decision.reason else [])]
+        lines += [decision.headline, *([f"Reason given: {decision.reason}"] if decision.reason else [])]
     return lines
 
 

@@ -15,10 +15,11 @@ from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.documents.risk_assessment import NOT_MEASURED, OPEN, assessment, risk_assessment
+from sfumato.workspace.documents.actors import actors
+from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment, risk_assessment
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import Examination, Finding
+from sfumato.workspace.release.gate import Examination, Finding, Waiver
 from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
 from sfumato.workspace.reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Terms, plain
 from sfumato.workspace.reporting.questions import coverage
@@ -44,7 +45,7 @@ def lines(table: Table) -> list[dict[str, str]]:
 
 
 def question(document: Document, name: str) -> Chapter:
-    return chapter(document, "8 Identifiability assessment and mitigation", name)
+    return chapter(document, ANNEX, "Measurements by question", name)
 
 
 def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
@@ -53,7 +54,10 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     made = assessment(dossier_for(done))
     for name in ("Inference", "Membership"):
         assert Paragraph(NOT_MEASURED, strong=True) in question(made, name).parts
-        assert f"{name}: NOT MEASURED." in kinds(chapter(made, "Summary"), Items)[0].items
+        assert (
+            f"{name}: NOT MEASURED."
+            in kinds(chapter(made, "8 Identifiability assessment and mitigation"), Items)[0].items
+        )
     for name in ("Singling out", "Linkability"):
         assert Paragraph(NOT_MEASURED, strong=True) not in question(made, name).parts
     attribute = {"method": "risk.attribute", "known": ["region"], "radius": {"visits": 1, "income": "5%"}}
@@ -127,7 +131,7 @@ def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int
     made = assessment(replace(dossier, rows=(row,)))
     for name in QUESTIONS:
         assert Paragraph(NOT_MEASURED, strong=True) in question(made, name.capitalize()).parts
-    told = lines(kinds(question(made, "Measured, question not said"), Table)[0])
+    told = lines(kinds(question(made, "Other measurements"), Table)[0])
     assert [line["release"] for line in told] == ["0.25"]
 
 
@@ -198,11 +202,110 @@ def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier
     found = Finding("equal_records", "warn", "released rows equal a confidential one", "3 of 80", 0.0375, 0.01, 0.05)
     dossier = dossier_for(done)
     made = assessment(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
-    chapter_of = question(made, "Adversarial testing: findings of the gate")
+    chapter_of = chapter(made, ANNEX, "Findings of the gate")
     assert lines(kinds(chapter_of, Table)[0])[0] == {
         "check": "released rows equal a confidential one", "status": "! warn", "found": "3 of 80", "value": "0.0375",
         "baseline": "0.01", "limit": "0.05", "what would mend it": "", "limit from": "",
     }  # fmt: skip
+
+
+def words_of(parts: Any) -> int:
+    """About how many words stand on the pages of these parts."""
+    if isinstance(parts, str):
+        return len(parts.split())
+    if isinstance(parts, (list, tuple)):
+        return sum(map(words_of, parts))
+    values = (
+        getattr(parts, name, ())
+        for name in ("title", "words", "items", "pairs", "parts", "rows", "text", "asked", "signers")
+    )
+    return sum(words_of(one) for one in values if isinstance(one, (str, list, tuple)) or hasattr(one, "words"))
+
+
+def test_two_pages_stand_before_the_annex(done: int, dossier_for: Read) -> None:
+    """Some 600 words fit a page of A4 in 10 points with headings and tables."""
+    made = assessment(dossier_for(done))
+    before = [part for part in made.parts if isinstance(part, Chapter) and part.title != ANNEX]
+    assert [part for part in made.parts if isinstance(part, Chapter)][-1].title == ANNEX
+    assert words_of(before) <= 1_200
+    assert words_of(made.parts) > words_of(before)
+
+
+@pytest.mark.parametrize(
+    ("waivers", "reason", "headline"),
+    [
+        ((), "", "Not released: 2 blocking findings."),
+        (
+            (Waiver("one", "known", "maria"), Waiver("two", "known", "maria")),
+            "",
+            "Released with 2 blocking findings waived.",
+        ),
+        ((), "it is needed", "Released with 2 blocking findings waived."),
+    ],
+)
+def test_the_first_line_says_what_was_waived(
+    waivers: tuple[Waiver, ...], reason: str, headline: str, done: int, dossier_for: Read
+) -> None:
+    found = tuple(Finding(key, "block", "copies", "3 of 80") for key in ("one", "two"))
+    dossier = dossier_for(done, reason=reason) if reason else dossier_for(done)
+    made = assessment(replace(dossier, examination=Examination(done, "0" * 64, found, waivers)))
+    assert kinds(chapter(made, "Summary"), Paragraph)[0] == Paragraph(headline, strong=True)
+    clean = assessment(replace(dossier, examination=Examination(done, "0" * 64, ())))
+    assert kinds(chapter(clean, "Summary"), Paragraph)[0] == Paragraph(
+        "No finding of the gate blocks the release.", strong=True
+    )
+
+
+def test_an_actor_of_whom_nothing_was_measured_is_not_safe(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    bare = replace(dossier, rows=(), examination=Examination(done, "0" * 64, ()))
+    assert [one.status for one in actors(bare)] == ["not checked"] * 4
+    table = kinds(chapter(assessment(bare), "Summary"), Table)[0]
+    assert [line["verdict"] for line in lines(table)] == ["? not measured"] * 4
+
+
+def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    people = dossier.original.records
+    lattice = tuple(
+        Row(
+            "studies",
+            "intruder_knowledge",
+            "expected_match_risk",
+            "",
+            "synthetic",
+            None,
+            None,
+            value,
+            params={"variables": names},
+        )
+        for names, value in (
+            (("region",), 0.01 * people),
+            (("region", "age"), 0.1 * people),
+            (("a", "b", "c", "d"), 0.9 * people),
+        )
+    )
+    beliefs = Finding("guessed_beyond_prior", "block", "guessed", "half are guessed", held=0.5)
+    judged = replace(dossier, rows=lattice, examination=Examination(done, "0" * 64, (beliefs,)))
+    holder, intruder, recipient, public = actors(judged)
+    assert (holder.status, intruder.status, recipient.status, public.status) == (
+        "block",
+        "not checked",
+        "not checked",
+        "warn",
+    )
+    assert public.worst is not None
+    assert "by region, age" in public.worst.said
+    alone = actors(replace(judged, rows=lattice[:1]))[3]
+    assert alone.status == "pass"
+
+
+def test_the_worst_dataset_is_never_better_than_the_release(done: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done)
+    key = ("risk", "identification", "true_match_rate", "", "synthetic")
+    rows = (Row(*key, None, None, 0.4), *(Row(*key, draw, None, value) for draw, value in ((1, 0.1), (2, 0.3))))
+    line = lines(kinds(question(assessment(replace(dossier, rows=rows)), "Linkability"), Table)[0])[0]
+    assert (line["release"], line["worst dataset"]) == ("0.4", "0.4")
 
 
 class Tags(HTMLParser):

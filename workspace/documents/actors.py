@@ -1,0 +1,173 @@
+"""The risk of a release by actor: what each knows of a person, what was measured of such an intruder, and whether it keeps to the limits.
+
+The holder of the other data, a named recipient, a motivated intruder (Information Commissioner's Office 2012, the motivated intruder test) and
+the public. Each answers for the measures whose intruder knows as much:
+
+holder      all records but one, and how the release was made: measures that declare ``Beliefs``
+recipient   the quasi-identifiers of people at random: what answers linkability and inference
+intruder    the quasi-identifiers of the people who are easiest to find: all four questions, of the most vulnerable too, and
+            the gate's comparison of the released values with the confidential ones
+public      at most ``FEW`` quasi-identifiers of a person: those subsets of a lattice of knowledge
+
+Limits are those of the gate. An actor of whom nothing was measured is not safe but not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from sfumato.engine.data.schema import Role
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.wording import counted
+
+from ..release.checks import STATUSES, Sighting, Status
+from ..release.data_checks import DATA_CHECKS
+from ..release.dossier import Dossier
+from ..release.gate import Finding, finding_of
+from ..release.question_checks import answer_of, check_of
+from ..release.run_checks import BELIEF_CHECKS
+from ..reporting.questions import averages_of_risk
+from ..reporting.tables import Cell, Column, Table
+from ..reporting.words import number
+
+FEW = 3
+"""Quasi-identifiers of a person that the public knows at most: what neighbours, colleagues or the press can see."""
+VERDICTS: dict[Status, str] = {
+    "pass": "within the limits",
+    "warn": "to be judged",
+    "block": "above the limits",
+    "not checked": "not measured",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who may try to learn of a person: who that is, what is known already, and the findings about such an intruder."""
+
+    title: str
+    knows: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def status(self) -> Status:
+        """The worst of the findings that were made; not checked where none was."""
+        made = {one.status for one in self.findings if one.status != "not checked"}
+        return next((one for one in STATUSES if one in made), "not checked")
+
+    @property
+    def worst(self) -> Finding | None:
+        """The finding that decides: of equals the one that is furthest beyond its limit."""
+        deciding = [one for one in self.findings if one.status == self.status]
+        return max(deciding, key=lambda one: one.held or 0.0, default=None)
+
+
+def actors(dossier: Dossier) -> tuple[Actor, ...]:
+    """The four actors, in the order of what they know."""
+    return (_holder(dossier), _intruder(dossier), _recipient(dossier), _public(dossier))
+
+
+def actor_table(dossier: Dossier) -> Table:
+    """A line an actor: what is known, what was found at worst, and the verdict."""
+    columns = (
+        Column("actor", "actor"),
+        Column("knows", "knows of a person"),
+        Column("found", "found at worst"),
+        Column("open", "not measured"),
+        Column("verdict", "verdict"),
+    )
+    lines = [
+        [one.title, one.knows, _found(one), _open(one), Cell(VERDICTS[one.status], one.status)]
+        for one in actors(dossier)
+    ]
+    return Table(columns, lines, "Risk by actor")
+
+
+def _found(actor: Actor) -> str:
+    return (
+        "nothing was measured of such an intruder"
+        if actor.worst is None or actor.status == "not checked"
+        else actor.worst.said
+    )
+
+
+def _open(actor: Actor) -> str:
+    titles = dict.fromkeys(one.title for one in actor.findings if one.status == "not checked" and one.applies)
+    return "; ".join(titles)
+
+
+def _holder(dossier: Dossier) -> Actor:
+    keys = {check.key for check in BELIEF_CHECKS}
+    found = tuple(one for one in dossier.examination.findings if one.check in keys)
+    return Actor("Holder of the other data", "all other records, and how the release was made", found)
+
+
+def _intruder(dossier: Dossier) -> Actor:
+    keys = {check.key for check in DATA_CHECKS} | {check_of(question).key for question in QUESTIONS}
+    found = tuple(one for one in dossier.examination.findings if one.check in keys)
+    known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find"
+    return Actor("Motivated intruder", known, found)
+
+
+def _recipient(dossier: Dossier) -> Actor:
+    rows = [row for row in averages_of_risk(dossier.rows) if not of_vulnerable(row)]
+    found = tuple(_answer(dossier, question, rows) for question in ("linkability", "inference"))
+    return Actor("Named recipient", "the quasi-identifiers of people met by chance; keeps to an agreement", found)
+
+
+def _public(dossier: Dossier) -> Actor:
+    found = finding_of(check_of("linkability"), dossier.policy, partial(_by_few, dossier))
+    title = f"people found by at most {FEW} quasi-identifiers"
+    return Actor("The public", f"at most {FEW} quasi-identifiers of a person", (replace(found, title=title),))
+
+
+def of_vulnerable(row: Row) -> bool:
+    """Whether a row speaks of the most vulnerable people alone."""
+    return row.params.get("people") == "vulnerable"
+
+
+def _known(dossier: Dossier) -> str:
+    return ", ".join(dossier.plan.run.recipe.schema.of_role(Role.QUASI_IDENTIFIER)) or "none"
+
+
+def _answer(dossier: Dossier, question: Question, rows: Sequence[Row]) -> Finding:
+    plan = dossier.plan
+    look = partial(answer_of, question, rows, plan.run.recipe, dossier.policy, plan.records)
+    return finding_of(check_of(question), dossier.policy, look)
+
+
+def _by_few(dossier: Dossier) -> Sighting:
+    """The subset of few quasi-identifiers by which most people are found, of what a lattice of knowledge measured. Raises NotComputable."""
+    people = dossier.original.records
+    found = [row for row in _subsets(dossier.rows) if row.value is not None]
+    if not found:
+        raise NotComputable("no study of the run measures what somebody finds who knows few quasi-identifiers")
+    row = max(found, key=lambda one: one.value or 0.0)
+    named = ", ".join(_subset(row))
+    said = f"{number(row.value)} of {counted(people, 'person')} expected to be found by {named}".replace(
+        "persons", "people"
+    )
+    return Sighting(said, row.value, judged=(row.value or 0.0) / people, at_most="warn")
+
+
+def _subsets(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows of a lattice of knowledge about subsets of one to ``FEW`` variables."""
+    for row in averages_of_risk(rows):
+        method = method_called(row.method_key)
+        if (
+            method is not None
+            and method.lattice is not None
+            and row.measure == method.lattice.risk
+            and 0 < len(_subset(row)) <= FEW
+        ):
+            yield row
+
+
+def _subset(row: Row) -> tuple[str, ...]:
+    method = method_called(row.method_key)
+    given = row.params.get(method.lattice.subset, ()) if method is not None and method.lattice is not None else ()
+    return (given,) if isinstance(given, str) else tuple(given)
