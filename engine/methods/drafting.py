@@ -36,7 +36,7 @@ class Case:
     """What a draft is asked for. ``known`` are the quasi-identifiers, ``released`` the variables that are made anew or changed.
 
     ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
-    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, as recipes write them. ``holdout`` says whether records are kept out for attacks. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, as recipes write them. ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
 
     want: Want
@@ -46,6 +46,7 @@ class Case:
     released: tuple[str, ...]
     m: int = 5
     holdout: bool = False
+    controls: int | None = None
     k: int = 5
     l: float | None = None  # noqa: E741
     p: int | None = None
@@ -68,7 +69,8 @@ class Case:
 class OfferedLimit:
     """A threshold for an output of the method, with the source of its limit.
 
-    ``question`` says that the limit of the gate for that question takes its place.
+    ``question`` says that the limit of the gate for that question takes its place. ``params`` are those of the rows that it is about.
+    ``detectable`` is the smallest value that would be found with 80 % power by the records of the case: a smaller limit cannot be decided.
     """
 
     output: str
@@ -77,6 +79,8 @@ class OfferedLimit:
     source: str = OURS
     question: Question | None = None
     target: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+    detectable: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from ..data.intervals import UNBOUNDED, Range
@@ -104,7 +105,8 @@ class Output:
 
     ``estimated`` says that its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its
     interval; else it is a function of the release and the tables alone. ``detectable`` names the output of the same use that holds
-    the smallest leak found with 80 % power.
+    the smallest leak found with 80 % power. ``row_defaults`` are what a row means that lacks a parameter which other rows of the output
+    have, so that a threshold can name them.
 
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
@@ -129,6 +131,7 @@ class Output:
     short: str = ""
     estimated: bool = False
     detectable: str = ""
+    row_defaults: Mapping[str, str] = field(default_factory=dict)
     drawn: Literal["", "interval", "note"] = ""
     public: Literal["", "score", "share", "grade"] = ""
     statbarn: Statbarn | Literal[""] = ""

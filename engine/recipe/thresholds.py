@@ -111,8 +111,14 @@ class Threshold:
             and row.dataset != "confidential"
             and self.target in ("", row.target)
             and self.level in (None, row.level)
-            and included(self.params, {**_defaults(row.method_key), **row.params})
+            and included(self.params, {**_defaults(row.method_key), **_row_defaults(self.value), **row.params})
         )
+
+
+def _row_defaults(value: str) -> Mapping[str, str]:
+    """What rows of an output mean that lack a parameter."""
+    output = output_of(value)
+    return {} if output is None else output.row_defaults
 
 
 def _defaults(key: str) -> dict[str, Any]:
@@ -128,6 +134,8 @@ def _check_params(params: Mapping[str, Any], value: str, judged: Judged, place: 
     own = [{**_defaults(key), **settings} for method, settings in judged if method.key == key]
     fields = {info.name for method, _ in judged if method.key == key for info in method.spec.params()}
     for name, wanted in params.items():
+        if name in _row_defaults(value):
+            continue
         if name in fields and not any(included(wanted, settings.get(name)) for settings in own):
             used = ", ".join(dict.fromkeys(str(settings.get(name)) for settings in own))
             raise BadInput(f"{place}.{name}", f"no step of {key} in this recipe has {name} = {wanted}; there is {used}")

@@ -22,11 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from ..attacks.power import detectable_excess, excess_from_spread
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
-from ..methods.drafting import OURS, OfferedLimit
+from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import Row, average, by_series
@@ -35,6 +36,10 @@ from ..statistics.score_interval import Z, score_interval
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
 NO_GUESS = "the attack makes no guess"
+
+
+OF_RANDOM_PEOPLE = MappingProxyType({"people": "random", "guesses": "all"})
+"""What a row of an attack is about that does not say it."""
 
 
 def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) -> tuple[Output, ...]:
@@ -76,6 +81,7 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             short="excess",
             estimated=True,
             detectable="detectable_excess",
+            row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             statbarn="CalculatedRatios",
         ),
@@ -95,11 +101,25 @@ WITHOUT_CONTROLS = (
     "what is found of people in the data is held against what is found of others, and no records are held out"
 )
 MOST_EXCESS = 0.05
+MOST_ATTACKED = 2000
+"""People that an attack asks about by default, and controls."""
 
 
-def excess_limit(question: Question) -> OfferedLimit:
-    """The threshold of a draft for the residual risk of an attack."""
-    return OfferedLimit("excess_risk", "max", MOST_EXCESS, OURS, question)
+def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0) -> OfferedLimit:
+    """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
+
+    ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about.
+    """
+    detectable = None
+    if case.controls is not None:
+        people, controls = (
+            max(1, min(MOST_ATTACKED, round(one)))
+            for one in (case.table.records - case.controls, scored * case.controls)
+        )
+        detectable = detectable_excess(right, people, controls)
+    return OfferedLimit(
+        "excess_risk", "max", MOST_EXCESS, OURS, question, params=OF_RANDOM_PEOPLE, detectable=detectable
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,7 +317,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     why = (
         f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"
     )
-    return Offer(why.strip(), settings, limits=(excess_limit("inference"),))
+    return Offer(why.strip(), settings, limits=(excess_limit("inference", case, 0.5),))
 
 
 @measure_method(

@@ -97,7 +97,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(
         "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
         {"known": list(case.known)},
-        limits=(excess_limit("linkability"),),
+        limits=(excess_limit("linkability", case, 0.05),),
     )
 
 

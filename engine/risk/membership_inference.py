@@ -216,7 +216,10 @@ def _offer(case: Case) -> Offer | Declined | None:
         return None
     if not case.holdout:
         return Declined(WITHOUT_CONTROLS)
-    return Offer("whether it can be told who is in the data and who is not", limits=(excess_limit("membership"),))
+    return Offer(
+        "whether it can be told who is in the data and who is not",
+        limits=(excess_limit("membership", case, 0.01, scored=0.5),),
+    )
 
 
 @measure_method(

@@ -300,7 +300,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         return Declined(WITHOUT_CONTROLS)
     return Offer(
         "whether descriptions found in the release fit exactly one person of the data, oftener than one of the others",
-        limits=(excess_limit("singling out"),),
+        limits=(excess_limit("singling out", case, 0.2),),
     )
 
 

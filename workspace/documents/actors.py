@@ -32,7 +32,7 @@ from ..release.gate import Finding, finding_of
 from ..release.question_checks import answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
-from ..reporting.tables import Cell, Column, Table
+from ..reporting.tables import Cell, Column, Line, Table
 from ..reporting.words import number
 
 FEW = 3
@@ -80,7 +80,7 @@ def actor_table(dossier: Dossier) -> Table:
         Column("open", "not measured"),
         Column("verdict", "verdict"),
     )
-    lines = [
+    lines: list[Line] = [
         [one.title, one.knows, _found(one), _open(one), Cell(VERDICTS[one.status], one.status)]
         for one in actors(dossier)
     ]
@@ -160,8 +160,8 @@ def _subsets(rows: Sequence[Row]) -> Iterator[Row]:
         method = method_called(row.method_key)
         if (
             method is not None
-            and method.lattice is not None
-            and row.measure == method.lattice.risk
+            and method.study.lattice is not None
+            and row.measure == method.study.lattice.risk
             and 0 < len(_subset(row)) <= FEW
         ):
             yield row
@@ -169,5 +169,9 @@ def _subsets(rows: Sequence[Row]) -> Iterator[Row]:
 
 def _subset(row: Row) -> tuple[str, ...]:
     method = method_called(row.method_key)
-    given = row.params.get(method.lattice.subset, ()) if method is not None and method.lattice is not None else ()
+    given = (
+        row.params.get(method.study.lattice.subset, ())
+        if method is not None and method.study.lattice is not None
+        else ()
+    )
     return (given,) if isinstance(given, str) else tuple(given)

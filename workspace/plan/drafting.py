@@ -7,7 +7,7 @@ analyst's to say: without roles nothing is drafted. What a draft does not cover 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,9 +22,10 @@ from sfumato.engine.recipe.recipe import Recipe
 MOST_PREDICTORS = 10
 MOST_LEVELS = 50
 """A predictor of more levels tells single records apart."""
-ENOUGH_FOR_CONTROLS = 2000
-"""Records from which on some are held out: with fewer, controls are too few to tell 5 % from chance."""
-HELD_OUT = 0.2
+ENOUGH_FOR_CONTROLS = 1000
+"""Records from which on some are held out: with fewer, controls are too few to show what the gate blocks."""
+SHARES = (0.2, 0.25, 0.3)
+"""Shares of the records that a draft holds out: the smallest that decides the limits, else the largest."""
 ALONE = 0.5
 """A kept variable with more different values than such a share of the records tells most of them apart."""
 MEASURES = ("utility", "quality", "risk")
@@ -35,8 +36,8 @@ NOT_KNOWN = (
     "knows nothing"
 )
 
-GateLimit = Callable[[Question], tuple[float, str] | None]
-"""From where on the gate warns of what answers a question, and whose limit that is."""
+GateLimit = Callable[[Question], tuple[tuple[float, str], ...]]
+"""From where on the gate warns of what answers a question, then from where on it blocks, each with whose limit that is."""
 Problem = Callable[[Mapping[str, Any]], BadInput | None]
 """What is wrong with a recipe's table on the data; None where nothing is."""
 
@@ -93,7 +94,7 @@ def drafted(
     table: Mapping[str, Any],
     seen: TableProfile,
     wanted: Wanted,
-    gate_limit: GateLimit = lambda _: None,
+    gate_limit: GateLimit = lambda _: (),
     problem: Problem | None = None,
     hierarchies: Mapping[str, Any] | None = None,
 ) -> DraftedPlan:
@@ -130,6 +131,8 @@ class _Draft:
     hierarchies: Mapping[str, Any]
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    undecidable: list[str] = field(default_factory=list)
+    """The measures whose limit no hold-out of the draft can decide, each with the smallest leak that it finds."""
     unmeasured: dict[str, list[str]] = field(default_factory=dict)
     """The methods that cannot be of use, by reason."""
 
@@ -205,7 +208,27 @@ class _Draft:
         )
         asked: dict[str, Any] = {"m": wanted.m, "k": wanted.k, "l": wanted.l, "p": wanted.p, "t": wanted.t}
         asked["hierarchies"] = {name: tree for name, tree in self.hierarchies.items() if name in known}
-        return Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
+        case = Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
+        return self._sized(case) if holdout else case
+
+    def _sized(self, case: Case) -> Case:
+        """The case with the number of records that are held out: the smallest share by which every offered limit can be decided, else the largest."""
+        given = self.given.get("data", {}).get("holdout")
+        if given is not None and not isinstance(given, int | float):
+            return case
+        for share in SHARES if given is None else (given,):
+            sized = replace(case, controls=round(share * case.table.records))
+            offers = (offer_of(method, sized) for method in registry().values() if method.family == "risk")
+            limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits]
+            if all(self._decided(limit) is not None for limit in limits):
+                break
+        return sized
+
+    def _decided(self, limit: OfferedLimit) -> tuple[float, str] | None:
+        """The strictest limit that can be decided, and whose it is; None where none can."""
+        given = self.gate_limit(limit.question) if limit.question is not None else ()
+        possible = given or ((limit.limit, limit.source),)
+        return next((one for one in possible if limit.detectable is None or limit.detectable <= one[0]), None)
 
     def _synthesis(self, case: Case) -> list[DraftedStep]:
         order = sorted(case.released, key=lambda name: _place_in_order(case.table[name]))
@@ -283,16 +306,20 @@ class _Draft:
                     f"{_sentence(self._from(method) + offer.why)}.",
                 )
                 self.warnings += [f"{_sentence(said)}." for said in offer.missed]
-                found.append((step, [self._threshold(method, limit) for limit in offer.limits]))
+                found.append((step, list(self._thresholds(method, offer.limits))))
         return found
 
-    def _threshold(self, method: Method, limit: OfferedLimit) -> DraftedStep:
-        value, source = limit.limit, limit.source
-        if limit.question is not None and (given := self.gate_limit(limit.question)) is not None:
-            value, source = given
-        target = {"target": limit.target} if limit.target else {}
-        table = {"value": f"{method.key}.{limit.output}", **target, limit.bound: value}
-        return DraftedStep("threshold", table, f"Source of the limit: {source}.")
+    def _thresholds(self, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
+        for limit in limits:
+            decided = self._decided(limit)
+            if decided is None:
+                self.undecidable.append(f"{method.key} finds {limit.detectable:.2g} or more only")
+                continue
+            value, source = decided
+            target = {"target": limit.target} if limit.target else {}
+            params = {"params": dict(limit.params)} if limit.params else {}
+            table = {"value": f"{method.key}.{limit.output}", **target, **params, limit.bound: value}
+            yield DraftedStep("threshold", table, f"Source of the limit: {source}.")
 
     def _tables(self, schema: Schema, case: Case) -> dict[str, Any]:
         data = dict(self.given.get("data", {}))
@@ -300,7 +327,7 @@ class _Draft:
             if isinstance(data.get("holdout"), int | float):
                 del data["holdout"]
         elif case.holdout and "holdout" not in data:
-            data["holdout"] = HELD_OUT
+            data["holdout"] = _share(case)
         release = {
             key: value for key, value in self.given.get("release", {}).items() if key in ("title", "order", "seed")
         }
@@ -331,7 +358,11 @@ class _Draft:
             said.append(f"Identifiers never leave{out}: {_names(identifiers)}.")
         if case.holdout and "holdout" not in self.given.get("data", {}):
             said.append(
-                f"{HELD_OUT:.0%} of the records are held out: no release is made of them, and attacks are held against them."
+                f"{_share(case):.0%} of the records are held out: no release is made of them, and attacks are compared with them."
+            )
+        if self.undecidable:
+            said.append(
+                f"No limit, since the records are too few to decide it: {'; '.join(self.undecidable)}. The gate's checks of people look at them."
             )
         said += [f"Without {_names(keys)}: {reason}." for reason, keys in self.unmeasured.items()]
         self.notes[:0] = said
@@ -367,6 +398,11 @@ def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | No
         return number
     owners = [at for at, own in enumerate(limits) for _ in own]
     return owners[number]
+
+
+def _share(case: Case) -> float:
+    """The share of the records that a draft holds out."""
+    return min(SHARES, key=lambda share: abs(share * case.table.records - (case.controls or 0)))
 
 
 def _aside(variable: Variable) -> bool:

@@ -13,9 +13,10 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.estimated import Estimated, simultaneous
 
 from ..policy.policy import Policy
-from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, unanswered, would_answer
+from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, averages_of_risk, unanswered, would_answer
 from ..reporting.results import output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
@@ -72,17 +73,11 @@ def _beyond(case: Case, question: Question) -> Sighting:
 def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: Policy, records: int) -> Sighting:
     """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
 
-    What is found is shown whoever looked. What is not found is no pass where nothing answers the question: then it raises NotComputable.
+    Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass where nothing answers the question: then it raises NotComputable.
     """
     warn, block = limits_of(question, policy)
-    seen = [
-        _sighting(row, output, records)
-        for row in answering(rows, question)
-        if (output := output_of(row)) is not None
-        and output.risk.gate_reference
-        and row.value is not None
-        and row.level is None
-    ]
+    series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
+    seen = [_sighting(row, output, records, series) for row, output in _compared(answering(rows, question))]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
     answers, reason = answered_by(rows, recipe, question, block)
@@ -93,9 +88,24 @@ def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: P
     raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
 
 
-def _sighting(row: Row, output: Output, records: int) -> Sighting:
+def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
+    """The averages that are compared with the gate's limits."""
+    return [
+        (row, output)
+        for row in averages_of_risk(rows)
+        if (output := output_of(row)) is not None
+        and output.risk.gate_reference
+        and row.value is not None
+        and row.level is None
+    ]
+
+
+def _sighting(row: Row, output: Output, records: int, series: int) -> Sighting:
     value, base, beyond = _held(row, output, records)
-    sure = row.lower if output.estimated else value if row.lower is None else row.lower
+    found = Estimated(row.value or 0.0, row.lower, row.upper)
+    if output.estimated:
+        found = simultaneous(found, series, output.range)
+    sure = found.lower if output.estimated else value if row.lower is None else row.lower
     use, target = settings_text(row.params), f" of {row.target}" if row.target else ""
     against = "" if output.risk.gate_reference == "nothing" else f", {base:.4g} without a disclosure"
     said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}"
@@ -170,12 +180,20 @@ QUESTION_CHECKS = (
 )  # fmt: skip
 
 
-def gate_warns(question: Question, policy: Policy) -> tuple[float, str] | None:
-    """From where on the gate warns of what answers a question, and whose limit that is; None where a policy has it never warn."""
-    warn, _ = limits_of(question, policy)
+def gate_limits(question: Question, policy: Policy) -> tuple[tuple[float, str], ...]:
+    """From where on the gate warns of what answers a question, and blocks, each with whose limit that is; without those that a policy has not."""
     given = policy.findings.get(_key(question))
-    if warn is None:
-        return None
-    if given is not None and given.warn is not None:
-        return warn, given.source or f"the policy of this workspace, findings.{_key(question)}"
-    return warn, f"from where on the gate warns; {_CHOICE}"
+    found = []
+    for limit, own, verb in zip(
+        limits_of(question, policy),
+        (None, None) if given is None else (given.warn, given.block),
+        ("warns", "blocks"),
+        strict=True,
+    ):
+        if limit is None:
+            continue
+        of_policy = (
+            given.source if given is not None else ""
+        ) or f"the policy of this workspace, findings.{_key(question)}"
+        found.append((limit, f"from where on the gate {verb}; {_CHOICE}" if own is None else of_policy))
+    return tuple(found)

@@ -30,7 +30,7 @@ from ..plan.drafted_text import drafted_toml
 from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
 from ..plan.drafts import draft_of
 from ..policy.policy import Policy, policy_of
-from ..release.question_checks import gate_warns
+from ..release.question_checks import gate_limits
 from ..store.workspace import Workspace
 from .costs import cost_of, cost_text
 from .importing import EVERYTHING, Selection, draft_recipe, read_source
@@ -173,10 +173,10 @@ def _counts(plan: DraftedPlan) -> dict[str, int]:
 
 
 def gate_limit(policy: Policy) -> GateLimit:
-    """From where on the gate warns under a policy, by question."""
+    """From where on the gate warns and blocks under a policy, by question."""
 
-    def limit(question: Question) -> tuple[float, str] | None:
-        return gate_warns(question, policy)
+    def limit(question: Question) -> tuple[tuple[float, str], ...]:
+        return gate_limits(question, policy)
 
     return limit
 
