@@ -167,7 +167,7 @@ def _multiplied(case: Case) -> Sighting:
         found = most_multiplied(joint.standing.multiplied)
         if found is None or found.p > WEAKLY:
             return Sighting(
-                f"nobody's row is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
+                f"no row of a person is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
             )
         said = (
             f"{found.people:,} {agree(found.people, 'person', 'people')} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
@@ -404,7 +404,7 @@ CONTENT_CHECKS = (
     ),
     Check(
         "recoded_people", "people who are found after columns are recoded", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "numbers in another unit, ranks and new names of levels hide nobody: the order and the frequencies say which is which",
+        "numbers in another unit, ranks and new names of levels hide no person: the order and the frequencies say which is which",
         "synthesise the columns; another spelling of a value is the same value",
         partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969)",
     ),
@@ -415,7 +415,7 @@ CONTENT_CHECKS = (
     ),
     Check(
         "copied_counts", "counts that are closer to the data than chance allows", "share of the variation of a fitted model that is missing", 0, 0.5,
-        "rows that are copied in some columns have the confidential counts there, even where nobody stands out; " + ONE_DRAW,
+        "rows that are copied in some columns have the confidential counts there, even where no person stands out; " + ONE_DRAW,
         "a model in place of copied columns: list them as targets of [[synthesis]]", _copied_counts, "Pearson's chi-squared",
     ),
     Check(
