@@ -51,25 +51,33 @@ def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: 
         theirs = [
             (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
         ]
-        by_release[part] = _scores(columns, those, theirs, rows).max(axis=1)
+        by_release[part] = _scores(columns, those, theirs, rows, 1).max(axis=1)
         ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
-        scores = _scores(columns, those, ours, len(others))
+        scores = _scores(columns, those, ours, len(others), 0)
         scores[those[:, None] == others[None, :]] = -1
         by_others[part] = scores.max(axis=1)
     return by_release, by_others
 
 
 def _scores(
-    columns: Sequence[Coded], those: Integers, theirs: Sequence[tuple[NDArray[np.int32], Singles | None]], rows: int
+    columns: Sequence[Coded],
+    those: Integers,
+    theirs: Sequence[tuple[NDArray[np.int32], Singles | None]],
+    rows: int,
+    more: int,
 ) -> NDArray[np.float32]:
+    """The score of each record (k,) and row, (k, r). A row that is no record of the joint table counts there as one ``more``, as others do."""
     total = np.zeros((len(those), rows), dtype=np.float32)
     for one, (codes, places) in zip(columns, theirs, strict=True):
+        n = len(one.own)
+        share = ((one.counts[one.own[those]] + more) / n).astype(np.float32)[:, None]
         if one.place is None or places is None:
-            total += np.where(codes[None, :] == one.own[those][:, None], one.surprise[those][:, None], np.float32(0))
+            total -= np.where(codes[None, :] == one.own[those][:, None], np.log(share), np.float32(0))
             continue
         near = np.abs(places[None, :] - one.place[those][:, None])
         near *= 2
-        np.maximum(near, np.exp(-one.surprise[those])[:, None], out=near)
+        near += np.float32(more / n)
+        np.maximum(near, share, out=near)
         np.minimum(near, 1, out=near)
         total -= np.log(near, out=near)
     return total

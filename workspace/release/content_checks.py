@@ -16,6 +16,7 @@ from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import own_rows, reproduced
 from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.coded import by_rank, middle_ranks
+from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import Disguise, disguise
 from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corrected
 from sfumato.engine.disclosure.people import most_multiplied
@@ -166,7 +167,7 @@ def _multiplied(case: Case) -> Sighting:
         found = most_multiplied(joint.standing.multiplied)
         if found is None or found.p > WEAKLY:
             return Sighting(
-                f"nobody's row is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
+                f"no row of a person is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
             )
         said = (
             f"{found.people:,} {agree(found.people, 'person', 'people')} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
@@ -180,6 +181,24 @@ def _multiplied(case: Case) -> Sighting:
             numbered(found.records),
             "block" if found.p <= LEVEL / 10 else "warn",
         )
+
+    return pooled(case, _fits(case), look, together=False)
+
+
+def _copied_counts(case: Case) -> Sighting:
+    _whole(case)
+
+    def look(pool: Pool) -> Sighting:
+        joint = _joint(case, pool)
+        found = copied_counts(joint.own, joint.members, joint.released, joint.subsets)
+        if found is None:
+            raise NotComputable("no set of columns has ten combinations of eight records or more")
+        said = (
+            f"the counts of {found.cells:,} combinations of {found.what}, of {found.records:,} people, differ from the confidential ones by "
+            f"{found.distance:.2g} of what chance lets a fitted model differ ({joint.size})"
+        )
+        blocks = found.p <= UNCONTROLLED
+        return Sighting(said, found.distance, 1.0, 1 - found.distance if blocks else 0.0)
 
     return pooled(case, _fits(case), look, together=False)
 
@@ -368,6 +387,8 @@ def _memorised(case: Case) -> Sighting:
 FITTED = 0.5
 """An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
 
+ONE_DRAW = "what is drawn varies by chance"
+
 CONTENT_CHECKS = (
     Check(
         "standing_people", "people whose records stand in the release", "people beyond what hold-out records show", 0, FEWEST - 1,
@@ -383,7 +404,7 @@ CONTENT_CHECKS = (
     ),
     Check(
         "recoded_people", "people who are found after columns are recoded", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "numbers in another unit, ranks and new names of levels hide nobody: the order and the frequencies say which is which",
+        "numbers in another unit, ranks and new names of levels hide no person: the order and the frequencies say which is which",
         "synthesise the columns; another spelling of a value is the same value",
         partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969)",
     ),
@@ -391,6 +412,11 @@ CONTENT_CHECKS = (
         "repeated_people", "people whose record is released many times", "released rows", 0, 2,
         "whoever sees a rare record several times knows that it was in the data",
         "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _multiplied, "an independent sample: Good (1953)",
+    ),
+    Check(
+        "copied_counts", "counts that are closer to the data than chance allows", "share of the variation of a fitted model that is missing", 0, 0.5,
+        "rows that are copied in some columns have the confidential counts there, even where no person stands out; " + ONE_DRAW,
+        "a model in place of copied columns: list them as targets of [[synthesis]]", _copied_counts, "Pearson's chi-squared",
     ),
     Check(
         "disguised_columns", "columns that say what another is to hide", "columns", None, 0,

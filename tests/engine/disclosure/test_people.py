@@ -18,6 +18,7 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable
 from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
+from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import disguise, follows
 from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
 from sfumato.engine.disclosure.people import Standing, family, marked, most_multiplied, standing
@@ -200,8 +201,27 @@ def test_a_person_who_is_repeated_counts_as_often_as_repeated() -> None:
 
     rare = MINE.iloc[order_of(columns(MINE, []))]
     five = rare[rare.index < MEMBERS].head(5)
-    assert most(pd.concat([five] * 6 + [fresh()[30:]])) < 1e-3
+    assert most(pd.concat([five] * 12 + [fresh()[60:]])) < 1e-3
     assert most(fresh()) > LEVEL
+
+
+def test_counts_of_copied_columns_are_too_near_and_those_that_are_drawn_are_not() -> None:
+    rng = np.random.default_rng(6)
+
+    def look_at(release: pd.DataFrame) -> float:
+        one = columns(MINE, [release])
+        own = marked({column.name: column.own for column in one}, NAMES)
+        made = [marked({column.name: column.released[0] for column in one}, NAMES)]
+        found = copied_counts(own, MEMBERS, made, family(NAMES, NUMBERS, NAMES[:2], NAMES[2:]))
+        assert found is not None
+        return found.p
+
+    members = MINE[:MEMBERS]
+    copied = fresh().assign(region=members["region"].to_numpy(), job=members["job"].to_numpy())
+    assert look_at(copied) < 1e-4
+    drawn = [look_at(members.iloc[rng.integers(0, MEMBERS, MEMBERS)]) for _ in range(20)]
+    assert np.mean(np.array(drawn) < 0.05) <= 0.2
+    assert look_at(fresh()) > LEVEL
 
 
 def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:

@@ -27,6 +27,8 @@ from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
+MEMBERS = 794
+"""The other 200 households are held out."""
 
 
 def recipe(**tree: Any) -> Recipe:
@@ -42,6 +44,7 @@ def recipe(**tree: Any) -> Recipe:
                 "Race": {"kind": "categorical", "role": "quasi_identifier"},
                 "Expenditure": {"kind": "continuous", "role": "sensitive"},
             },
+            "data": {"holdout": "held_out"},
             "release": {"m": 6, "seed": 7},
             "synthesis": [{"target": name, "method": "cart", "predictors": by, **tree} for name, by in steps],
             "measure": [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": known}],
@@ -58,7 +61,9 @@ def examined(
 
     def find(**tree: Any) -> tuple[int, Examination, Microdata]:
         plan = recipe(**tree)
-        data = conform(pd.read_csv(path), plan.schema)
+        frame = pd.read_csv(path).sample(frac=1, random_state=1).reset_index(drop=True)
+        whole = conform(frame, plan.schema)
+        data = whole.block(slice(0, MEMBERS)).with_controls(whole.block(slice(MEMBERS, len(whole))))
         run_id = enter_run(workspace, plan, Source(path.name, path.read_bytes()), data)
         work(workspace.directory, idle=0)
         found = examine(workspace, plan_release(workspace, run_id), Policy())

@@ -59,7 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def worst(place: Path, number: int, policy: str = "") -> Finding:
+def worst(place: Path, number: int, policy: str = "", check: str = "worst_records") -> Finding:
     if policy:
         (place / "policy.toml").write_text(policy, "utf-8")
     try:
@@ -67,7 +67,7 @@ def worst(place: Path, number: int, policy: str = "") -> Finding:
             examination = examine(workspace, plan_release(workspace, number), policy_of(place) if policy else Policy())
     finally:
         (place / "policy.toml").unlink(missing_ok=True)
-    return next(one for one in examination.findings if one.check == "worst_records")
+    return next(one for one in examination.findings if one.check == check)
 
 
 def test_a_guess_that_is_right_of_most_people_blocks_no_release(place: Path) -> None:
@@ -98,10 +98,12 @@ def test_what_is_inferred_beyond_a_guess_warns_and_says_that_it_may_be_general(t
     assert "with probability 1, beyond a guess at everybody" in finding.said
 
 
-def test_a_record_that_is_found_blocks_whatever_is_inferred_beside(place: Path) -> None:
-    """The negative control: kept pay tells everybody, and no inference hides that."""
+def test_a_record_that_is_found_by_what_stays_warns_whatever_is_inferred_beside(place: Path) -> None:
+    """Kept pay alone finds every row, whatever was drawn; it is an identifier, and blocks as one."""
     alone, beside = worst(place, 3), worst(place, 2)
-    assert alone.status == beside.status == "block"
+    assert alone.status == beside.status == "warn"
+    assert "are alone with the columns that stay" in alone.said
+    assert {worst(place, number, check="identifying_columns").status for number in (2, 3)} == {"block"}
     assert (alone.held, alone.records) == (beside.held, beside.records)
 
 
