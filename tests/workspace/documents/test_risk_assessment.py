@@ -66,7 +66,10 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     made = assessment(dossier_for(measured))
     why = "risk.attribute assumes an intruder who does not know age"
     assert Paragraph(f"OPEN: {why}. {OPEN}", strong=True) in question(made, "Inference").parts
-    assert f"Inference: OPEN: {why}." in kinds(chapter(made, "Summary"), Items)[0].items
+    assert (
+        f"Inference: OPEN: {why}."
+        in kinds(chapter(made, "8 Identifiability assessment and mitigation"), Items)[0].items
+    )
     assert Paragraph(NOT_MEASURED, strong=True) in question(made, "Linkability").parts
 
 
