@@ -60,6 +60,11 @@ class Case:
         return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
 
     @property
+    def kept(self) -> tuple[str, ...]:
+        """The variables that are released unchanged."""
+        return tuple(name for name in self.compared if name not in self.released)
+
+    @property
     def guessed(self) -> tuple[str, ...]:
         """The variables that an intruder wants to learn: the sensitive ones, else the released ones that are not known."""
         return self.sensitive or tuple(name for name in self.released if name not in self.known)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ..data.intervals import UNBOUNDED, Range
@@ -131,7 +130,7 @@ class Output:
     short: str = ""
     estimated: bool = False
     detectable: str = ""
-    row_defaults: Mapping[str, str] = field(default_factory=dict)
+    row_defaults: tuple[tuple[str, str], ...] = ()
     drawn: Literal["", "interval", "note"] = ""
     public: Literal["", "score", "share", "grade"] = ""
     statbarn: Statbarn | Literal[""] = ""

@@ -118,7 +118,7 @@ class Threshold:
 def _row_defaults(value: str) -> Mapping[str, str]:
     """What rows of an output mean that lack a parameter."""
     output = output_of(value)
-    return {} if output is None else output.row_defaults
+    return {} if output is None else dict(output.row_defaults)
 
 
 def _defaults(key: str) -> dict[str, Any]:

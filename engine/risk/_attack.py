@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from ..attacks.power import detectable_excess, excess_from_spread
@@ -38,7 +37,7 @@ NOTHING_LEFT = "every guess about a control record is right too: there is nothin
 NO_GUESS = "the attack makes no guess"
 
 
-OF_RANDOM_PEOPLE = MappingProxyType({"people": "random", "guesses": "all"})
+OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
 """What a row of an attack is about that does not say it."""
 
 
@@ -105,6 +104,11 @@ MOST_ATTACKED = 2000
 """People that an attack asks about by default, and controls."""
 
 
+def whole_limits(question: Question, case: Case, right: float, scored: float = 1.0) -> tuple[OfferedLimit, ...]:
+    """The threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever is drawn."""
+    return () if case.kept else (excess_limit(question, case, right, scored),)
+
+
 def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0) -> OfferedLimit:
     """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
 
@@ -118,7 +122,7 @@ def excess_limit(question: Question, case: Case, right: float, scored: float = 1
         )
         detectable = detectable_excess(right, people, controls)
     return OfferedLimit(
-        "excess_risk", "max", MOST_EXCESS, OURS, question, params=OF_RANDOM_PEOPLE, detectable=detectable
+        "excess_risk", "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable
     )
 
 

@@ -37,7 +37,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
-from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, excess_limit
+from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, whole_limits
 from ._attacked_records import drawn, of_rows
 
 
@@ -97,7 +97,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(
         "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
         {"known": list(case.known)},
-        limits=(excess_limit("linkability", case, 0.05),),
+        limits=whole_limits("linkability", case, 0.05),
     )
 
 

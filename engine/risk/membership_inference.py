@@ -50,7 +50,7 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import counted
-from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, excess_limit
+from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, whole_limits
 from ._attacked_records import drawn, of_rows
 
 
@@ -218,7 +218,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         return Declined(WITHOUT_CONTROLS)
     return Offer(
         "whether it can be told who is in the data and who is not",
-        limits=(excess_limit("membership", case, 0.01, scored=0.5),),
+        limits=whole_limits("membership", case, 0.01, scored=0.5),
     )
 
 

@@ -55,7 +55,6 @@ from ._attack import (
     Rate,
     attack_outputs,
     combined,
-    excess_limit,
     residual_interval,
     residual_risk,
 )
@@ -300,7 +299,6 @@ def _offer(case: Case) -> Offer | Declined | None:
         return Declined(WITHOUT_CONTROLS)
     return Offer(
         "whether descriptions found in the release fit exactly one person of the data, oftener than one of the others",
-        limits=(excess_limit("singling out", case, 0.2),),
     )
 
 

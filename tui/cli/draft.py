@@ -59,7 +59,7 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
 @click.option(
     "--holdout/--no-holdout",
     default=None,
-    help="Keep records out of the release, to attack it with (default: of 2,000 records or more).",
+    help="Keep records out of the release, to attack it with (default: of 1,000 records or more).",
 )
 @click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."

@@ -360,6 +360,11 @@ class _Draft:
             said.append(
                 f"{_share(case):.0%} of the records are held out: no release is made of them, and attacks are compared with them."
             )
+        if case.holdout and case.kept:
+            said.append(
+                "No limit on membership, linkability and singling out: columns that are released unchanged show who is in the data, "
+                "whatever is drawn beside them."
+            )
         if self.undecidable:
             said.append(
                 f"No limit, since the records are too few to decide it: {'; '.join(self.undecidable)}. The gate's checks of people look at them."

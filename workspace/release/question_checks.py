@@ -7,6 +7,7 @@ Which measures answer a question, and whether what they find beyond their baseli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from sfumato.engine.errors import NotComputable
@@ -16,12 +17,22 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
 
 from ..policy.policy import Policy
-from ..reporting.questions import BLOCKS, WARNS, answered_by, answering, averages_of_risk, unanswered, would_answer
+from ..reporting.questions import (
+    BLOCKS,
+    WARNS,
+    answered_by,
+    answering,
+    averages_of_risk,
+    known_to_intruder,
+    unanswered,
+    would_answer,
+)
 from ..reporting.results import output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
 from ..views.weights import weights_said
 from .checks import Case, Check, Sighting
+from .contents import treatment_of
 
 
 def _rows(case: Case) -> list[Row]:
@@ -73,11 +84,15 @@ def _beyond(case: Case, question: Question) -> Sighting:
 def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: Policy, records: int) -> Sighting:
     """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
 
-    Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass where nothing answers the question: then it raises NotComputable.
+    What is found through columns that a synthesis releases unchanged only warns, but for inference: whoever keeps them decides so (``kept_keys``), and what is drawn
+    beside them other checks compare. Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass where nothing answers the question: then it raises NotComputable.
     """
     warn, block = limits_of(question, policy)
     series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
-    seen = [_sighting(row, output, records, series) for row, output in _compared(answering(rows, question))]
+    seen = [
+        _through_kept(_sighting(row, output, records, series), question, row, recipe)
+        for row, output in _compared(answering(rows, question))
+    ]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
     answers, reason = answered_by(rows, recipe, question, block)
@@ -86,6 +101,19 @@ def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: P
     if reason:
         raise NotComputable(_open(question, reason, rows))
     raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
+
+
+def _through_kept(seen: Sighting, question: Question, row: Row, recipe: Recipe) -> Sighting:
+    """What an intruder finds who knows columns that a synthesis keeps: it only warns, but for values that are inferred."""
+    kept, _, _ = treatment_of(recipe)
+    named = sorted(set(kept) & (known_to_intruder(row, recipe) or set()))
+    if question == "inference" or recipe.origin != "synthetic" or not named:
+        return seen
+    return replace(
+        seen,
+        said=f"{seen.said}; the intruder knows columns that are released unchanged ({', '.join(named)})",
+        at_most="warn",
+    )
 
 
 def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:

@@ -115,11 +115,11 @@ def _same_use(one: Row, other: Row) -> bool:
 def unknown_to_intruder(row: Row, recipe: Recipe) -> tuple[str, ...]:
     """The quasi-identifiers that the intruder of a row does not know; none where its method names no knowledge."""
     wanted = recipe.schema.of_role(Role.QUASI_IDENTIFIER)
-    known = _known(row, recipe)
+    known = known_to_intruder(row, recipe)
     return () if known is None else tuple(name for name in wanted if name not in known)
 
 
-def _known(row: Row, recipe: Recipe) -> set[str] | None:
+def known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
     """What the intruder of a row knows, by the step that it comes from, else by the row itself; None where neither says."""
     for step in (*recipe.measures, *recipe.studies):
         settings = step.spec.settings(recipe.schema, recipe.released)

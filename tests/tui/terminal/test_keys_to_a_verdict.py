@@ -68,7 +68,7 @@ def test_the_consumer_expenditures_have_a_verdict_after_14_keys(counting: Callab
     at.see("4 variables", "Expenditure").press("space", "space", "space", "i").see(*["quasi-identifier"])
     at.press("s").see(r"Expenditure +sensitive").press("g").see("Draft a plan", "made anew: Expenditure").press("enter")
     shown = verdict(at)
-    assert re.search(r"thresholds (are met|\d+ failed)|of \d+ thresholds", shown)
+    assert re.search(r"\d met|not met|undecided", shown)
     assert at.keys == 14
 
 
@@ -83,7 +83,7 @@ def adult_with_roles(counting: Callable[[str], Counting]) -> Counting:
 def test_adult_is_synthesised_and_judged_after_37_keys(counting: Callable[[str], Counting]) -> None:
     at = adult_with_roles(counting).press("g").see("Draft a plan", "enter accepts").press("enter")
     shown = verdict(at)
-    assert re.search(r"thresholds (are met|\d+ failed)|of \d+ thresholds", shown), shown
+    assert re.search(r"\d met|not met|undecided", shown), shown
     assert at.keys == 37
     at.press("2").see(r"\[2 Results\]", "occupation")
 

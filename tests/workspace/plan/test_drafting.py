@@ -274,24 +274,28 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     found = draft_for(plan_text(table), table, data, Wanted(holdout=True), gate_limit(policy))
     limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
     assert limits["risk.identification.true_match_rate"] == 0.01
-    assert limits["risk.singling_out.excess_risk"] == 0.05
+    assert "risk.linkability.excess_risk" not in limits, "town is kept, and links whatever is drawn"
+    assert any("columns that are released unchanged" in one for one in found.notes)
     assert "release rules, section 4" in found.toml
+    whole = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), gate_limit(policy))
+    limits = {one["value"]: one["max"] for one in tomllib.loads(whole.toml)["threshold"] if "max" in one}
+    assert (limits["risk.linkability.excess_risk"], limits["risk.membership_inference.excess_risk"]) == (0.2, 0.05)
 
 
 @pytest.mark.parametrize(
-    ("records", "share", "limit"), [(1_000, 0.3, 0.2), (3_000, 0.2, 0.2), (20_000, 0.2, 0.05), (100, 0.3, None)]
+    ("records", "share", "limit"), [(1_000, 0.3, 0.2), (5_000, 0.2, 0.05), (20_000, 0.2, 0.05), (30, 0.3, None)]
 )
 def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share: float, limit: float | None) -> None:
-    """The limit of singling out: from where on the gate warns, else blocks, else none, which the draft says."""
+    """The limit of linkability: from where on the gate warns, else blocks, else none, which the draft says."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
-    found = draft_for(plan_text(table), table, data, Wanted(holdout=True), gate_limit(Policy()))
+    found = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), gate_limit(Policy()))
     made = tomllib.loads(found.toml)
     limits = {one["value"]: one for one in made["threshold"]}
     assert made["data"]["holdout"] == share
-    attack = limits.get("risk.singling_out.excess_risk")
+    attack = limits.get("risk.linkability.excess_risk")
     assert (attack and attack["max"]) == limit
     assert attack is None or attack["params"] == {"people": "random", "guesses": "all"}
-    assert any("risk.singling_out finds" in one for one in found.notes) is (limit is None)
+    assert any("risk.linkability finds" in one for one in found.notes) is (limit is None)
 
 
 def test_an_anonymisation_releases_one_table_and_holds_nothing_out() -> None:
