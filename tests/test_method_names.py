@@ -22,6 +22,7 @@ FILES = [
 EXAMPLES = {
     "tui/cli/main.py": {"risk.attribute"},
     "workspace/documents/acro.py": {"utility.summary"},
+    "workspace/documents/actors.py": {"risk.linkability"},
     "workspace/documents/disclosure_control.py": {"anonymisation.suppression"},
     "workspace/release/judgements.py": {"risk.linkability", "risk.singling_out"},
     "workspace/release/question_checks.py": {"risk.linkability"},

@@ -37,6 +37,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
+from ..wording import counted
 from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, whole_limits
 from ._attacked_records import drawn, of_rows
 
@@ -140,7 +141,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             near = [_Nearest.of(g, at, table, k) for g, at, table in zip(sides, places, shown, strict=True)]
             rates.append(Rate(float(np.sum(linked(*near))), len(rows)))
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
-        words = f"{len(own):,} records and {len(others):,} controls are attacked"
+        words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
         found += AttackResult(rates[0], by_chance, rates[1]).estimates(reason=words, **params)
     return Measure(tuple(found))
 

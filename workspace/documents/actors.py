@@ -26,6 +26,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import counted
 
 from ..release.checks import STATUSES, Sighting, Status
+from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
 from ..release.gate import Finding, finding_of
@@ -61,9 +62,13 @@ class Actor:
 
     @property
     def worst(self) -> Finding | None:
-        """The finding that decides: of equals the one that is furthest beyond its limit."""
+        """The finding that decides: one that counts people before others, then the one that is most times its limit."""
         deciding = [one for one in self.findings if one.status == self.status]
-        return max(deciding, key=lambda one: one.held or 0.0, default=None)
+        return max(
+            deciding,
+            key=lambda one: (one.unit.startswith("people"), (one.held or 0.0) / (one.limit or 1.0)),
+            default=None,
+        )
 
 
 def actors(dossier: Dossier) -> tuple[Actor, ...]:
@@ -107,7 +112,7 @@ def _holder(dossier: Dossier) -> Actor:
 
 
 def _intruder(dossier: Dossier) -> Actor:
-    keys = {check.key for check in DATA_CHECKS} | {check_of(question).key for question in QUESTIONS}
+    keys = {check.key for check in (*CONTENT_CHECKS, *DATA_CHECKS)} | {check_of(question).key for question in QUESTIONS}
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
     known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find"
     return Actor("Motivated intruder", known, found)

@@ -379,6 +379,7 @@ def _governance(dossier: Dossier) -> Chapter:
         "9 Governance",
         (
             _answers(dossier, (*GOVERNANCE, *PUBLICATION)),
+            *decision_of(dossier).acts_table,
             Signatures(
                 [
                     ("Assessed by", ""),

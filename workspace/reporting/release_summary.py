@@ -60,11 +60,14 @@ class Decision:
         parts = [
             table(("status", "check", "found"), [list(one) for one in self.findings], title="What the gate found"),
             table(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
-            table(
-                ("what", "account", "time", "reason"), [list(one) for one in self.acts], title="Asked for and approved"
-            ),
         ]
-        return [part for part in parts if part.rows]
+        return [*(part for part in parts if part.rows), *self.acts_table]
+
+    @property
+    def acts_table(self) -> list[Table]:
+        """Request and approval, where a second person was asked."""
+        acts = [list(one) for one in self.acts]
+        return [table(("what", "account", "time", "reason"), acts, title="Asked for and approved")] if acts else []
 
 
 def fates(recipe: Recipe) -> dict[str, list[str]]:

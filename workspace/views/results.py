@@ -20,7 +20,7 @@ from ..store.workspace import Workspace
 
 FAILURES = "failures"
 SORTS: Mapping[str, str] = {
-    FAILURES: "coalesce(unmet.place, 2), ",
+    FAILURES: f"coalesce(unmet.place, {WORST_FIRST.index('met')}), ",
     "measure": "",
     "target": "result.target, ",
     "dataset": "result.dataset, ",

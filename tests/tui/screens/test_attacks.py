@@ -54,7 +54,9 @@ async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit
         lines = [line for line in seat.text.splitlines() if "singling out, kind " in line]
         assert len(lines) == 3  # of both kinds of predicate, and of the vulnerable
         for line in lines:
-            words = ("excess", "attack", "control", "baseline")[: 4 if size[0] >= 120 else 2]
+            words = ("excess", "attack", "control", "baseline")[
+                : 4 if size[0] >= 120 else 2 if "people" not in line else 1
+            ]
             assert [word for word in words if f"{word} " in line] == list(words)
 
 

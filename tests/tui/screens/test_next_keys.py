@@ -42,7 +42,7 @@ async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
 async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
     async with sit(built_data, "G", tab="runs", size=(80, 24)) as seat:
         step = seat.app.screen.query_one("#next-step")
-        assert "3 Verdicts says why 1 of 3 thresholds failed" in str(step.content)
+        assert "3 Verdicts says why 1 of 3 thresholds is not met" in str(step.content)
         assert "enter says what it means, t tries limits" in (await seat.press("3"))
         assert "this plan is run 4, under way: 1 Runs shows it" in await seat.press("8")
         assert "r in Runs resumes run 3" in await seat.press("1", "g", "j") + str(step.content)

@@ -92,7 +92,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("6").see(r"\[6 Records\]", "probability").press("enter").see("must be", "Driver").press("q")
     at.press("9").see(r"\[9 Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "is not met").press("w").type(REASON).press("tab")
+    at.press("w").see("Release of run 1", "is not met", "The gate: ").press("w").type(REASON).press("tab")
     at.type(str(release)).see(r"directory|release").press("enter").see("Release run 1 to").press("y")
     at.see(r"\[9 Map\]", "Run 1 released to")
     at.press("A").see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 not met").press("q")

@@ -393,7 +393,7 @@ def test_names_metadata_dictionaries_and_archives_are_searched(tmp_path: Path) -
     assert {leak.what for leak in leaks(tmp_path, secrets)} == {"path", "level", "hash", "mean"}
     (tmp_path / "t.parquet").unlink()
     (tmp_path / "sub").mkdir()
-    shutil.make_archive(str(tmp_path / "sub/bundle"), "zip", Path(__file__).parent, "leaks.py")
+    shutil.make_archive(str(tmp_path / "sub/bundle"), "zip", Path(__file__).parent, "file_leaks.py")
     assert Leak("sub/bundle.zip", "code", "def leaks") in leaks(tmp_path, Secrets({"code": "def leaks"}))
     (tmp_path / "sub/zoonosis.txt").touch()
     assert Leak("sub/zoonosis.txt", "level", "zoonosis") in leaks(tmp_path, secrets)
