@@ -61,7 +61,8 @@ def _thresholds(case: Case) -> Sighting:
         return Sighting(f"run {case.plan.run.id}: {thresholds_text(verdicts)}", 0)
     first = unmet[0]
     said = f"run {case.plan.run.id}: {thresholds_text(verdicts)} ({first.value}: {first.outcome})"
-    return Sighting(said, len(unmet))
+    decided = any(one.outcome != "undecided" for one in unmet)
+    return Sighting(said, len(unmet), at_most="block" if decided else "warn")
 
 
 def _judged(case: Case) -> Sighting:

@@ -12,6 +12,8 @@ import pytest
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.outcomes import Outcome
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.release import run_checks
@@ -156,3 +158,22 @@ def test_only_a_risk_that_is_above_for_certain_may_block_and_no_ratio_is_formed_
 ) -> None:
     seen = above(release, own, low=low, estimated=estimated)
     assert (seen.held, seen.at_most) == (pytest.approx(held), may)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status"),
+    [
+        (("met", "met"), "pass"),
+        (("met", "undecided"), "warn"),
+        (("undecided", "not met"), "block"),
+        (("undecided", "not computed"), "block"),
+    ],
+)
+def test_thresholds_that_are_only_undecided_warn(outcomes: tuple[Outcome, ...], status: Status) -> None:
+    verdicts = tuple(Verdict("risk.a.b", "", None, "max", 0.1, 0.1, 0.0, one) for one in outcomes)
+    plan = SimpleNamespace(
+        run=SimpleNamespace(id=1), verdicts=verdicts, unmet=tuple(v for v in verdicts if v.outcome != "met")
+    )
+    (check,) = (one for one in run_checks.RUN_CHECKS if one.key == "unmet_thresholds")
+    case = SimpleNamespace(plan=plan, policy=Policy())
+    assert _finding(check, case).status == status  # type: ignore[arg-type]
