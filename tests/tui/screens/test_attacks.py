@@ -54,10 +54,10 @@ async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit
         lines = [line for line in seat.text.splitlines() if "singling out, kind " in line]
         assert len(lines) == 3  # of both kinds of predicate, and of the vulnerable
         for line in lines:
-            words = ("excess", "attack", "control", "baseline")[
-                : 4 if size[0] >= 120 else 2 if "people" not in line else 1
-            ]
-            assert [word for word in words if f"{word} " in line] == list(words)
+            words = ("excess", "attack", "control", "baseline")
+            shown = [word for word in words if f"{word} " in line]
+            fewest = (4 if size[0] >= 120 else 2) - ("people" in line)  # whose name is longer
+            assert shown == list(words[: max(fewest, len(shown))])
 
 
 @pytest.mark.slow
