@@ -305,8 +305,6 @@ def _positions(ascending: NDArray[np.generic], needles: NDArray[np.generic], sid
     return found
 
 
-AnyInt = np.signedinteger[Any]
-
 AT_ONCE = 1 << 20
 """Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
 
