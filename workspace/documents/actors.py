@@ -141,7 +141,7 @@ def _known(dossier: Dossier) -> str:
 
 def _answer(dossier: Dossier, question: Question, rows: Sequence[Row]) -> Finding:
     plan = dossier.plan
-    look = partial(answer_of, question, rows, plan.run.recipe, dossier.policy, plan.records)
+    look = partial(answer_of, question, rows, plan.run.recipe, dossier.policy, plan.records, dossier.found_by)
     return finding_of(check_of(question), dossier.policy, look)
 
 

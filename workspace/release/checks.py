@@ -12,7 +12,7 @@ import pandas as pd
 
 from sfumato.engine.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
+from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.recipe.recipe import Recipe
@@ -226,6 +226,12 @@ class Case:
             return self._cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
 
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
+
+    def found_by(self, names: Sequence[str], people: int) -> float:
+        """The share of so many people, those who are easiest to find, who are found by these columns as they leave: a guess among equal rows each."""
+        rows = rows_of(self.own, names, len(self.confidential))
+        sizes = np.sort(occurrences(rows, rows))[:people]
+        return float((1 / sizes).mean()) if len(sizes) else 0.0
 
     def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:
         """The cells of a variable in a dataset of a release."""

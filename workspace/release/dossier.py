@@ -16,9 +16,11 @@ from ..store.runs import done_together
 from ..store.workspace import Dataset, Workspace
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
+from .checks import Case
 from .contents import ReleasePlan
 from .gate import Examination
 from .judgements import judgements_of
+from .question_checks import FoundBy
 from .users import promised
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Dossier:
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
     datasets too; ``promise()`` is what they promise of privacy, read once. ``judgements`` is what people have said of it, by what they were asked;
-    ``figures()`` draws those of the report, once. ``user`` is who releases.
+    ``found_by`` is how many people the kept columns alone find; ``figures()`` draws those of the report, once. ``user`` is who releases.
     """
 
     plan: ReleasePlan
@@ -50,6 +52,7 @@ class Dossier:
     confidential: Callable[[], pa.Table]
     released: Callable[[int], pa.Table]
     judgements: Mapping[str, str]
+    found_by: FoundBy
     promise: Callable[[], PrivacyPromise | None]
     figures: Callable[[], Sequence[Figure]]
     user: str
@@ -73,6 +76,7 @@ def dossier_of(
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
         judgements_of(workspace.directory, plan.run.id),
+        Case(workspace, plan, policy).found_by,
         cache(lambda: promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
         user(),

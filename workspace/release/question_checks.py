@@ -6,10 +6,11 @@ Which measures answer a question, and whether what they find beyond their baseli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from sfumato.engine.attacks.targets import number_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
@@ -31,8 +32,10 @@ from ..reporting.results import output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
 from ..views.weights import weights_said
-from .checks import Case, Check, Sighting
+from .checks import Case, Check, Sighting, Status
 from .contents import treatment_of
+
+FoundBy = Callable[[Sequence[str], int], float]
 
 
 def _rows(case: Case) -> list[Row]:
@@ -78,20 +81,26 @@ def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
 
 
 def _beyond(case: Case, question: Question) -> Sighting:
-    return answer_of(question, _rows(case), case.recipe, case.policy, case.plan.records)
+    return answer_of(question, _rows(case), case.recipe, case.policy, case.plan.records, case.found_by)
 
 
-def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: Policy, records: int) -> Sighting:
+def answer_of(
+    question: Question, rows: Sequence[Row], recipe: Recipe, policy: Policy, records: int, found_by: FoundBy
+) -> Sighting:
     """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
 
-    What is found through columns that a synthesis releases unchanged only warns, but for inference: whoever keeps them decides so (``kept_keys``), and what is drawn
-    beside them other checks compare. Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass where nothing answers the question: then it raises NotComputable.
+    Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` says of so many
+    people, those who are easiest to find. Whoever keeps the columns decides so (``kept_keys``): what they find only warns, and what is found
+    beyond it may block. Inference is of values that are drawn, where this makes no difference.
+    Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass
+    where nothing answers the question: then it raises NotComputable.
     """
     warn, block = limits_of(question, policy)
     series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
     seen = [
-        _through_kept(_sighting(row, output, records, series), question, row, recipe)
+        _sighting(replace(row, baseline=base), output, records, series, said, at_most)
         for row, output in _compared(answering(rows, question))
+        for base, said, at_most in _baselines(row, question, recipe, records, found_by)
     ]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
@@ -103,17 +112,17 @@ def answer_of(question: Question, rows: Sequence[Row], recipe: Recipe, policy: P
     raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
 
 
-def _through_kept(seen: Sighting, question: Question, row: Row, recipe: Recipe) -> Sighting:
-    """What an intruder finds who knows columns that a synthesis keeps: it only warns, but for values that are inferred."""
-    kept, _, _ = treatment_of(recipe)
-    named = sorted(set(kept) & (known_to_intruder(row, recipe) or set()))
+def _baselines(
+    row: Row, question: Question, recipe: Recipe, records: int, found_by: FoundBy
+) -> list[tuple[float | None, str, Status]]:
+    """What a row is compared with, what is said of it, and how bad that may be."""
+    named = sorted(set(treatment_of(recipe)[0]) & (known_to_intruder(row, recipe) or set()))
     if question == "inference" or recipe.origin != "synthetic" or not named:
-        return seen
-    return replace(
-        seen,
-        said=f"{seen.said}; the intruder knows columns that are released unchanged ({', '.join(named)})",
-        at_most="warn",
-    )
+        return [(row.baseline, "", "block")]
+    most = number_of(None, records) if row.params.get("people") == "vulnerable" else records
+    alone = found_by(named, most)
+    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {alone:.4g} can be found"
+    return [(row.baseline, said, "warn"), (max(row.baseline or 0.0, alone), said, "block")]
 
 
 def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
@@ -128,7 +137,7 @@ def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
     ]
 
 
-def _sighting(row: Row, output: Output, records: int, series: int) -> Sighting:
+def _sighting(row: Row, output: Output, records: int, series: int, more: str, at_most: Status) -> Sighting:
     value, base, beyond = _held(row, output, records)
     found = Estimated(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
@@ -136,9 +145,9 @@ def _sighting(row: Row, output: Output, records: int, series: int) -> Sighting:
     sure = found.lower if output.estimated else value if row.lower is None else row.lower
     use, target = settings_text(row.params), f" of {row.target}" if row.target else ""
     against = "" if output.risk.gate_reference == "nothing" else f", {base:.4g} without a disclosure"
-    said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}"
+    said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}{more}"
     may = output.risk.gate_reference == "chance" and sure is not None and sure > base
-    return Sighting(said, value, base, beyond, at_most="block" if may else "warn")
+    return Sighting(said, value, base, beyond, at_most=at_most if may else "warn")
 
 
 def _order(one: Sighting, block: float | None) -> tuple[bool, float]:

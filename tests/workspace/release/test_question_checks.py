@@ -139,6 +139,23 @@ def test_what_nobody_answered_is_not_checked_and_what_was_found_is_shown_all_the
 
 
 @pytest.mark.slow
+def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> None:
+    """Region and age leave unchanged: together they find most people, region alone hardly anybody, whoever keeps it to hide a leak."""
+
+    def found(known: list[str], value: float, lower: float, **params: str) -> Finding:
+        settings = {"known": known, **params}
+        return look(row("risk.membership_inference.excess_risk", value, 0.0, lower, params=settings))["membership_excess"]
+
+    assert found(["region"], 0.3, 0.2).status == "block"
+    assert found(["region", "visits"], 0.3, 0.2).status == "block"
+    assert found(["region", "visits"], 0.3, 0.2, people="vulnerable").status == "block"
+    assert found(["region", "age"], 0.3, 0.2).status == "warn"
+    assert found(["region", "age"], 0.8, 0.78, people="vulnerable").status == "warn"
+    assert "released unchanged (age, region)" in found(["region", "age"], 0.3, 0.2).said
+    assert found(["visits"], 0.3, 0.2).status == "block"
+
+
+@pytest.mark.slow
 def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
