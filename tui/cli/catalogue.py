@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import typing
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
+from typing import TYPE_CHECKING
 
-from sfumato.engine.methods.registry import OWN, Method, find, refused, registry
-from sfumato.engine.methods.spec import ParamInfo, written
-from sfumato.workspace.recipes import shipped_recipes
-from sfumato.workspace.reporting.survey import form_text
+from sfumato.engine.methods.protocols import GROUP, method_keys
+from sfumato.workspace.manual import sections
 from sfumato.workspace.reporting.tables import table
-from sfumato.workspace.reporting.words import DIRECTIONS
 
 from .options import printed, terminal_width
+
+if TYPE_CHECKING:
+    from sfumato.engine.methods.registry import Method
+    from sfumato.engine.methods.spec import ParamInfo
 
 INTERVALS = (
     "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
@@ -22,22 +25,42 @@ INTERVALS = (
 
 
 def method_list() -> str:
-    found = printed(
-        table(("method", "what it does"), [[key, one.title + _notes(one)] for key, one in registry().items()])
-    )
+    """Every method with its title and those that cannot be used. Methods are loaded only where the manual does not know all of them."""
+    titles = {one.name: one for one in sections("methods")}
+    keys = method_keys()
+    if not entry_points(group=GROUP) and all(key in titles for key in keys):
+        return _listed([[key, titles[key].heading.partition(": ")[2] + _extra_of(titles[key].body)] for key in keys])
+    from sfumato.engine.methods.registry import refused, registry
+
+    found = _listed([[key, one.title + _notes(one)] for key, one in registry().items()])
     lines = [[one.key, one.distribution, one.reason] for one in refused()]
     return found + (f"\n\nleft out\n{printed(table(('method', 'package', 'why'), lines))}" if lines else "")
 
 
+def _listed(lines: list[list[str]]) -> str:
+    return printed(table(("method", "what it does"), lines))
+
+
+def _extra_of(body: str) -> str:
+    """The extra that a section of the manual names, as the generated block writes it."""
+    named = re.search(r"^Needs the extra `\[(\w+)\]`", body, re.MULTILINE)
+    return f" (extra [{named[1]}])" if named else ""
+
+
 def _notes(found: Method) -> str:
+    from sfumato.engine.methods.registry import OWN
+
     extra = f" (extra [{found.extra.name}])" if found.extra else ""
     return extra if found.package == OWN else f"{extra} (from {found.package})"
 
 
 def method_page(key: str) -> str:
     """One method: title, source, measures, parameters with their limits and defaults, and what their values mean."""
-    near = [name for name in registry() if name.partition(".")[2] == key]
-    found = registry()[near[0]] if len(near) == 1 and key not in registry() else find(key, "methods")
+    from sfumato.engine.methods.registry import OWN, find
+    from sfumato.workspace.reporting.survey import form_text
+
+    near = [name for name in method_keys() if name.partition(".")[2] == key]
+    found = find(near[0] if len(near) == 1 else key, "methods")
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
     if found.package != OWN:
         parts.append(f"from the package {found.package} {version(found.package)}, which runs as code of its own")
@@ -72,11 +95,15 @@ def meanings(found: Method) -> list[tuple[str, str]]:
 
 def output_cells(found: Method) -> list[list[str]]:
     """Key, meaning, direction and range of each output of a method."""
+    from sfumato.workspace.reporting.words import DIRECTIONS
+
     return [[f"{found.key}.{o.name}", o.meaning, DIRECTIONS[o.goal], o.range_words] for o in found.results]
 
 
 def default_text(info: ParamInfo) -> str:
     """The default of a parameter, ``required``, or nothing where it is empty."""
+    from sfumato.engine.methods.spec import written
+
     if info.required:
         return "required"
     value = written(info.default)
@@ -90,6 +117,8 @@ def choices_text(info: ParamInfo) -> str:
 
 def recipe_list() -> str:
     """Every shipped recipe with its description."""
+    from sfumato.workspace.recipes import shipped_recipes
+
     parts = []
     for recipe in shipped_recipes():
         text = str(recipe.table.get("description", "")).strip()
