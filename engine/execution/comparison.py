@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ..methods.registry import registry
+from ..methods.registry import method_called
 from ..methods.results import Goal
 from ..methods.rows import Row
 from ..recipe.thresholds import Verdict
@@ -132,7 +132,7 @@ def _side_to_dict(side: Side | None) -> dict[str, Any] | None:
 
 def goal_of(row: Row) -> Goal:
     """Which way the row's measure is better; "none" where this version does not have the method or the measure."""
-    method = registry().get(row.method_key)
+    method = method_called(row.method_key)
     outputs = () if method is None else method.outputs
     return next((output.goal for output in outputs if output.name == row.measure), "none")
 
@@ -186,7 +186,7 @@ def _joins(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
 @cache
 def selecting(key: str) -> tuple[str, ...]:
     """The settings of a method that say which rows there are and nothing of how they are made."""
-    method = registry().get(key)
+    method = method_called(key)
     return () if method is None else tuple(info.name for info in method.spec.params() if info.param.selects)
 
 

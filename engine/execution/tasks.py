@@ -32,7 +32,7 @@ from ..constraints.rejection_sampling import Dataset
 from ..data.microdata import Microdata
 from ..design.survey import said_unweighted
 from ..errors import NotComputable
-from ..methods.registry import Method, registry
+from ..methods.registry import Method, find, method_called
 from ..methods.release_form import AnonymisationSpec, Anonymised
 from ..methods.release_models import ReleaseModel
 from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
@@ -436,7 +436,8 @@ def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> 
 
     ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
     """
-    hidden = {f"{found.key}.{o.name}" for found in registry().values() for o in found.outputs if o.intermediate}
+    methods = filter(None, map(method_called, dict.fromkeys(row.method_key for row in rows)))
+    hidden = {f"{found.key}.{o.name}" for found in methods for o in found.outputs if o.intermediate}
     kept = [row for row in rows if row.key not in hidden]
     combined = [row for row in combined_rows(rows_with_draw(rows), records) if row.key not in hidden]
     complete = with_confidential_baseline(
@@ -467,7 +468,7 @@ def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
         order.setdefault((row.dataset, *row.series), len(order))
     found: list[Row] = []
     for (key, *_), group in groups.items():
-        method = registry()[key]
+        method = find(key, "method")
         if method.whole:  # what it says of all datasets is no average
             continue
         if method.combine is not None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ..data.intervals import UNBOUNDED, Range, narrowed
-from .registry import Method, registry
+from .registry import Method, method_called
 from .results import Estimate
 from .spec import written
 
@@ -151,7 +151,7 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
 
 def _range(row: Row) -> Range:
     """The range of the row's measure; without ends where this version does not have the method or the measure."""
-    method = registry().get(row.method_key)
+    method = method_called(row.method_key)
     outputs = () if method is None else method.outputs
     return next((output.range for output in outputs if output.name == row.measure), UNBOUNDED)
 

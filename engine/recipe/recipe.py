@@ -382,7 +382,7 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
     given = table.get("target")
     names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
     if not names or (isinstance(given, list) and len(names) < len(given)):
-        found = registry().get(f"synthesis.{str(table.get('method', '')).removeprefix('synthesis.')}")
+        found = method_called(f"synthesis.{str(table.get('method', '')).removeprefix('synthesis.')}")
         several = 'the variables to synthesise, such as target = ["age", "sex"]'
         one = 'the variable to synthesise, such as target = "price"'
         raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")

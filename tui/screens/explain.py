@@ -114,11 +114,11 @@ class Explain(ExplainNumber):
 
 def meaning_of(key: str) -> Meaning:
     """What this version's method says of a measure; slow the first time."""
-    from sfumato.engine.methods.registry import registry
+    from sfumato.engine.methods.registry import method_called
     from sfumato.engine.methods.spec import written
 
     name, _, measure = key.rpartition(".")
-    method = registry().get(name)
+    method = method_called(name)
     outputs = [] if method is None else [output for output in method.outputs if output.name == measure]
     if method is None or not outputs:
         return Meaning("a method that this version does not have", "", "", "")

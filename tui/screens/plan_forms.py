@@ -16,7 +16,7 @@ from typing import Any, Literal
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.methods.registry import Method, find, method_called, registry
 from sfumato.engine.methods.spec import ParamInfo, written
 from sfumato.engine.recipe.recipe import Recipe, recipe_params
 from sfumato.engine.recipe.threshold_warnings import (
@@ -45,7 +45,7 @@ def _steps(table: Mapping[str, Any]) -> list[tuple[Method, Mapping[str, Any]]]:
     named = [
         (name if "." in name else f"synthesis.{name}", step) for step in steps for name in [str(step.get("method", ""))]
     ]
-    return [(registry()[key], step) for key, step in named if key in registry()]
+    return [(method, step) for key, step in named if (method := method_called(key)) is not None]
 
 
 def measured_offers(table: Mapping[str, Any]) -> tuple[Offer, ...]:
@@ -168,8 +168,8 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
     """The method that a step names. Raises BadInput."""
     name = str(step.get("method", ""))
     for key in (f"{place.section}.{name}", name):
-        if key in registry():
-            return registry()[key]
+        if (method := method_called(key)) is not None:
+            return method
     raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
 
 
@@ -322,7 +322,7 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
     """Where a step with this method goes, and what it says at first."""
     if key == "threshold":
         return StepPlace("threshold", len(view.table.get("threshold", []))), {}
-    method = registry()[key]
+    method = find(key, "method")
     section = section_of(method)
     name = method.name if section in IN_SHORT else key
     return StepPlace(section, len(view.table.get(section, []))), {"method": name}

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any, Literal
 
-from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, by_unit
 from sfumato.engine.wording import counted
@@ -113,7 +113,7 @@ def statbarn_of(row: Row) -> Statbarn:
 
     A quantile at 0 or 1 is an endpoint.
     """
-    method = registry().get(row.method_key)
+    method = method_called(row.method_key)
     outputs = () if method is None else method.results
     found: Statbarn = next((one.checked_as for one in outputs if one.name == row.measure), by_unit(row.unit))
     if found == "Position" and row.params.get("q") in (0, 1):

@@ -15,7 +15,7 @@ from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
-from sfumato.engine.methods.registry import OWN, Method, registry
+from sfumato.engine.methods.registry import OWN, Method, find, registry
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -386,7 +386,7 @@ class _Draft:
         answered = {
             q
             for step, _ in measures
-            for output in registry()[step.table["method"]].results
+            for output in find(step.table["method"], "method").results
             for q in output.risk.questions
         }
         if still_open := [question for question in QUESTIONS if question not in answered]:

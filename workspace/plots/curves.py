@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.engine.methods.outputs import Axis, Output
-from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.registry import find, method_called
 from sfumato.engine.methods.rows import Row
 
 from .figure import CONFIDENTIAL, Figure, Panel
@@ -36,7 +36,7 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     swept: dict[str, list[Named]] = {}
     for run in runs:
         for row in run.rows:
-            method = registry().get(row.method_key)
+            method = method_called(row.method_key)
             if method and method.study.axis and not method.answers and _output(row) in method.curves:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
@@ -45,12 +45,12 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 def _output(row: Row) -> Output | None:
     """What a row's method declares of its measure."""
-    method = registry().get(row.method_key)
+    method = method_called(row.method_key)
     return next((output for output in method.outputs if output.name == row.measure), None) if method else None
 
 
 def _sweep(rows: Sequence[Named]) -> Figure:
-    axis = registry()[f"studies.{rows[0][1].method}"].study.axis
+    axis = find(f"studies.{rows[0][1].method}", "method").study.axis
     assert axis is not None
     panels = [
         panel

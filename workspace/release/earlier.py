@@ -21,7 +21,7 @@ from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, total
-from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -287,7 +287,7 @@ def _risks(workspace: Workspace, run_id: int) -> list[RecordRisks]:
     """What the measures of a run say of single records, but those that say how probable it was anyway: they are no finding of the release alone."""
     found = []
     for measure in record_measures(workspace, run_id):
-        method = registry().get(measure.key)
+        method = method_called(measure.key)
         if method is not None and method.record_part("prior") is None:
             risk = risk_of_records(workspace, measure)
             params = json.dumps(dict(measure.params), sort_keys=True, default=str)

@@ -13,7 +13,7 @@ from sfumato.engine.disclosure.cells import occurrences, rows_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
 from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.registry import find, method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import output_of
 from sfumato.engine.statistics.estimated import Estimated, difference
@@ -39,8 +39,8 @@ def _rows(case: Case) -> list[Row]:
 
 def _measured(case: Case, families: tuple[str, ...], what: str) -> Sighting:
     rows = [row for row in _rows(case) if row.family in families and row.dataset != "confidential"]
-    implied = {key for key, method in registry().items() if method.spec.implied}
-    computed = sorted({row.method_key for row in rows if row.value is not None} - implied)
+    keys = sorted({row.method_key for row in rows if row.value is not None})
+    computed = [key for key in keys if (method := method_called(key)) is None or not method.spec.implied]
     said = f"measured: {', '.join(computed)}" if computed else f"the run has no computed measure of {what}"
     return Sighting(said, len(computed))
 
@@ -115,7 +115,7 @@ def _worst_records(case: Case) -> Sighting:
     inferred: Sighting | None = None
     everybody = False
     for measure in record_measures(case.workspace, case.plan.run.id):
-        method = registry()[measure.key]
+        method = find(measure.key, "method")
         risk = risk_of_records(case.workspace, measure)
         asked = int(risk.asked.sum())
         if not asked or (

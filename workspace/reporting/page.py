@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.data.schema import Role, Variable
-from sfumato.engine.methods.registry import Method, method_called, registry
+from sfumato.engine.methods.registry import Method, method_called
 from sfumato.engine.methods.results import Diagnostic, Trace
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import SourceTable
@@ -179,7 +179,7 @@ def _found(run: ReportedRun, of: str) -> list[Chapter]:
     swept = [row for row in run.rows if row.level is not None and not sums_up(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
-        method = registry().get(key)
+        method = method_called(key)
         tables = [sweep_table(one, apart) for one in sweeps_in(own)]
         sections.append(Chapter(f"{method.title if method else key}{of}", [*tables, _meanings(own)]))
     return [*sections, *_studies(run, of)]
@@ -222,7 +222,7 @@ def _beliefs(run: ReportedRun, of: str) -> list[Chapter]:
 def _meanings(rows: Sequence[Row]) -> Terms:
     """What each measure means and which way is better."""
     keys = dict.fromkeys((row.method_key, row.measure) for row in rows)
-    known = [(registry().get(key), measure) for key, measure in keys]
+    known = [(method_called(key), measure) for key, measure in keys]
     return Terms(
         [
             (f"{found.name}.{measure}", f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]}")

@@ -188,10 +188,10 @@ def differing(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any
 
 
 def _with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
-    from sfumato.engine.methods.registry import registry
+    from sfumato.engine.methods.registry import method_called
     from sfumato.engine.methods.spec import written
 
-    method = registry().get(key)
+    method = method_called(key)
     infos = () if method is None else method.spec.params()
     defaults = {info.name: written(info.default) for info in infos if not info.required}
     return {name: defaults.get(name) for name in names}

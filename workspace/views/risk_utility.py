@@ -164,9 +164,9 @@ def _made(method: str, params: str) -> str:
 
 
 def _goal(key: str) -> str:
-    from sfumato.engine.methods.registry import registry
+    from sfumato.engine.methods.registry import method_called
 
     method, _, measure = key.rpartition(".")
-    found = registry().get(method)
+    found = method_called(method)
     named = [output.goal for output in found.outputs if output.name == measure] if found else []
     return named[0] if named else "none"

@@ -144,7 +144,9 @@ def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> Non
 
     def found(known: list[str], value: float, lower: float, **params: str) -> Finding:
         settings = {"known": known, **params}
-        return look(row("risk.membership_inference.excess_risk", value, 0.0, lower, params=settings))["membership_excess"]
+        return look(row("risk.membership_inference.excess_risk", value, 0.0, lower, params=settings))[
+            "membership_excess"
+        ]
 
     assert found(["region"], 0.3, 0.2).status == "block"
     assert found(["region", "visits"], 0.3, 0.2).status == "block"
