@@ -12,7 +12,19 @@ from sfumato.engine.wording import counted
 
 from ..places import keys_file
 from . import completion as completing
-from .options import COMPUTING, WORKSPACE, check_run_named, check_seal, chosen_workspace, open_workspace, say_workspace
+from .failures import Listed
+from .options import (
+    COMPUTING,
+    JSON,
+    WORKSPACE,
+    check_run_named,
+    check_seal,
+    check_writable,
+    chosen_workspace,
+    open_workspace,
+    say_workspace,
+    write_object,
+)
 from .speech import confirm, echo
 
 
@@ -23,8 +35,11 @@ from .speech import confirm, echo
 )
 @click.option("--note", metavar="TEXT", help='Keep a line with RUN that says what it is for; "" takes it away.')
 @WORKSPACE
-def runs(run_id: str | None, directory: Path | None, name: str | None, note: str | None) -> None:
-    """List the runs of the workspace, newest first, or the tasks of one RUN (a number, a name, or last).
+@JSON
+def runs(run_id: str | None, directory: Path | None, name: str | None, note: str | None, json_file: str | None) -> None:
+    """List the runs, newest first, or the tasks of one.
+
+    RUN is a number, a name, or last.
 
     Names and notes are internal: no public file has them.
     """
@@ -34,8 +49,9 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
     from sfumato.workspace.store.runs import find_run, tasks_of
     from sfumato.workspace.upkeep.integrity import quick_look
 
-    from .admin_tables import run_head, run_list, task_table
+    from .admin_tables import run_head, run_list, run_object, runs_object, task_table
 
+    check_writable(json_file)
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
@@ -45,9 +61,15 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
             name_run(workspace, found.id, name, note)
             found = find_run(workspace, found.id)
         check_seal(workspace, found.id)
-        echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
+        write_object(run_object(workspace, found), json_file)
+        if json_file != "-":
+            echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
         return
-    echo(run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)")
+    write_object(runs_object(workspace), json_file)
+    if json_file != "-":
+        echo(
+            run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
+        )
     wrong, not_looked = quick_look(workspace)
     if wrong:
         raise WorkspaceError(wrong)
@@ -59,7 +81,10 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
 @click.argument("run_id", metavar="RUN", shell_complete=completing.runs)
 @WORKSPACE
 def cancel(run_id: str, directory: Path | None) -> None:
-    """Stop a RUN; what it has finished stays readable, and it can be resumed."""
+    """Cancel a run; it can be resumed.
+
+    What it has finished stays readable.
+    """
     from sfumato.workspace.jobs.queue import request_stop
     from sfumato.workspace.store.runs import RunState, find_run
 
@@ -75,7 +100,9 @@ def cancel(run_id: str, directory: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @WORKSPACE
 def delete(run_id: str | None, project: str | None, directory: Path | None, *, yes: bool) -> None:
-    """Delete a RUN, or a whole project, for good; the audit log keeps that it was there.
+    """Delete a run or a whole project for good.
+
+    The audit log keeps that it was there.
 
     Of a run that was released a tombstone stays: the released datasets, and what later releases are judged by.
     """
@@ -117,7 +144,9 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
 )
 @COMPUTING
 def worker(directory: Path | None, jobs: int, idle: float) -> None:
-    """Work on the runs of the workspace here, until none is left. Any number of workers may share a workspace.
+    """Work on the waiting runs here, until none is left.
+
+    Any number of workers may share a workspace.
 
     Ctrl+C, SIGTERM and the loss of the terminal end it; its unfinished tasks go back to the queue.
     """
@@ -136,18 +165,29 @@ def worker(directory: Path | None, jobs: int, idle: float) -> None:
         raise
 
 
-@click.group()
+@click.group(cls=Listed)
 def audit() -> None:
-    """List the acts that changed the workspace, or verify that the list was not changed."""
+    """List the acts in this workspace, or verify their list."""
 
 
 @audit.command("list")
 @WORKSPACE
-def list_acts(directory: Path | None) -> None:
+@JSON
+def list_acts(directory: Path | None, json_file: str | None) -> None:
     """List every act, oldest first."""
+    import json
+    from dataclasses import asdict
+
+    from sfumato.workspace.audit import audit_rows
+
     from .admin_tables import act_table
 
-    echo(act_table(open_workspace(directory, unchecked=True)))
+    check_writable(json_file)
+    workspace = open_workspace(directory, unchecked=True)
+    acts = [asdict(row) | {"details": json.loads(row.details)} for row in audit_rows(workspace.connection)]
+    write_object({"disclosure": "internal", "acts": acts}, json_file)
+    if json_file != "-":
+        echo(act_table(workspace))
 
 
 @audit.command()
@@ -155,12 +195,19 @@ def list_acts(directory: Path | None) -> None:
 @click.option(
     "--head", "noted", metavar="NUMBER:HASH", help="A head that an earlier verify printed: it must be in the chain."
 )
-def verify(directory: Path | None, noted: str | None) -> None:
-    """Check every row of the audit log; exit status 1 and the first broken row when it was changed."""
+@JSON
+def verify(directory: Path | None, noted: str | None, json_file: str | None) -> None:
+    """Check every row of the audit log.
+
+    Where it was changed, the exit status is 1 and the first broken row is named.
+    """
     from .admin_tables import verified
 
+    check_writable(json_file)
     whole, text = verified(open_workspace(directory, unchecked=True), noted)
-    echo(text, err=not whole)
+    write_object({"disclosure": "internal", "unchanged": whole, "said": text.splitlines()}, json_file)
+    if json_file != "-":
+        echo(text, err=not whole)
     sys.exit(0 if whole else 1)
 
 
@@ -170,9 +217,9 @@ def verify(directory: Path | None, noted: str | None) -> None:
 )
 @WORKSPACE
 def accept(directory: Path | None, reason: str) -> None:
-    """Accept a restored backup in place of the history recorded outside.
+    """Accept a restored backup.
 
-    The head of each audit log is also kept outside its workspace, and a workspace that is behind it is refused. This command
+    It replaces the history that is recorded outside the workspace. The head of each audit log is also kept outside its workspace, and a workspace that is behind it is refused. This command
     adds a row to the audit log that gives the reason, and records the new head.
     """
     from sfumato.workspace.upkeep.maintenance import accept_rollback
@@ -183,12 +230,11 @@ def accept(directory: Path | None, reason: str) -> None:
 
 @click.command()
 @WORKSPACE
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@JSON
 @click.option("--fix", is_flag=True, help="Remove files that no run needs.")
-def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
+def doctor(directory: Path | None, json_file: str | None, *, fix: bool) -> None:
     """Check this installation, the terminal and the workspace."""
-    import json
-
+    check_writable(json_file)
     if fix:
         from sfumato.workspace.upkeep.maintenance import remove_orphans
 
@@ -198,9 +244,8 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
 
     say_workspace(chosen_workspace(directory))
     findings = all_checks(chosen_workspace(directory))
-    if as_json:
-        echo(json.dumps([finding.to_dict() for finding in findings], indent=1), verbatim=True)
-    else:
+    write_object({"disclosure": "internal", "findings": [finding.to_dict() for finding in findings]}, json_file)
+    if json_file != "-":
         echo(checks_text(findings))
     sys.exit(2 if any(finding.state == "problem" for finding in findings) else 0)
 
@@ -209,7 +254,9 @@ def doctor(directory: Path | None, *, as_json: bool, fix: bool) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("target", metavar="NEW-DIRECTORY", type=click.Path(path_type=Path))
 def adopt(directory: Path, target: Path) -> None:
-    """Copy the workspace in DIRECTORY, another user's, into NEW-DIRECTORY, where it is yours.
+    """Copy another user's workspace, so that the copy is yours.
+
+    The workspace in DIRECTORY is copied into NEW-DIRECTORY.
 
     Checked before: the database, the audit log, the bytes of every table. Unfinished runs are marked interrupted.
     """
@@ -226,7 +273,7 @@ def adopt(directory: Path, target: Path) -> None:
 
 @click.command()
 def keys() -> None:
-    """Print the app's keys, as a file to change them with."""
+    """Print the keys of the app, as a file to change them with."""
     from ..keymap import default_keys
 
     echo(default_keys(keys_file()), verbatim=True)

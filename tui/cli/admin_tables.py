@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration, tally_text
 from sfumato.workspace.store.heads import words_for
 from sfumato.workspace.store.run_log import run_log
-from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line
+from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 from sfumato.workspace.upkeep.maintenance import Check, workspace_checks
@@ -33,6 +34,30 @@ PACKAGES = (
     "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "arviz-stats", "pyarrow", "loky",
 )  # fmt: skip
 SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
+
+
+def runs_object(workspace: Workspace) -> dict[str, object]:
+    """The runs of a workspace, newest first, as JSON."""
+    return {"disclosure": "internal", "runs": [_run_object(workspace, run) for run in list_runs(workspace)]}
+
+
+def run_object(workspace: Workspace, run: Run) -> dict[str, object]:
+    """A run and its tasks as JSON."""
+    tasks = [asdict(task) for task in tasks_of(workspace, run.id)]
+    return {"disclosure": "internal", "run": _run_object(workspace, run), "tasks": tasks}
+
+
+def _run_object(workspace: Workspace, run: Run) -> dict[str, object]:
+    line = run_line(workspace, run.id)
+    named = ("id", "title", "name", "note", "seed", "tasks_done", "tasks_total", "seconds", "seconds_left", "error")
+    return {
+        **{name: getattr(run, name) for name in named},
+        "state": run.state.value,
+        "recipe_sha256": run.recipe_sha256,
+        "key_public": run.key_public,
+        "attended": line.attended,
+        "verdicts": dict(line.tally.counts),
+    }
 
 
 def run_list(workspace: Workspace) -> str:

@@ -6,7 +6,7 @@ import re
 import textwrap
 import typing
 from importlib.metadata import entry_points, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.protocols import GROUP, method_keys
 from sfumato.workspace.manual import sections
@@ -56,11 +56,10 @@ def _notes(found: Method) -> str:
 
 def method_page(key: str) -> str:
     """One method: title, source, measures, parameters with their limits and defaults, and what their values mean."""
-    from sfumato.engine.methods.registry import OWN, find
+    from sfumato.engine.methods.registry import OWN
     from sfumato.workspace.reporting.survey import form_text
 
-    near = [name for name in method_keys() if name.partition(".")[2] == key]
-    found = find(near[0] if len(near) == 1 else key, "methods")
+    found = _method(key)
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
     if found.package != OWN:
         parts.append(f"from the package {found.package} {version(found.package)}, which runs as code of its own")
@@ -80,6 +79,40 @@ def method_page(key: str) -> str:
         parts.append("parameters\n" + printed(table(("name", "default", "what it is"), lines)))
     parts.extend(f"{name}\n{_prose(meaning)}" for name, meaning in meanings(found))
     return "\n\n".join(parts)
+
+
+def methods_object() -> dict[str, Any]:
+    """Every method as JSON."""
+    from sfumato.engine.methods.registry import registry
+
+    found = registry().values()
+    return {"methods": [{"key": one.key, "title": one.title, "package": one.package} for one in found]}
+
+
+def method_object(key: str) -> dict[str, Any]:
+    """One method as JSON: its measures and parameters."""
+    found = _method(key)
+    return {
+        "key": found.key,
+        "title": found.title,
+        "package": found.package,
+        "source": found.source,
+        "measures": [
+            dict(zip(("key", "meaning", "direction", "range"), cells, strict=True)) for cells in output_cells(found)
+        ],
+        "parameters": [
+            {"name": one.name, "default": default_text(one), "what": one.param.help, "choices": choices_text(one)}
+            for one in found.spec.params()
+        ],
+    }
+
+
+def _method(key: str) -> Method:
+    """The method with this key, or the only one with this name. Raises BadInput."""
+    from sfumato.engine.methods.registry import find
+
+    near = [name for name in method_keys() if name.partition(".")[2] == key]
+    return find(near[0] if len(near) == 1 else key, "methods")
 
 
 def _prose(text: str, indent: int = 0) -> str:

@@ -135,7 +135,7 @@ BASH = """[[ $type == 'plain' && $value == *= ]] && compopt -o nospace
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete commands, recipes, runs, methods and variables.
+    """Print what makes your shell complete commands and names.
 
     bash and zsh: eval "$(sfumato completion bash)" in ~/.bashrc or ~/.zshrc; fish: sfumato completion fish | source.
     """

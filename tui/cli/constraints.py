@@ -24,7 +24,9 @@ from .speech import echo
 def constraints(
     target: str, data: str | None, json_file: str | None, *, suggest: bool, toml: bool, strict: bool
 ) -> None:
-    """Count the records that break each rule of RECIPE; of a data FILE alone, find the rules that all its records keep to.
+    """Count the records that break each rule of a recipe.
+
+    Of a data FILE alone, find the rules that all its records keep.
 
     Nothing is stored and nothing refused. What is found is a fact about these records: internal, as the records are.
     """

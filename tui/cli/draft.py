@@ -74,7 +74,9 @@ def draft(
     leave_out: tuple[str, ...],
     **rest: Any,
 ) -> None:
-    """Draft a whole recipe for FILE, or for a PROJECT of the workspace: steps, measures and thresholds, each with its reason.
+    """Draft a recipe for a file, each step with its reason.
+
+    It has steps, measures and thresholds, for FILE or for a PROJECT of the workspace.
 
     It says what it covers and what not. Nothing is stored; the recipe runs unchanged, and you can read and edit it.
     """

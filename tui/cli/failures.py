@@ -24,8 +24,33 @@ class ClosedPipe(Exception):
     """The pipe that a command writes to has no reader."""
 
 
-class Commands(click.Group):
-    """A group whose ``main`` leaves a closed pipe to ``guarded``: click ends with 1, which means that a threshold failed."""
+GROUPS = {
+    "Start": ("demo", "import", "draft", "recipes", "methods", "help"),
+    "Work": ("run", "evaluate", "plan", "again", "cancel", "resume", "worker", "constraints", "hierarchies"),
+    "Look": ("runs", "results", "records", "compare", "figures", "report"),
+    "Release": ("examine", "approve", "release", "verify", "policy"),
+    "Workspace": ("init", "adopt", "delete", "audit", "key", "doctor", "keys", "completion", "new-method"),
+}
+"""The commands by what they are for, in the order in which a new user needs them."""
+
+
+class Listed(click.Group):
+    """A group that lists its commands with their first sentences, whole, by what they are for where ``GROUPS`` says so."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The groups of commands, one below the other, all as wide as the longest name."""
+        named = GROUPS if "demo" in self.commands else {"Commands": tuple(self.commands)}
+        widest = max(map(len, self.commands))
+        for title, names in named.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), first_sentence(self.commands[name])) for name in names])
+
+
+class Commands(Listed):
+    """All commands.
+
+    Its ``main`` leaves a closed pipe to ``guarded``: click ends with 1, which means that a threshold is not met.
+    """
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
         """The context, after ``--help`` and ``--version`` where they were asked for. Raises ClosedPipe."""
@@ -40,6 +65,11 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise ClosedPipe from error
+
+
+def first_sentence(command: click.Command) -> str:
+    """What a command does, in one line of the list of commands."""
+    return (command.help or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def guarded(command: Callable[[], object]) -> NoReturn:

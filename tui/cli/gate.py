@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 @click.command()
 @WORKSPACE
 def policy(directory: Path | None) -> None:
-    """Print the policy in force, with the limits of every check and why they are so: a policy.toml that can be saved and changed."""
+    """Print the policy in force: limits of all checks, and why.
+
+    It is a policy.toml that can be saved and changed.
+    """
     from sfumato.workspace.policy.policy import policy_of
     from sfumato.workspace.release.gate import check_policy
     from sfumato.workspace.release.policy_text import policy_toml
@@ -35,7 +38,10 @@ def policy(directory: Path | None) -> None:
 @WORKSPACE
 @JSON
 def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
-    """Examine what a release of RUN (a number, a name, or last) would give away; nothing is written. Exit 1 where the gate blocks it."""
+    """Examine what a release would give away; write nothing.
+
+    RUN is a number, a name, or last. The exit status is 1 where the gate blocks the release.
+    """
     from sfumato.workspace.policy.policy import policy_of
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.gate import examine as examined
@@ -56,7 +62,9 @@ def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
 @click.option("--refuse", is_flag=True, help="Refuse it instead.")
 @click.option("--waive", "waivers", multiple=True, metavar="CHECK=REASON", help="As for release. Repeatable.")
 def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: bool) -> None:
-    """Approve the release that another account of this machine has asked for (sfumato release RUN --request).
+    """Approve a release that another account has asked for.
+
+    It was asked for by sfumato release RUN --request, by an account of this machine.
 
     Prints the request and what the gate found, and writes the answer into the same folder. It needs no workspace.
     """

@@ -40,7 +40,9 @@ def hierarchies(
     *,
     propose: bool,
 ) -> None:
-    """Show along what VARIABLE of RECIPE is generalised: every node with its values and records, few of them hidden.
+    """Show the hierarchy along which a variable is generalised.
+
+    Every node of VARIABLE in RECIPE has its values and records; counts of few records are hidden.
 
     Where the recipe says nothing, a hierarchy is proposed, with what it learns from the records. A file that -o writes is what a
     recipe names: hierarchies = { VARIABLE = "NEW.csv" }.

@@ -6,19 +6,26 @@ from pathlib import Path
 
 import click
 
+from .failures import Listed
 from .options import WORKSPACE, open_workspace
 from .speech import echo
 
 
-@click.group()
+@click.group(cls=Listed)
 def key() -> None:
-    """Tell the workspace's key from others, or export it to keep it elsewhere. The key itself is never shown."""
+    """Identify the workspace's key, or export it.
+
+    The key itself is never shown.
+    """
 
 
 @key.command("fingerprint")
 @WORKSPACE
 def show_fingerprint(directory: Path | None) -> None:
-    """Print what tells the key from others and gives nothing of it away; "public" for a public key."""
+    """Print the fingerprint of the key.
+
+    It identifies the key and gives nothing of it away; "public" stands for a public key.
+    """
     from sfumato.workspace.store.keys import fingerprint
 
     echo(fingerprint(open_workspace(directory).key()))
@@ -28,7 +35,10 @@ def show_fingerprint(directory: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @WORKSPACE
 def export(file: Path, directory: Path | None) -> None:
-    """Copy the key to FILE, which is its owner's alone and must not be there yet; the audit log keeps that it was done."""
+    """Copy the key to a file of its owner alone.
+
+    FILE must not be there yet. The audit log keeps that it was done.
+    """
     from sfumato.workspace.store.workspace import export_key
 
     fingerprint = export_key(open_workspace(directory), file.expanduser())

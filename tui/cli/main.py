@@ -121,7 +121,10 @@ def _carry_out(
 @JOBS
 @COMPUTING
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
-    """Run the shipped study of 20,190 real people, print what it found, and open the app on it."""
+    """Run a shipped study of real people and open the app on it.
+
+    It has 20,190 people and takes less than a minute; what it found is printed first.
+    """
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_run
     from sfumato.workspace.store.runs import find_run
@@ -142,7 +145,10 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
 @click.argument("directory", type=click.Path(path_type=Path))
 @KEY
 def init(directory: Path, key_file: str | None) -> None:
-    """Make a workspace in DIRECTORY and remember it; with --key FILE, put the key of one back that has lost it."""
+    """Make a workspace in DIRECTORY and remember it.
+
+    With --key FILE, put back the key of a workspace that has lost it.
+    """
     workspace = open_or_create(directory, key_given(key_file))
     echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
 
@@ -158,7 +164,9 @@ def init(directory: Path, key_file: str | None) -> None:
 def import_file(
     file: str, directory: Path | None, project: str | None, recipe_file: Path | None, preview: bool, **said: Any
 ) -> None:
-    """Bring FILE (text, Excel, SPSS, Stata, SAS, Parquet and others) into a project and describe its columns.
+    """Bring a file into a project and describe its columns.
+
+    FILE is text, Excel, SPSS, Stata, SAS, Parquet or another format that the manual lists.
 
     How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons. Labels and
     missing codes of SPSS, Stata and SAS are kept. Columns that may say who a record is are left out.
@@ -219,7 +227,9 @@ def run(
     measure: str | None,
     strength: float | None,
 ) -> None:
-    """Carry out RECIPE, a file or a shipped name: synthesise, measure, and compare with the thresholds.
+    """Carry out a recipe: synthesise, measure, compare with limits.
+
+    RECIPE is a file or the name of a shipped recipe.
 
     The recipes it names as companions run with it on the same data; they do not decide the exit status.
     """
@@ -261,7 +271,9 @@ def evaluate(
     *,
     quiet: bool,
 ) -> None:
-    """Score released files that any other tool made, with the measures and thresholds of RECIPE.
+    """Score released files that another tool made.
+
+    The measures and thresholds are those of RECIPE.
 
     Record i of a file is record i of the original, unless [release] of RECIPE names a link or says order = "shuffled".
     A pattern stands for its files in the order of their numbers, so that syn2.csv is before syn10.csv; files after --released FILE count too.
@@ -285,7 +297,10 @@ def evaluate(
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
 @PUBLIC
 def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, public: bool) -> None:
-    """Show what RUN found (a number, a name, or last)."""
+    """Show what a run found.
+
+    RUN is a number, a name, or last.
+    """
     from sfumato.workspace.store.runs import companions_of, find_run
 
     if public:
@@ -317,7 +332,10 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
 @JSON
 @QUIET
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
-    """Resume a RUN that was interrupted, cancelled or failed; finished tasks are kept."""
+    """Resume a run that was interrupted, cancelled or failed.
+
+    RUN is a number, a name, or last. Finished tasks are not computed again.
+    """
     from sfumato.workspace.jobs import queue
     from sfumato.workspace.store.releases_in_progress import settle
     from sfumato.workspace.store.runs import find_run
@@ -340,7 +358,10 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
 @JSON
 @click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
 def compare(first: str, second: str, directory: Path | None, json_file: str | None, *, any_data: bool) -> None:
-    """Show what two RUNs found side by side (numbers, names, or last), and which is better where they differ."""
+    """Show two runs side by side, and which is better.
+
+    Each RUN is a number, a name, or last.
+    """
     from sfumato.workspace.views.comparison import compare_runs
 
     from .summary import comparison_text
@@ -382,7 +403,9 @@ def records(
     weights: bool,
     with_values: bool,
 ) -> None:
-    """Show the records most at risk in RUN (a number, a name, or last), among how many candidates, and which variable drives it.
+    """Show the records most at risk, and what drives their risk.
+
+    RUN is a number, a name, or last. Each record has the number of candidates among which it is found.
 
     Of a measure that tells what an intruder believes: how belief in the truth moved, and with --record the guesses at one.
     """
@@ -408,18 +431,25 @@ def records(
 
 @sfumato.command()
 @click.argument("key", required=False, shell_complete=completing.methods)
-def methods(key: str | None) -> None:
-    """List every method, or show one: its measures, parameters and source."""
-    from .catalogue import method_list, method_page
+@JSON
+def methods(key: str | None, json_file: str | None) -> None:
+    """List the methods, or show one with measures and parameters."""
+    from .catalogue import method_list, method_object, method_page, methods_object
 
-    echo(method_list() if key is None else method_page(key))
+    check_writable(json_file)
+    if json_file is not None:
+        write_object(methods_object() if key is None else method_object(key), json_file)
+    if json_file != "-":
+        echo(method_list() if key is None else method_page(key))
 
 
 @sfumato.command("new-method")
 @click.argument("key")
 @click.argument("directory", type=click.Path(path_type=Path))
 def new_method(key: str, directory: Path) -> None:
-    """Write a Python package that adds the method KEY, such as risk.my_measure, into DIRECTORY.
+    """Write a Python package that adds a method of your own.
+
+    KEY is its family and name, such as risk.my_measure; DIRECTORY is a new folder.
 
     It has a small method that works and keeps the contract, a test and an entry point. Replace the method with your own.
     """
@@ -438,16 +468,19 @@ def new_method(key: str, directory: Path) -> None:
 
 @sfumato.command()
 @click.argument("name", required=False, shell_complete=completing.shipped)
-def recipes(name: str | None) -> None:
-    """List the recipes that ship, or print one (a start for your own)."""
+@JSON
+def recipes(name: str | None, json_file: str | None) -> None:
+    """List the shipped recipes, or print one to start from."""
+    from sfumato.workspace.recipes import find_recipe, shipped_recipes
+
     from .catalogue import recipe_list
 
-    if name is None:
-        echo(recipe_list())
-        return
-    from sfumato.workspace.recipes import find_recipe
-
-    echo(find_recipe(name).text, nl=False, verbatim=True)
+    check_writable(json_file)
+    if json_file is not None:
+        found = shipped_recipes() if name is None else [find_recipe(name)]
+        write_object({"recipes": [{"name": one.name, "recipe": one.table} for one in found]}, json_file)
+    if json_file != "-":
+        echo(recipe_list() if name is None else find_recipe(name).text, nl=name is None, verbatim=name is not None)
 
 
 for command in (

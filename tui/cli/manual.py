@@ -22,7 +22,7 @@ UNDERLINES = {"title": "=", "heading": "-"}
 @click.argument("topic", nargs=-1, shell_complete=topics)
 @click.option("--find", is_flag=True, help="List the sections that hold all the words.")
 def manual(topic: tuple[str, ...], *, find: bool) -> None:
-    """Show the manual, or the part that TOPIC names.
+    """Show the manual, or search it.
 
     TOPIC is a page, a command, a method or a key: sfumato help audit verify. Without TOPIC it lists the
     pages. A long page opens in your pager; q leaves it.

@@ -23,11 +23,19 @@ if TYPE_CHECKING:
 
 WORKSPACE = click.option(
     "--workspace",
+    "-w",
     "directory",
     type=click.Path(path_type=Path),
     help="Workspace directory (default: the last one used in this terminal).",
 )
-JSON = click.option("--json", "json_file", metavar="FILE", help="Write the results as JSON; - for standard output.")
+JSON = click.option(
+    "--json",
+    "json_file",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    help="Write JSON to FILE; without FILE or with -, to standard output.",
+)
 JOBS = click.option(
     "--jobs", type=click.IntRange(1), default=min(2, os.cpu_count() or 1), show_default=True, help="Tasks at a time."
 )
@@ -89,7 +97,7 @@ KEY = click.option(
 )
 
 
-RUN = click.argument("run_id", metavar="RUN", default="last", shell_complete=runs)
+RUN = click.argument("run_id", metavar="[RUN]", default="last", shell_complete=runs)
 """A run by its number or name, or ``last``."""
 RECIPE = click.argument("recipe", shell_complete=recipes)
 """A file, or the name of a recipe that ships."""

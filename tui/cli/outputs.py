@@ -53,7 +53,9 @@ def figures(
     *,
     public: bool,
 ) -> None:
-    """Draw what RUN (a number, a name, or last) released beside the confidential data: distributions, intervals, sweeps.
+    """Draw distributions, intervals and sweeps of a run.
+
+    The release is drawn beside the confidential data. RUN is a number, a name, or last.
 
     Bars and curves of fewer than three confidential records are left out. With --public distributions alone are drawn, in
     bars that the policy lets out.
@@ -83,7 +85,9 @@ def figures(
 @PUBLIC
 @WORKSPACE
 def report(run_id: str, output: Path, directory: Path | None, *, force: bool, public: bool) -> None:
-    """Write the report of RUN (a number, a name, or last) as one HTML file: release, verdicts, utility, risk, figures, sources.
+    """Write the report of a run as one HTML file.
+
+    RUN is a number, a name, or last. The report has release, verdicts, utility, risk, figures and sources.
 
     With --public it is a page for users of the data: what they are, how to compute with them, what they keep.
     """
@@ -155,7 +159,9 @@ def release(
     *,
     asking: bool,
 ) -> None:
-    """Write the release of RUN (a number, a name, or last): public/ with its datasets, internal/ with report, recipe and results.
+    """Write the release of a run, if the gate allows it.
+
+    RUN is a number, a name, or last. public/ has the datasets, internal/ report, recipe and results.
 
     Variables that the recipe calls identifiers are left out. Where the gate blocks it (sfumato examine RUN says why), it
     needs a --reason, or a --waive for every check that blocks. Where the policy wants a second person, it is asked for

@@ -30,7 +30,10 @@ def plan(
     start: bool,
     quiet: bool,
 ) -> None:
-    """Print the plan of PROJECT, as it was left in the app, as a recipe; or run it."""
+    """Print a project's plan as a recipe, or run it.
+
+    The plan of PROJECT is as it was left in the app.
+    """
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.plan.drafts import draft_of
@@ -74,7 +77,10 @@ def plan(
 @JSON
 @QUIET
 def again(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
-    """Carry out the recipe of RUN (a number, a name, or last) once more on its data, as a new run."""
+    """Carry out the recipe of a run again, as a new run.
+
+    RUN is a number, a name, or last.
+    """
     from sfumato.workspace.jobs.runs import enter_again
     from sfumato.workspace.store.runs import find_run
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from sfumato.engine.errors import EngineError
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NoCluster, WorkspaceError
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
@@ -100,14 +101,31 @@ def _termination_interrupts() -> Iterator[None]:
 
 
 def _progress(workspace: Workspace, run: Run) -> str:
-    now = [task for task in tasks_of(workspace, run.id) if task.state == "running"]
-    doing = (
-        now[0].key + (f" {now[0].done}/{now[0].total} {now[0].what}" if now and now[0].total else "")
-        if now
-        else "waiting"
-    )
-    left = f", {duration(run.seconds_left)} left" if run.seconds_left is not None else ""
-    return f"run {run.id}: {run.tasks_done} of {run.tasks_total} tasks{left}; {doing}"
+    now = next((task for task in tasks_of(workspace, run.id) if task.state == "running"), None)
+    doing = "waiting for a worker" if now is None else task_words(now.key, run.recipe)
+    if now is not None and now.total:
+        doing += f", {now.done:,} of {now.total:,} {now.what}".rstrip()
+    left = f", about {duration(run.seconds_left)} left" if run.seconds_left is not None else ""
+    return f"run {run.id}: {run.tasks_done} of {run.tasks_total} steps done{left}; {doing}"
+
+
+def task_words(key: str, recipe: Recipe) -> str:
+    """What a task does, such as ``fitting the model of visits``; its key where the recipe has no such step."""
+    kind, *rest = key.split("/")
+    try:
+        if kind == "fit":
+            return f"fitting the model of {recipe.synthesis[int(rest[0])].target}"
+        if kind == "draw":
+            return "anonymising the records" if recipe.anonymisation else f"drawing dataset {int(rest[0])}"
+        if kind == "measure":
+            of = "the confidential data" if rest[1] == "confidential" else f"dataset {rest[1]}"
+            whole = rest[1] in ("block", "whole")
+            return f"measuring {recipe.measures[int(rest[0])].method.title}, {'all datasets' if whole else of}"
+        if kind == "study":
+            return f"studying {recipe.studies[int(rest[0])].method.title}, point {int(rest[1]) + 1}"
+    except (IndexError, ValueError):
+        return key
+    return "combining the results" if kind == "combine" else key
 
 
 def _silent(text: str) -> None:

@@ -10,7 +10,7 @@ import click
 
 from sfumato.engine.wording import counted
 
-from .options import WORKSPACE, open_workspace
+from .options import JSON, WORKSPACE, check_writable, open_workspace, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -23,22 +23,27 @@ if TYPE_CHECKING:
     "--commitment", is_flag=True, help="Show with the workspace's key which run made it, and that it is as released."
 )
 @WORKSPACE
-def verify(released: Path, directory: Path | None, *, commitment: bool) -> None:
-    """Check a released folder DIR, or one of its packages: every file's hash, what is missing and what was added.
+@JSON
+def verify(released: Path, directory: Path | None, json_file: str | None, *, commitment: bool) -> None:
+    """Check that a released folder is as it was written.
+
+    DIR is the folder or one of its packages: each file's hash, what is missing, what was added.
 
     Exit status 1 where something is not as its manifest says, or where no run of the workspace made it.
     """
     from sfumato.workspace.release.verification import origin_of, verify_release
 
+    check_writable(json_file)
     found = verify_release(released)
-    for line in found.wrong:
-        echo(line)
-    echo(verified_text(found))
+    lines = [*found.wrong, verified_text(found)]
     made = True
     if commitment:
         origin = origin_of(open_workspace(directory), found)
         made = origin.run is not None
-        echo(origin.said)
+        lines.append(origin.said)
+    write_object({"packages": found.packages, "files": found.files, "wrong": found.wrong, "said": lines}, json_file)
+    if json_file != "-":
+        echo("\n".join(lines))
     sys.exit(0 if made and not found.wrong else 1)
 
 

@@ -141,7 +141,7 @@ def test_the_doctor_looks_at_the_key(home: Path, sfumato: Command, capsys: pytes
     def found() -> dict[str, str]:
         capsys.readouterr()
         sfumato("doctor", "--json")
-        return next(one for one in json.loads(capsys.readouterr().out) if one["what"] == "key")
+        return next(one for one in json.loads(capsys.readouterr().out)["findings"] if one["what"] == "key")
 
     assert found()["state"] == "ok"
     (home / "w/key").chmod(0o644)

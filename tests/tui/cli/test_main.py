@@ -278,7 +278,7 @@ def test_every_shipped_recipe_is_valid_and_is_printed_as_it_is(
 def test_doctor_finds_a_damaged_table(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0
     assert sfumato("doctor", "--workspace", "w", "--json") == 0
-    assert all(finding["state"] != "problem" for finding in json.loads(capsys.readouterr().out))
+    assert all(finding["state"] != "problem" for finding in json.loads(capsys.readouterr().out)["findings"])
     table = next(Path("w/tables").iterdir())
     content = bytearray(table.read_bytes())
     content[len(content) // 2] ^= 1

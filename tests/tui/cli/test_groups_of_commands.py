@@ -1,0 +1,92 @@
+"""The list of commands: each in one group, each with a line that is never cut, and JSON of every command that shows something."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.cli.failures import GROUPS, first_sentence
+from sfumato.tui.cli.main import sfumato as program
+from sfumato.tui.cli.run import task_words
+
+WITHOUT_JSON = {
+    "approve", "cancel", "delete", "adopt", "init", "import", "draft", "help", "worker", "keys", "completion", "new-method",
+    "policy", "figures", "report", "release", "hierarchies", "key fingerprint", "key export", "audit accept-rollback",
+}  # fmt: skip
+"""What acts and says one sentence, or writes a file of its own form."""
+
+
+def commands(group: click.Group = program, before: str = "") -> list[tuple[str, click.Command]]:
+    found = []
+    for name, command in group.commands.items():
+        inner = isinstance(command, click.Group)
+        found += commands(command, f"{name} ") if isinstance(command, click.Group) else []
+        found += [] if inner else [(before + name, command)]
+    return found
+
+
+def test_every_command_stands_in_one_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(program.commands)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["audit", "--help"], ["key", "--help"]])
+def test_no_line_of_help_is_cut_or_wrapped_at_80_columns(arguments: list[str]) -> None:
+    out = CliRunner().invoke(program, arguments, terminal_width=80).output
+    assert "..." not in out.replace("[ARGS]...", "")
+    group = program if len(arguments) == 1 else program.commands[arguments[0]]
+    assert isinstance(group, click.Group)
+    lines = [line.strip() for line in out.splitlines()]
+    for name, command in group.commands.items():
+        assert any(line.startswith(name) and line.endswith(first_sentence(command)) for line in lines), name
+
+
+def test_every_command_that_shows_something_writes_json_in_one_way() -> None:
+    for name, command in commands():
+        given = [option for option in command.params if option.name == "json_file"]
+        assert bool(given) is (name not in WITHOUT_JSON), name
+        assert all(isinstance(one, click.Option) and one.flag_value == "-" for one in given), name
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("runs",), {"disclosure", "runs"}),
+        (("audit", "list"), {"disclosure", "acts"}),
+        (("audit", "verify"), {"disclosure", "unchanged", "said"}),
+        (("doctor",), {"disclosure", "findings"}),
+        (("methods", "risk.linkability"), {"key", "title", "package", "source", "measures", "parameters"}),
+        (("recipes",), {"recipes"}),
+    ],
+)
+def test_json_goes_to_a_file_or_alone_to_standard_output(
+    sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str], words: tuple[str, ...], keys: set[str]
+) -> None:
+    sfumato("init", "w")
+    capsys.readouterr()
+    assert sfumato(*words, "--json") == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert set(alone) == keys
+    assert sfumato(*words, "--json", "out.json") == 0
+    assert capsys.readouterr().out.strip(), "the text is printed too"
+    assert set(json.loads(Path("out.json").read_text("utf-8"))) == keys
+
+
+def test_progress_names_what_is_done(small_recipe: Callable[..., Recipe]) -> None:
+    recipe = small_recipe()
+    assert [
+        task_words(key, recipe) for key in ("fit/0", "draw/2", "measure/1/3", "measure/1/confidential", "combine")
+    ] == [
+        "fitting the model of visits",
+        "drawing dataset 2",
+        "measuring Identification risk, dataset 3",
+        "measuring Identification risk, the confidential data",
+        "combining the results",
+    ]
+    assert task_words("fit/9", recipe) == "fit/9"
