@@ -59,7 +59,8 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
             from sfumato.workspace.store.run_names import name_run
 
             name_run(workspace, found.id, name, note)
-            found = find_run(workspace, found.id)
+            echo(run_head(workspace, find_run(workspace, found.id)))
+            return
         check_seal(workspace, found.id)
         write_object(run_object(workspace, found), json_file)
         if json_file != "-":

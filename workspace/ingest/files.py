@@ -60,7 +60,8 @@ def find_source(file: str, beside: Path | None = None, place: str = "data.file")
     except StrangeFile as error:
         raise BadInput(place, f'"{file}" is {error.kind}, not a table') from None
     except FileNotFoundError:
-        raise BadInput(place, f'no such file "{file}"; give the right path, or --data FILE') from None
+        other = ", or --data FILE" if place == "data.file" else ""
+        raise BadInput(place, f'no such file "{file}"; give the right path{other}') from None
     except OSError as error:
         raise BadInput(place, f'"{file}" cannot be read: {os.strerror(error.errno or 0)}') from None
 

@@ -165,3 +165,16 @@ def test_bad_input_makes_no_workspace(study: Path, visits_table: pd.DataFrame, s
     write_case(study, visits_table, Bad("none", (), changed("[0, 30]", "[0, 2]")))
     assert sfumato("run", "recipe.toml", "--workspace", "new") == 2
     assert not (study.parent / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("import", "nowhere.csv"), ("evaluate", "randhie", "--original", "nowhere.csv", "--released", "syn.csv")]
+)
+def test_no_message_names_an_option_that_the_command_lacks(
+    home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    (home / "syn.csv").write_text("a\n1\n", "utf-8")
+    assert sfumato(*words) == 2
+    said = capsys.readouterr().err
+    assert 'no such file "nowhere.csv"' in said
+    assert "--data" not in said

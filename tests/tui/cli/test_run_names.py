@@ -31,6 +31,7 @@ def test_a_name_stands_for_the_number_of_a_run(sfumato: Command, capsys: Printed
     said = capsys.readouterr().out
     assert 'run 1, "Reference", Visits: queued' in said
     assert "note: for the board" in said
+    assert "fit/0" not in said, "who names a run does not ask for its tasks"
     assert sfumato("runs", "reference", "--workspace", "w") == 0
     assert "run 1, " in capsys.readouterr().out
     assert sfumato("runs", "--workspace", "w") == 0
