@@ -31,6 +31,7 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.wording import counted
+from sfumato.tui.own_keys import key_for
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
 from sfumato.workspace.reporting.words import mark
@@ -302,6 +303,8 @@ class Plan(EditQueue):
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "plan")
         self._view: PlanView | None = None
+        self._head: PlanView | None = None
+        self._run_of_plan: int | None = None
         self._waiting: Draft | None = None
         self._due = self._absent = False
         self._examined: str | None = None
@@ -376,10 +379,28 @@ class Plan(EditQueue):
             if self._due:
                 self._keep_typed()
         self.run_next()
-        good = f"{mark('pass')} R runs this plan{'' if view.lines else '; a adds its first step'}"
+        self._head = view
+        self._say_head()
+
+    def carried_out_by(self, run_id: int | None) -> None:
+        """Say with the plan which run carried it out as it stands, or does; None for no run."""
+        if run_id != self._run_of_plan:
+            self._run_of_plan = run_id
+            self._say_head()
+
+    def _say_head(self) -> None:
+        """Whether the plan can be run, whether it was, and what is to be doubted."""
+        if (view := self._head) is None:
+            return
+        if view.problem:
+            self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}")
+            return
+        run = key_for(self.app, "plan.run", "R")
+        good = f"{mark('pass')} {run} runs this plan{'' if view.lines else '; a adds its first step'}"
+        if self._run_of_plan is not None:
+            good = f"{mark('pass')} run {self._run_of_plan} is this plan; {run} runs it again"
         doubts = [f"{mark('warn')} {said}" for said in view.threshold_warnings]
-        good = " · ".join(filter(None, (good, *doubts, printable(self.changed))))
-        self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}" if view.problem else good)
+        self.query_one("#plan-head", Line).say(" · ".join(filter(None, (good, *doubts, printable(self.changed)))))
 
     def _show(self) -> None:
         if self._view is not None:

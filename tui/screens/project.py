@@ -239,6 +239,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
             toml, sha256 = self._examined
             known = self._tab == "plan" or toml == self._standing.toml
             standing = self._standing.beside(self._lines, sha256 if known else "")
+            if isinstance(plan := self._panes["plan"], Plan):
+                plan.carried_out_by(None if standing.done_by is None else standing.done_by.run.id)
             step = step_text(self.app, next_step(standing, self.here, self._tab))
             self.query_one("#next-step", Line).say(step)
             offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views

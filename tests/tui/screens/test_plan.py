@@ -36,7 +36,7 @@ def text_area(seat):
 
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
-        assert "✓ R runs this plan" in seat.text
+        assert "✓ run 4 is this plan; R runs it again" in seat.text
         for words in ("m = 3, seed = 7", "linear_regression", "risk.identification", "threshold"):
             assert words in seat.text
         assert listed(seat)[0] == "settings"
@@ -176,7 +176,7 @@ async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, b
         assert seat.app.notices[-1] != ""
         assert len(seat.app.screen_stack) == 2
         await seat.press("u")
-        assert "✓ R runs this plan" in seat.text
+        assert "✓ run 4 is this plan; R runs it again" in seat.text
         assert stored(built_data)[1] == 0
 
 
