@@ -21,7 +21,8 @@ class Field:
 
     ``choices`` make it a choice; ``words`` complete what is typed, the last of a list; ``paths`` has it completed to a file.
     ``offers`` are listed to be chosen from, the words where there are none; ``joined`` is the sign that two of them may be joined with.
-    ``beside`` gives it a line of its own below, for what is said of its value.
+    ``beside`` gives it a line of its own below, for what is said of its value. ``when`` names another field and the values of that
+    one with which this one has a meaning; with others it is not shown.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Field:
     offers: tuple[Offer, ...] = ()
     joined: str = ""
     beside: bool = False
+    when: tuple[str, tuple[str, ...]] | None = None
 
     @property
     def listed(self) -> tuple[Offer, ...]:

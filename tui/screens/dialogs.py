@@ -29,7 +29,7 @@ from .page import Dialog
 
 
 class Confirm(Dialog[bool]):
-    """Answers True only for a deliberate Yes."""
+    """Answers True only for a deliberate Yes, which the button calls by its act, such as Delete."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "close", "No", id="confirm.no"),
@@ -38,9 +38,9 @@ class Confirm(Dialog[bool]):
     ]
     AUTO_FOCUS = "#no"
 
-    def __init__(self, question: str, consequence: str) -> None:
+    def __init__(self, question: str, consequence: str, act: str = "Yes") -> None:
         super().__init__()
-        self._question, self._consequence = question, consequence
+        self._question, self._consequence, self._act = question, consequence, act
 
     def compose(self) -> ComposeResult:
         """The question, what follows, and two answers."""
@@ -50,7 +50,7 @@ class Confirm(Dialog[bool]):
             yield from self.compose_beside()
             with Horizontal(classes="buttons"):
                 yield Button("No", id="no", compact=True)
-                yield Button("Yes", id="yes", variant="error", compact=True)
+                yield Button(self._act, id="yes", variant="error", compact=True)
 
     def compose_beside(self) -> ComposeResult:
         """What a question shows between its consequence and its answers: nothing, unless there is more to say."""

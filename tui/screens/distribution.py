@@ -143,7 +143,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
 
     many = len(found.records)
     question = f"Show {f'the {many:,} records' if many > 1 else 'the record'} with {printable(found.said)}?"
-    await app.open(Confirm(question, CONSEQUENCE), answered)
+    await app.open(Confirm(question, CONSEQUENCE, "Show"), answered)
 
 
 NONE = "This project has no data yet."

@@ -90,14 +90,15 @@ def draft_fields(variables: Sequence[Variable]) -> list[Field]:
     """The form: synthesis where a variable is sensitive, else anonymisation."""
     sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
     want = "synthesis" if sensitive or not known else "anonymisation"
+    classes, models = ("wanted", ("anonymisation",)), ("wanted", ("synthesis",))
     return [
         Field("wanted", "records drawn from models, a table of classes that look alike, or the scores of a table made elsewhere",
               value=want, choices=WANTS),
-        Field("k", "anonymisation: fewest records of a class", "value", 5),
-        Field("l", "anonymisation: fewest different sensitive values in a class; left out, any", "value"),
-        Field("t", "anonymisation: how far the sensitive values of a class may be from the whole table's, above 0 to 1; left out, any", "value"),
-        Field("made", "synthesis: which variables are made anew", value="sensitive", choices=MADE),
-        Field("m", "synthesis: how many datasets", "value", 5),
+        Field("k", "fewest records of a class", "value", 5, when=classes),
+        Field("l", "fewest different sensitive values in a class; left out, any", "value", when=classes),
+        Field("t", "how far the sensitive values of a class may be from the whole table's, above 0 to 1; left out, any", "value", when=classes),
+        Field("made", "which variables are synthesised", value="sensitive", choices=MADE, when=models),
+        Field("m", "how many datasets are drawn", "value", 5, when=models),
     ]  # fmt: skip
 
 
@@ -128,7 +129,7 @@ def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> Non
     if answers["wanted"] == "anonymisation" and not known:
         raise BadInput("roles", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person")
     if answers["wanted"] != "anonymisation" and not sensitive and answers.get("made") != "all":
-        raise BadInput("roles", "no variable is sensitive: mark those to be made anew, or say made = all")
+        raise BadInput("roles", "no variable is sensitive: mark those to be synthesised, or set made = all")
 
 
 def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
@@ -136,9 +137,9 @@ def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str
     every = [v.name for v in variables if v.role is not Role.IDENTIFIER]
     want = answers["wanted"]
     changed = known if want == "anonymisation" else every if answers.get("made") == "all" else sensitive
-    word = {"synthesis": "made anew", "anonymisation": "coarsened", "evaluation": "scored"}[want]
+    word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
-    parts = [f"{word}: {_few(changed)}", f"kept as they are: {_few(kept)}" if kept else ""]
+    parts = [f"{word}: {_few(changed)}", f"unchanged: {_few(kept)}" if kept else ""]
     return [part for part in parts if part]
 
 

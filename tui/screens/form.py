@@ -127,6 +127,7 @@ class Form(Dialog[dict[str, Any]]):
         names = [field.name for field in self._form_fields]
         if self._start in names:
             self.query_one(f"#field-{names.index(self._start)}").focus()
+        self._show_those_that_count()
         self._examine()
 
     @property
@@ -174,7 +175,17 @@ class Form(Dialog[dict[str, Any]]):
                 widget = self.query_one(f"#field-{at}")
                 if isinstance(widget, (Input, Choice)):
                     widget.value = text
+        self._show_those_that_count()
         self._examine()
+
+    def _show_those_that_count(self) -> None:
+        """Hide the fields that mean nothing with what stands in others."""
+        texts = self.texts
+        for order, field in enumerate(self._form_fields):
+            if field.when is not None:
+                other, values = field.when
+                for part in ("label", "field"):
+                    self.query_one(f"#{part}-{order}").display = texts[other] in values
 
     def _examine(self) -> None:
         self._number += 1

@@ -182,7 +182,7 @@ class RunPlan(Confirm):
     computes = True
 
     def __init__(self, consequence: str, draft: Draft) -> None:
-        super().__init__("Run this plan?", consequence)
+        super().__init__("Run this plan?", consequence, "Run")
         self._draft = draft
 
     def compose_beside(self) -> ComposeResult:

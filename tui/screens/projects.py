@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -177,7 +178,16 @@ class Projects(TableScreen[Project], Sifted, Page):
             f"{'Its' if one else 'Their'} {counted(runs, 'run')} with all they found, the plan and the confidential data "
             "imported are removed for good. The audit log keeps that there were such runs; files outside the workspace are not touched."
         )
-        await self.sfumato.open(Confirm(f"Delete {what}?", consequence), answered)
+        await self.sfumato.open(Confirm(f"Delete {what}?", consequence, "Delete"), answered)
+
+    async def on_key(self, event: events.Key) -> None:
+        """A digit opens the project under the cursor at the tab that the digit has in it."""
+        grid = self.query_one(ProjectGrid)
+        if event.key.isdecimal() and event.key != "0" and grid.has_focus and (row := self.here) is not None:
+            event.stop()
+            from .project import TABS
+
+            await self.sfumato.open_project(row.id, tab=list(TABS)[int(event.key) - 1])
 
     async def chosen(self, row: Project) -> None:
         await self.sfumato.open_project(row.id)

@@ -452,7 +452,9 @@ class ReleaseScreen(Dialog[None]):
         elif not directory:
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
         else:
-            question = Confirm(f"Release run {self._run_id} to {directory}?", "The audit log will have a row of it.")
+            question = Confirm(
+                f"Release run {self._run_id} to {directory}?", "The audit log will have a row of it.", "Release"
+            )
             await self.sfumato.open(question, lambda yes: self._write(directory, reason) if yes else None)
 
     def _ask_for(self, field: str, text: str) -> None:

@@ -32,7 +32,7 @@ class Revealing(Dialog[None]):
         if self.revealed:
             self._reveal(False)
             return
-        await self.sfumato.open(Confirm(self.question, CONSEQUENCE), self._reveal)
+        await self.sfumato.open(Confirm(self.question, CONSEQUENCE, "Show"), self._reveal)
 
     def _reveal(self, yes: bool | None) -> None:
         """Show values, or hide them: at once, what has been read is forgotten."""

@@ -277,7 +277,7 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             f"The recipe of run {run_id} on its data once more, as a new run; with the same seed and key it finds the same. "
             "d makes a plan of it, to change first."
         )
-        await self.sfumato.open(Confirm(f"Run the recipe of run {run_id} again?", consequence), answered)
+        await self.sfumato.open(Confirm(f"Run the recipe of run {run_id} again?", consequence, "Run"), answered)
 
     def action_duplicate(self) -> None:
         """Make the plan that of this run, to change it."""
@@ -347,7 +347,7 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             "Released datasets, results and log are removed for good. The confidential data and the plan stay in the "
             f"project; the audit log keeps that there was such a run.{going}"
         )
-        await self.sfumato.open(Confirm(f"Delete {what}?", consequence), answered)
+        await self.sfumato.open(Confirm(f"Delete {what}?", consequence, "Delete"), answered)
 
     async def action_interrupt(self) -> None:
         if self.here is None:
@@ -358,7 +358,9 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             if yes:
                 self.sfumato.interrupt(run_id)
 
-        question = Confirm(f"Interrupt run {run_id}?", "What its finished tasks computed is kept; r resumes it.")
+        question = Confirm(
+            f"Interrupt run {run_id}?", "What its finished tasks computed is kept; r resumes it.", "Interrupt"
+        )
         await self.sfumato.open(question, answered)
 
 

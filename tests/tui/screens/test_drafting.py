@@ -46,8 +46,8 @@ def plan_of(directory):
 async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles, size):
     before = plan_of(with_roles)
     async with sit(with_roles, "g", size=size) as seat:
-        assert "made anew: smoker" in seat.text
-        assert "kept as they are: town, age" in seat.text
+        assert "synthesised: smoker" in seat.text
+        assert "unchanged: town, age" in seat.text
         assert "It takes a few seconds and about 0." in seat.text
         await seat.press("enter")
         assert "R runs this plan" in seat.text
@@ -55,6 +55,20 @@ async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles,
         assert "NOT MEASURED: membership" in "".join(seat.app.notices)
         await seat.press("u")
     assert plan_of(with_roles) == before
+
+
+@pytest.mark.slow
+async def test_the_form_shows_only_what_the_kind_of_plan_asks(sit, with_roles):
+    def shown(seat):
+        labels = seat.app.screen.query("Label")
+        return [str(one.render()) for one in labels if one.display and str(one.id).startswith("label-")]
+
+    async with sit(with_roles, "g") as seat:
+        assert shown(seat) == ["wanted", "made", "m"]
+        await seat.press("right")
+        assert shown(seat) == ["wanted", "k", "l", "t"]
+        await seat.press("right")
+        assert shown(seat) == ["wanted"]
 
 
 @pytest.mark.slow
@@ -76,5 +90,5 @@ async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported,
 
 @pytest.mark.slow
 async def test_what_no_draft_can_be_asked_is_said_while_it_is_typed(sit, with_roles, size):
-    async with sit(with_roles, *("g", "down", "backspace", "1"), size=size) as seat:
+    async with sit(with_roles, *("g", "right", "down", "backspace", "1"), size=size) as seat:
         assert "must be a whole number of at least 2" in seat.text

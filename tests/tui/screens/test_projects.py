@@ -74,6 +74,13 @@ async def test_q_quits_from_the_projects(sit, directory):
         assert seat.app._exit
 
 
+@pytest.mark.slow
+async def test_a_digit_opens_the_project_under_the_cursor_at_that_tab(sit, directory):
+    async with sit(directory, "8") as seat:
+        assert "[8 Plan]" in seat.text
+        assert "Household survey" in seat.text.splitlines()[0]
+
+
 async def test_a_project_made_elsewhere_appears(sit, empty):
     from sfumato.workspace.store.workspace import Workspace
 

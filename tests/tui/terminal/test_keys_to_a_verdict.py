@@ -70,7 +70,9 @@ def verdict(at: Counting) -> str:
 def test_the_consumer_expenditures_have_a_verdict_after_14_keys(counting: Callable[[str], Counting]) -> None:
     at = counting("ce.csv").press("i").see("Import a file").press("c").see("ce.csv").press("right", "enter")
     at.see("4 variables", "Expenditure").press("space", "space", "space", "i").see(*["quasi-identifier"])
-    at.press("s").see(r"Expenditure +sensitive").press("g").see("Draft a plan", "made anew: Expenditure").press("enter")
+    at.press("s").see(r"Expenditure +sensitive").press("g").see("Draft a plan", "synthesised: Expenditure").press(
+        "enter"
+    )
     shown = verdict(at)
     assert re.search(JUDGED, shown)
     assert at.keys == 14
