@@ -184,13 +184,12 @@ class Map(Pane):
 
     @property
     def axes(self) -> tuple[Axis, Axis] | None:
-        """The numbers across and up: those chosen last where the project has them, else a risk and a utility."""
+        """The numbers across and up: those chosen last where the project has them, else a risk and a utility that most runs have."""
         if self._found is None or not self._found.axes:
             return None
         known = {axis.ident: axis for axis in self._found.axes}
-        state, families = self.sfumato.state, ("risk.", "utility.")
-        first = [next((a for a in known.values() if a.key.startswith(f)), self._found.axes[0]) for f in families]
-        return known.get(state.across, first[0]), known.get(state.up, first[1])
+        state, (x, y) = self.sfumato.state, self._found.most_shared()
+        return known.get(state.across, x), known.get(state.up, y)
 
     def _draw(self, *, keep_view: bool = False) -> None:
         plot, axes = self.query_one(Plot), self.axes
@@ -239,10 +238,11 @@ class Map(Pane):
         parts += [
             f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
         ]
+        drawn = {one.name for one in limit_series(self.limits, self._points)}
         parts += [
-            f"{way} limit {limit_words(one)}"
+            said if said in drawn else f"{said} (beyond the picture)"
             for way, limits in zip(("x", "y"), self.limits, strict=True)
-            for one in limits
+            for said in (f"{way} limit {limit_words(one)}" for one in limits)
         ]
         parts.append(f"across {name_of(x)}, {DIRECTIONS[x.goal]}")
         if "none" in (x.goal, y.goal):

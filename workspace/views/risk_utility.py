@@ -78,6 +78,16 @@ class RiskUtilityMap:
             return self.baselines.get(axis.ident, {}).get(run_id)
         return self.confidential.get(axis.ident)
 
+    def most_shared(self) -> tuple[Axis, Axis]:
+        """The risk and the utility that most runs have together, the first of several; any number where there is none of a family."""
+        risks, utilities = (
+            [axis for axis in self.axes if axis.key.startswith(f"{family}.")] or [self.axes[0]]
+            for family in ("risk", "utility")
+        )
+        runs = {axis.ident: self.places.get(axis.ident, {}).keys() for axis in self.axes}
+        x = max(risks, key=lambda axis: max(len(runs[axis.ident] & runs[other.ident]) for other in utilities))
+        return x, max(utilities, key=lambda axis: len(runs[axis.ident] & runs[x.ident]))
+
     def points(self, x: Axis, y: Axis) -> list[Point]:
         """The runs that have both numbers, by rising x."""
         across, up = self.places.get(x.ident, {}), self.places.get(y.ident, {})

@@ -76,3 +76,16 @@ def test_without_a_goal_no_run_is_better() -> None:
 @pytest.mark.parametrize("axes", [(RISK, PLAIN), (PLAIN, PLAIN)])
 def test_a_run_without_one_of_the_numbers_is_left_out(axes: tuple[Axis, Axis]) -> None:
     assert on((1, 1), axes=(RISK, USE)).points(*axes) == []
+
+
+def test_the_map_opens_on_the_pair_of_numbers_that_most_runs_have() -> None:
+    """One of three runs has the first risk; two have the second, and the second utility with it."""
+    risks = [Axis(f"risk.identification.{name}", "", "{}", None, "low", "share") for name in ("a", "b")]
+    utilities = [Axis(f"utility.ecdf.{name}", "", "{}", None, "low", "share") for name in ("a", "b")]
+    place = Coordinate(0.5, None, None)
+    runs_of = {risks[0]: [1], risks[1]: [2, 3], utilities[0]: [1, 2], utilities[1]: [2, 3]}
+    places = {axis.ident: dict.fromkeys(runs, place) for axis, runs in runs_of.items()}
+    found = RiskUtilityMap({1: "a", 2: "b", 3: "c"}, (*risks, *utilities), places, {})
+    assert found.most_shared() == (risks[1], utilities[1])
+    one_family = RiskUtilityMap({1: "a"}, (utilities[0],), places, {})
+    assert one_family.most_shared() == (utilities[0], utilities[0])
