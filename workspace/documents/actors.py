@@ -81,7 +81,7 @@ def actor_table(dossier: Dossier) -> Table:
     columns = (
         Column("actor", "actor"),
         Column("knows", "knows of a person"),
-        Column("found", "found at worst"),
+        Column("found", "worst finding"),
         Column("open", "not measured"),
         Column("verdict", "verdict"),
     )
@@ -94,7 +94,7 @@ def actor_table(dossier: Dossier) -> Table:
 
 def _found(actor: Actor) -> str:
     return (
-        "nothing was measured of such an intruder"
+        "nothing: no check of such an intruder could be made"
         if actor.worst is None or actor.status == "not checked"
         else actor.worst.said
     )
@@ -114,14 +114,14 @@ def _holder(dossier: Dossier) -> Actor:
 def _intruder(dossier: Dossier) -> Actor:
     keys = {check.key for check in (*CONTENT_CHECKS, *DATA_CHECKS)} | {check_of(question).key for question in QUESTIONS}
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
-    known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find"
+    known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find, and the released tables"
     return Actor("Motivated intruder", known, found)
 
 
 def _recipient(dossier: Dossier) -> Actor:
     rows = [row for row in averages_of_risk(dossier.rows) if not of_vulnerable(row)]
     found = tuple(_answer(dossier, question, rows) for question in ("linkability", "inference"))
-    return Actor("Named recipient", "the quasi-identifiers of people met by chance; keeps to an agreement", found)
+    return Actor("Named recipient", "the quasi-identifiers of people met by chance; is bound by an agreement", found)
 
 
 def _public(dossier: Dossier) -> Actor:

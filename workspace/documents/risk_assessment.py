@@ -20,7 +20,7 @@ from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
 from ..release.gate import ALL
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
-from ..release.question_checks import block_limits
+from ..release.question_checks import block_limits, check_of
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.evidence import evidence_lines
 from ..reporting.questions import (
@@ -45,7 +45,7 @@ from ..reporting.words import (
     settings_text,
     use_text,
 )
-from .actors import actor_table
+from .actors import VERDICTS, actor_table
 from .written import Written
 
 READING = (
@@ -79,15 +79,18 @@ def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
 
 
 ANNEX = "Annex"
+BY_ACTOR = (
+    "Limits are those of the gate, the checks that every release passes before it leaves. A verdict covers what was measured of an actor, "
+    "and nothing else. Not measured is not safe: the risk may be large."
+)
+
 
 
 def _summary(dossier: Dossier) -> Chapter:
     plan, decision = dossier.plan, decision_of(dossier)
-    blocking = [
-        [one.title, one.said, _waiver(dossier, one.check)]
-        for one in dossier.examination.findings
-        if one.status == "block"
-    ]
+    found = dossier.examination.findings
+    blocking = [[one.title, one.said, _waiver(dossier, one.check)] for one in found if one.status == "block"]
+    warning = [[one.title, one.said, one.advice] for one in found if one.status == "warn"]
     return Chapter(
         "Summary",
         (
@@ -99,8 +102,10 @@ def _summary(dossier: Dossier) -> Chapter:
                     *([f"Reason given: {decision.reason}"] if decision.reason else []),
                 ]
             ),
-            actor_table(dossier),
             *([table(("finding that blocks", "found", "waived because"), blocking)] if blocking else []),
+            actor_table(dossier),
+            Paragraph(BY_ACTOR),
+            *([table(("warning to judge", "found", "how to fix it"), warning)] if warning else []),
             Terms(
                 [
                     ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
@@ -185,7 +190,7 @@ def _identifiability(dossier: Dossier) -> Chapter:
         (
             Items(
                 [
-                    *covered.values(),
+                    *(_with_verdict(dossier, question, line) for question, line in covered.items()),
                     *strongest_intruder(dossier.rows),
                     *(f"{line}." for line in evidence_lines(dossier.rows)),
                 ]
@@ -194,6 +199,17 @@ def _identifiability(dossier: Dossier) -> Chapter:
             Terms([(RESIDUAL.title, answer(dossier, RESIDUAL))]),
         ),
     )
+
+
+def _with_verdict(dossier: Dossier, question: Question, line: str) -> str:
+    """What answers a question, with the gate's verdict of it; a question that is open has none."""
+    key, limit = check_of(question).key, block_limits(dossier.policy)[question]
+    status = next((one.status for one in dossier.examination.findings if one.check == key), None)
+    _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
+    if reason or status is None:
+        return line
+    verdict = "not compared with what there would be without a disclosure" if status == "not checked" else VERDICTS[status]
+    return f"{line.removesuffix('.')}; {verdict}."
 
 
 def _questions(dossier: Dossier) -> Chapter:
