@@ -29,7 +29,7 @@ from ..release.checks import STATUSES, Sighting, Status
 from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
-from ..release.gate import Finding, finding_of
+from ..release.gate import CHECKS, Finding, finding_of
 from ..release.question_checks import answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
@@ -44,6 +44,9 @@ VERDICTS: dict[Status, str] = {
     "block": "above the limits",
     "not checked": "not measured",
 }
+
+
+_BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +65,15 @@ class Actor:
 
     @property
     def worst(self) -> Finding | None:
-        """The finding that decides: one that counts people before others, then the one that is most times its limit."""
+        """The finding that decides: one that counts people before others, one that may block before others, then the one that is most times its limit."""
         deciding = [one for one in self.findings if one.status == self.status]
         return max(
             deciding,
-            key=lambda one: (one.unit.startswith("people"), (one.held or 0.0) / (one.limit or 1.0)),
+            key=lambda one: (
+                one.unit.startswith("people"),
+                one.check in _BLOCKING,
+                (one.held or 0.0) / (one.limit or 1.0),
+            ),
             default=None,
         )
 

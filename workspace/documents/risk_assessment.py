@@ -136,9 +136,11 @@ def _data(dossier: Dossier) -> Chapter:
     sample = f"a sample of {recipe.data.sample:,} records of it" if recipe.data.sample else "all of its records"
     where = ", of those that meet a condition" if recipe.data.where else ""
     by = recipe.data.holdout
-    share = f"{by:.0%} of these" if isinstance(by, int | float) else "those that a column of the file names"
+    share = f"{by:.0%} of these" if isinstance(by, int | float) else f"the records that the column {by} marks"
     held_out = (
-        "" if by is None else f"; no release is made of {share}, the control records that attacks are held against"
+        ""
+        if by is None
+        else f"; {share} are the hold-out: no release is made of them, and attacks are compared with them"
     )
     return Chapter(
         "7 Data assessment",

@@ -141,10 +141,23 @@ def _rare_levels(case: Case) -> Sighting:
         counted += count
         records.append(those)
         said += [f"{name} {count}"] * bool(count)
-    words = f"levels that fewer than {case.policy.smallest_cell} confidential records have are released: {', '.join(said) or 'none'}"
+    people = np.unique(np.concatenate(records))
+    few = f"fewer than {case.policy.smallest_cell} people"
+    words = (
+        f"{len(people):,} people have a category that {few} have and that is released: {', '.join(said)}"
+        if counted
+        else f"no category that {few} have is released"
+    )
     if case.related:
         words += f" ({len(case.related) + 1} releases together)"
-    return Sighting(words, counted, records=numbered(np.unique(np.concatenate(records))))
+    return Sighting(words, counted, records=numbered(people))
+
+
+def _several(seen: Sighting) -> Sighting:
+    """What several datasets show together. Raises DoesNotApply where nothing can be taken together."""
+    if not seen.measured:
+        raise DoesNotApply(seen.said)
+    return seen
 
 
 def _recurring(case: Case) -> Sighting:
@@ -162,7 +175,7 @@ def _recurring(case: Case) -> Sighting:
         )
         return _beyond(found, said)
 
-    return pooled(case, _alike(case, kept, drawn), look, together=True)
+    return _several(pooled(case, _alike(case, kept, drawn), look, together=True))
 
 
 def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
@@ -245,7 +258,7 @@ def _agreed_values(case: Case) -> Sighting:
 
         return pooled(case, fits, look, together=True)
 
-    return _worst(map(of, case.plan.replaced), "nothing is replaced")
+    return _several(_worst(map(of, case.plan.replaced), "nothing is replaced"))
 
 
 def _window(case: Case, name: str, radius: Radius | None) -> tuple[Floats, Floats]:
