@@ -71,7 +71,7 @@ def main() -> None:
         for what, seconds in taken.items():
             print(f"{what:32}{seconds:8.1f} s", flush=True)
         risks = sum(seconds for what, seconds in taken.items() if what.startswith("risk."))
-        case, policy, gate = Case(workspace, plan_release(workspace, run_id), Policy()), Policy(), 0.0
+        case, gate = Case(workspace, plan_release(workspace, run_id), Policy()), 0.0
         for check in CHECKS:
             before = time.process_time()
             found = _finding(check, case)

@@ -85,11 +85,12 @@ BY_ACTOR = (
 )
 
 
-
 def _summary(dossier: Dossier) -> Chapter:
     plan, decision = dossier.plan, decision_of(dossier)
     found = dossier.examination.findings
-    blocking = [[one.title, one.said, _waiver(dossier, one.check)] for one in found if one.status == "block"]
+    waivers = [(one.title, one.said, _waiver(dossier, one.check)) for one in found if one.status == "block"]
+    each = len({why for _, _, why in waivers}) > 1
+    blocking = [[title, said, *([why] if each else [])] for title, said, why in waivers]
     warning = [[one.title, one.said, one.advice] for one in found if one.status == "warn"]
     return Chapter(
         "Summary",
@@ -100,9 +101,18 @@ def _summary(dossier: Dossier) -> Chapter:
                     release_overview(plan.run.recipe, plan.datasets, plan.records),
                     judged(plan.verdicts),
                     *([f"Reason given: {decision.reason}"] if decision.reason else []),
+                    *(
+                        [f"Waived because: {waivers[0][2]}"]
+                        if waivers and not (each or decision.reason) and waivers[0][2]
+                        else []
+                    ),
                 ]
             ),
-            *([table(("finding that blocks", "found", "waived because"), blocking)] if blocking else []),
+            *(
+                [table(("finding that blocks", "found", *(["waived because"] if each else [])), blocking)]
+                if blocking
+                else []
+            ),
             actor_table(dossier),
             Paragraph(BY_ACTOR),
             *([table(("warning to judge", "found", "how to fix it"), warning)] if warning else []),
@@ -210,7 +220,9 @@ def _with_verdict(dossier: Dossier, question: Question, line: str) -> str:
     _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
     if reason or status is None:
         return line
-    verdict = "not compared with what there would be without a disclosure" if status == "not checked" else VERDICTS[status]
+    verdict = (
+        "not compared with what there would be without a disclosure" if status == "not checked" else VERDICTS[status]
+    )
     return f"{line.removesuffix('.')}; {verdict}."
 
 

@@ -307,7 +307,9 @@ def _identifying(case: Case) -> Sighting:
     def of(name: str) -> Sighting:
         rows = case.own[name]
         alone = occurrences(rows, rows) == 1
-        said = f"{name} is released unchanged, and {_of_people(int(alone.sum()), len(rows))} share their value with nobody"
+        said = (
+            f"{name} is released unchanged, and {_of_people(int(alone.sum()), len(rows))} share their value with nobody"
+        )
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.synthetic
         return Sighting(
