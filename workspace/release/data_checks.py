@@ -218,6 +218,8 @@ def _radii(case: Case) -> dict[str, Radius]:
 def _agreed_values(case: Case) -> Sighting:
     if not case.synthetic:
         raise DoesNotApply(NOT_DRAWN)
+    if len(case.plan.tables) < 2 and not case.related:
+        raise DoesNotApply("there is one dataset")
     if not case.release.in_order:
         raise NotComputable("rows of the datasets are not known to be of the same record")
     radii, schema = _radii(case), case.confidential.schema
