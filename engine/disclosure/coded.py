@@ -105,8 +105,11 @@ def _by_frequency(cells: Keys) -> tuple[Codes, Integers]:
 def _place(ordered: Floats, values: Floats) -> Singles:
     """The share of a table's numbers (n,), ascending with NaN at the end, that lie below each value (k,), half of the equal ones among them."""
     present = ordered[: len(ordered) - int(np.isnan(ordered).sum())]
-    low, high = (np.searchsorted(present, values, side=side) for side in ("left", "right"))
-    return np.where(np.isnan(values), -1, (low + high) / (2 * max(1, len(present)))).astype(np.float32)
+    # in ascending order: of a million values at random nearly all the time would go to memory that is not at hand
+    order = np.argsort(values)
+    ascending, middle = values[order], np.empty(len(values), dtype=np.int64)
+    middle[order] = np.searchsorted(present, ascending) + np.searchsorted(present, ascending, side="right")
+    return np.where(np.isnan(values), -1, middle / (2 * max(1, len(present)))).astype(np.float32)
 
 
 def rarity(columns: Sequence[Coded]) -> Floats:

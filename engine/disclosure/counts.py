@@ -17,7 +17,8 @@ from .cells import Keys
 from .people import Subset
 
 FEWEST_RECORDS, FEWEST_CELLS = 8, 10
-"""Cells of fewer records are not looked at, nor are sets of columns with fewer such cells."""
+"""Cells of fewer records, or of fewer expected rows, are not looked at, nor are sets of columns with fewer such cells: where less than one row is
+expected, none is nearer to the expected count than chance."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,16 @@ def copied_counts(
     for subset in subsets:
         rows = np.sum([own[name][:members] for name in subset.names], axis=0, dtype=np.uint64)
         values, counts = np.unique(rows, return_counts=True)
-        enough = counts >= FEWEST_RECORDS
-        values, counts = values[enough], counts[enough]
-        if len(values) < FEWEST_CELLS:
-            continue
         for cells in releases:
             those = np.sort(np.sum([cells[name] for name in subset.names], axis=0, dtype=np.uint64))
-            expected = counts * (len(those) / members)
-            seen = np.searchsorted(those, values, side="right") - np.searchsorted(those, values)
-            distance = float((np.square(seen - expected) / expected).sum())
-            df = len(values) - 1
-            found.append(
-                Copied(subset.what, len(values), int(counts.sum()), distance / df, float(chi2.cdf(distance, df)))
-            )
+            enough = counts * min(1.0, len(those) / members) >= FEWEST_RECORDS
+            if enough.sum() < FEWEST_CELLS:
+                continue
+            some, expected = values[enough], counts[enough] * (len(those) / members)
+            seen = np.searchsorted(those, some, side="right") - np.searchsorted(those, some)
+            distance, df = float((np.square(seen - expected) / expected).sum()), len(some) - 1
+            records = int(counts[enough].sum())
+            found.append(Copied(subset.what, len(some), records, distance / df, float(chi2.cdf(distance, df))))
     if not found:
         return None
     best = min(found, key=lambda one: (one.p, one.distance))

@@ -29,7 +29,7 @@ from ..release.checks import STATUSES, Sighting, Status
 from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
-from ..release.gate import Finding, finding_of
+from ..release.gate import CHECKS, Finding, finding_of
 from ..release.question_checks import answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
@@ -44,6 +44,9 @@ VERDICTS: dict[Status, str] = {
     "block": "above the limits",
     "not checked": "not measured",
 }
+
+
+_BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +65,15 @@ class Actor:
 
     @property
     def worst(self) -> Finding | None:
-        """The finding that decides: one that counts people before others, then the one that is most times its limit."""
+        """The finding that decides: one that counts people before others, one that may block before others, then the one that is most times its limit."""
         deciding = [one for one in self.findings if one.status == self.status]
         return max(
             deciding,
-            key=lambda one: (one.unit.startswith("people"), (one.held or 0.0) / (one.limit or 1.0)),
+            key=lambda one: (
+                one.unit.startswith("people"),
+                one.check in _BLOCKING,
+                (one.held or 0.0) / (one.limit or 1.0),
+            ),
             default=None,
         )
 
@@ -81,7 +88,7 @@ def actor_table(dossier: Dossier) -> Table:
     columns = (
         Column("actor", "actor"),
         Column("knows", "knows of a person"),
-        Column("found", "found at worst"),
+        Column("found", "worst finding"),
         Column("open", "not measured"),
         Column("verdict", "verdict"),
     )
@@ -94,7 +101,7 @@ def actor_table(dossier: Dossier) -> Table:
 
 def _found(actor: Actor) -> str:
     return (
-        "nothing was measured of such an intruder"
+        "nothing: no check of such an intruder could be made"
         if actor.worst is None or actor.status == "not checked"
         else actor.worst.said
     )
@@ -114,14 +121,14 @@ def _holder(dossier: Dossier) -> Actor:
 def _intruder(dossier: Dossier) -> Actor:
     keys = {check.key for check in (*CONTENT_CHECKS, *DATA_CHECKS)} | {check_of(question).key for question in QUESTIONS}
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
-    known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find"
+    known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find, and the released tables"
     return Actor("Motivated intruder", known, found)
 
 
 def _recipient(dossier: Dossier) -> Actor:
     rows = [row for row in averages_of_risk(dossier.rows) if not of_vulnerable(row)]
     found = tuple(_answer(dossier, question, rows) for question in ("linkability", "inference"))
-    return Actor("Named recipient", "the quasi-identifiers of people met by chance; keeps to an agreement", found)
+    return Actor("Named recipient", "the quasi-identifiers of people met by chance; is bound by an agreement", found)
 
 
 def _public(dossier: Dossier) -> Actor:

@@ -20,7 +20,7 @@ from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
 from ..release.gate import ALL
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
-from ..release.question_checks import block_limits
+from ..release.question_checks import block_limits, check_of
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.evidence import evidence_lines
 from ..reporting.questions import (
@@ -45,7 +45,7 @@ from ..reporting.words import (
     settings_text,
     use_text,
 )
-from .actors import actor_table
+from .actors import VERDICTS, actor_table
 from .written import Written
 
 READING = (
@@ -79,15 +79,19 @@ def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
 
 
 ANNEX = "Annex"
+BY_ACTOR = (
+    "Limits are those of the gate, the checks that every release passes before it leaves. A verdict covers what was measured of an actor, "
+    "and nothing else. Not measured is not safe: the risk may be large."
+)
 
 
 def _summary(dossier: Dossier) -> Chapter:
     plan, decision = dossier.plan, decision_of(dossier)
-    blocking = [
-        [one.title, one.said, _waiver(dossier, one.check)]
-        for one in dossier.examination.findings
-        if one.status == "block"
-    ]
+    found = dossier.examination.findings
+    waivers = [(one.title, one.said, _waiver(dossier, one.check)) for one in found if one.status == "block"]
+    each = len({why for _, _, why in waivers}) > 1
+    blocking = [[title, said, *([why] if each else [])] for title, said, why in waivers]
+    warning = [[one.title, one.said, one.advice] for one in found if one.status == "warn"]
     return Chapter(
         "Summary",
         (
@@ -97,10 +101,21 @@ def _summary(dossier: Dossier) -> Chapter:
                     release_overview(plan.run.recipe, plan.datasets, plan.records),
                     judged(plan.verdicts),
                     *([f"Reason given: {decision.reason}"] if decision.reason else []),
+                    *(
+                        [f"Waived because: {waivers[0][2]}"]
+                        if waivers and not (each or decision.reason) and waivers[0][2]
+                        else []
+                    ),
                 ]
             ),
+            *(
+                [table(("finding that blocks", "found", *(["waived because"] if each else [])), blocking)]
+                if blocking
+                else []
+            ),
             actor_table(dossier),
-            *([table(("finding that blocks", "found", "waived because"), blocking)] if blocking else []),
+            Paragraph(BY_ACTOR),
+            *([table(("warning to judge", "found", "how to fix it"), warning)] if warning else []),
             Terms(
                 [
                     ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
@@ -131,9 +146,11 @@ def _data(dossier: Dossier) -> Chapter:
     sample = f"a sample of {recipe.data.sample:,} records of it" if recipe.data.sample else "all of its records"
     where = ", of those that meet a condition" if recipe.data.where else ""
     by = recipe.data.holdout
-    share = f"{by:.0%} of these" if isinstance(by, int | float) else "those that a column of the file names"
+    share = f"{by:.0%} of these" if isinstance(by, int | float) else f"the records that the column {by} marks"
     held_out = (
-        "" if by is None else f"; no release is made of {share}, the control records that attacks are held against"
+        ""
+        if by is None
+        else f"; {share} are the hold-out: no release is made of them, and attacks are compared with them"
     )
     return Chapter(
         "7 Data assessment",
@@ -185,7 +202,7 @@ def _identifiability(dossier: Dossier) -> Chapter:
         (
             Items(
                 [
-                    *covered.values(),
+                    *(_with_verdict(dossier, question, line) for question, line in covered.items()),
                     *strongest_intruder(dossier.rows),
                     *(f"{line}." for line in evidence_lines(dossier.rows)),
                 ]
@@ -194,6 +211,19 @@ def _identifiability(dossier: Dossier) -> Chapter:
             Terms([(RESIDUAL.title, answer(dossier, RESIDUAL))]),
         ),
     )
+
+
+def _with_verdict(dossier: Dossier, question: Question, line: str) -> str:
+    """What answers a question, with the gate's verdict of it; a question that is open has none."""
+    key, limit = check_of(question).key, block_limits(dossier.policy)[question]
+    status = next((one.status for one in dossier.examination.findings if one.check == key), None)
+    _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
+    if reason or status is None:
+        return line
+    verdict = (
+        "not compared with what there would be without a disclosure" if status == "not checked" else VERDICTS[status]
+    )
+    return f"{line.removesuffix('.')}; {verdict}."
 
 
 def _questions(dossier: Dossier) -> Chapter:

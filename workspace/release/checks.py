@@ -303,7 +303,9 @@ class Pool:
         runs = list(dict.fromkeys(release.run_id for release, _ in self.datasets))
         if len(runs) == 1:
             alone = "; this release alone" if self.case.related else ""
-            return f"{datasets} of {self.releases[0].sizes[0]:,} records against {n:,}{alone}"
+            return (
+                f"{counted(datasets, 'dataset')} of {self.releases[0].sizes[0]:,} records, compared with {n:,}{alone}"
+            )
         before = [str(run_id) for run_id in runs if run_id != self.case.plan.run.id]
         named = f"{'runs' if len(before) > 1 else 'run'} {', '.join(before)}"
         return (

@@ -38,7 +38,12 @@ def _beyond(likeness: Likeness, said: str) -> Sighting:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"
+
+
+def _of_people(count: int, people: int) -> str:
+    """``88 of 20,190 people (0.4 %)``."""
+    return f"{count:,} of {people:,} people ({_percent(count / people)})"
 
 
 WEIGHT_ALONE = "nothing but the survey weight is drawn"
@@ -136,10 +141,23 @@ def _rare_levels(case: Case) -> Sighting:
         counted += count
         records.append(those)
         said += [f"{name} {count}"] * bool(count)
-    words = f"levels that fewer than {case.policy.smallest_cell} confidential records have are released: {', '.join(said) or 'none'}"
+    people = np.unique(np.concatenate(records))
+    few = f"fewer than {case.policy.smallest_cell} people"
+    words = (
+        f"{len(people):,} people have a category that {few} have and that is released: {', '.join(said)}"
+        if counted
+        else f"no category that {few} have is released"
+    )
     if case.related:
         words += f" ({len(case.related) + 1} releases together)"
-    return Sighting(words, counted, records=numbered(np.unique(np.concatenate(records))))
+    return Sighting(words, counted, records=numbered(people))
+
+
+def _several(seen: Sighting) -> Sighting:
+    """What several datasets show together. Raises DoesNotApply where nothing can be taken together."""
+    if not seen.measured:
+        raise DoesNotApply(seen.said)
+    return seen
 
 
 def _recurring(case: Case) -> Sighting:
@@ -157,7 +175,7 @@ def _recurring(case: Case) -> Sighting:
         )
         return _beyond(found, said)
 
-    return pooled(case, _alike(case, kept, drawn), look, together=True)
+    return _several(pooled(case, _alike(case, kept, drawn), look, together=True))
 
 
 def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
@@ -200,6 +218,8 @@ def _radii(case: Case) -> dict[str, Radius]:
 def _agreed_values(case: Case) -> Sighting:
     if not case.synthetic:
         raise DoesNotApply(NOT_DRAWN)
+    if len(case.plan.tables) < 2 and not case.related:
+        raise DoesNotApply("there is one dataset")
     if not case.release.in_order:
         raise NotComputable("rows of the datasets are not known to be of the same record")
     radii, schema = _radii(case), case.confidential.schema
@@ -240,7 +260,7 @@ def _agreed_values(case: Case) -> Sighting:
 
         return pooled(case, fits, look, together=True)
 
-    return _worst(map(of, case.plan.replaced), "nothing is replaced")
+    return _several(_worst(map(of, case.plan.replaced), "nothing is replaced"))
 
 
 def _window(case: Case, name: str, radius: Radius | None) -> tuple[Floats, Floats]:
@@ -265,8 +285,8 @@ def _kept_keys(case: Case) -> Sighting:
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
-        f"{_percent(len(few) / len(rows))} of the records have quasi-identifiers, as they leave, that fewer than {case.policy.smallest_cell} "
-        f"records share, {_percent(float((sizes == 1).mean()))} are alone with them ({', '.join(keys)}): who knows them finds the row"
+        f"{_of_people(len(few), len(rows))} have quasi-identifiers ({', '.join(keys)}) that are released unchanged and that fewer than "
+        f"{case.policy.smallest_cell} people share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows them finds the row"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))
 
@@ -279,8 +299,8 @@ def _kept_weight(case: Case) -> Sighting:
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
-        f"{_percent(len(few) / len(rows))} of the records have a survey weight ({weights[0]}) that fewer than {counted(case.policy.smallest_cell, 'record')} "
-        f"share, {_percent(float((sizes == 1).mean()))} are alone with it: whoever knows how the weights were made knows their strata and classes"
+        f"{_of_people(len(few), len(rows))} have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} people "
+        f"share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows how the weights were made knows their strata and classes"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))
 
@@ -289,7 +309,9 @@ def _identifying(case: Case) -> Sighting:
     def of(name: str) -> Sighting:
         rows = case.own[name]
         alone = occurrences(rows, rows) == 1
-        said = f"{name} leaves as it is, and {_percent(float(alone.mean()))} of the records are alone with its value"
+        said = (
+            f"{name} is released unchanged, and {_of_people(int(alone.sum()), len(rows))} share their value with nobody"
+        )
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.synthetic
         return Sighting(

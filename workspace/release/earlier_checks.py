@@ -116,7 +116,8 @@ def _more_draws(case: Case) -> Sighting:
     if not case.related:
         return Sighting(f"no other release of these people; {ELSEWHERE}", 0)
     runs = ", ".join(str(one.earlier.run_id) for one in case.related)
-    said = f"runs {runs} of the same people were released before; an intruder has all together; {ELSEWHERE}"
+    several = len(case.related) > 1
+    said = f"{'runs' if several else 'run'} {runs} of the same people {'were' if several else 'was'} released before; an intruder has all together; {ELSEWHERE}"
     return Sighting(said, len(case.related))
 
 

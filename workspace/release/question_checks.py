@@ -20,6 +20,7 @@ from sfumato.engine.statistics.estimated import Estimated, simultaneous
 from ..policy.policy import Policy
 from ..reporting.questions import (
     BLOCKS,
+    KNOWN,
     WARNS,
     answered_by,
     answering,
@@ -28,7 +29,7 @@ from ..reporting.questions import (
     unanswered,
     would_answer,
 )
-from ..reporting.results import output_of
+from ..reporting.results import method_title, output_of
 from ..reporting.words import settings_text
 from ..views.results import result_rows
 from ..views.weights import weights_said
@@ -98,7 +99,7 @@ def answer_of(
     warn, block = limits_of(question, policy)
     series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
     seen = [
-        _sighting(replace(row, baseline=base), output, records, series, said, at_most)
+        _sighting(replace(row, baseline=base), output, records, series, _use(row, recipe), said, at_most)
         for row, output in _compared(answering(rows, question))
         for base, said, at_most in _baselines(row, question, recipe, records, found_by)
     ]
@@ -137,16 +138,30 @@ def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
     ]
 
 
-def _sighting(row: Row, output: Output, records: int, series: int, more: str, at_most: Status) -> Sighting:
+def _use(row: Row, recipe: Recipe) -> str:
+    """By what a row differs from others of its method, in words; who knows which variables is said where the recipe has several uses."""
+    alone = sum(step.method.key == row.method_key for step in (*recipe.measures, *recipe.studies)) <= 1
+    named = (*KNOWN, "sensitive", "radius") if alone else ()
+    return settings_text({key: value for key, value in row.params.items() if key not in named})
+
+
+def _sighting(row: Row, output: Output, records: int, series: int, use: str, more: str, at_most: Status) -> Sighting:
     value, base, beyond = _held(row, output, records)
     found = Estimated(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
         found = simultaneous(found, series, output.range)
     sure = found.lower if output.estimated else value if row.lower is None else row.lower
-    use, target = settings_text(row.params), f" of {row.target}" if row.target else ""
+    target = f" of {row.target}" if row.target else ""
     against = "" if output.risk.gate_reference == "nothing" else f", {base:.4g} without a disclosure"
-    said = f"{row.key}{target}{f' ({use})' if use else ''} is {value:.4g}{against}{more}"
+    interval = (
+        f" (interval {found.lower:.3g} to {found.upper:.3g})"
+        if output.estimated and found.lower is not None and found.upper is not None
+        else ""
+    )
     may = output.risk.gate_reference == "chance" and sure is not None and sure > base
+    chance = "; chance alone may give as much, so that it only warns" if interval and not may and beyond > WARNS else ""
+    what = f"{method_title(row.method_key)}, {row.measure.replace('_', ' ')}{target}{f' ({use})' if use else ''}"
+    said = f"{what}: {value:.4g}{interval}{against}{more}{chance}"
     return Sighting(said, value, base, beyond, at_most=at_most if may else "warn")
 
 

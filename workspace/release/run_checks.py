@@ -13,7 +13,7 @@ from sfumato.engine.disclosure.cells import occurrences, rows_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
 from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import find, method_called
+from sfumato.engine.methods.registry import Method, find, method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import output_of
 from sfumato.engine.statistics.estimated import Estimated, difference
@@ -107,9 +107,9 @@ def _policy_since(case: Case) -> Sighting:
 def _worst_records(case: Case) -> Sighting:
     """By what an intruder knows of a record; of one who knows all others speak ``newly_certain`` and ``guessed_beyond_prior``.
 
-    What is inferred of a record may be so of people in general, and right with certainty of most. A method that says how probable it was anyway (a part
-    ``prior``) is held beyond that, and only warns: of others who are like the record the same would be inferred. One with controls is held by its
-    excess elsewhere.
+    What is inferred of a record may be so of people in general, and right with certainty of most: of others who are like the record the same
+    would be inferred. A method whose measures answer inference alone therefore only warns, beyond how probable the value was anyway where it
+    says so (a part ``prior``). One with controls is held by its excess elsewhere.
     """
     worst: Sighting | None = None
     inferred: Sighting | None = None
@@ -124,7 +124,7 @@ def _worst_records(case: Case) -> Sighting:
             continue
         # a suppressed record is not asked about, nor released
         everybody |= asked == len(risk) or not case.synthetic
-        if method.record_part("prior") is not None:
+        if method.record_part("prior") is not None or _infers(method):
             one = _inferred(measure.key, risk)
             inferred = one if inferred is None or one.held > inferred.held else inferred
             continue
@@ -211,8 +211,13 @@ def _order(one: Sighting) -> tuple[bool, float]:
     return one.at_most == "block" and one.held > LIKELY, one.held
 
 
+def _infers(method: Method) -> bool:
+    """Whether a method finds values of people and never their records."""
+    return {question for output in method.outputs for question in output.risk.questions} == {"inference"}
+
+
 def _inferred(key: str, risk: RecordRisk) -> Sighting:
-    """What is inferred of single records beyond what would be guessed of everybody; without the guess, as an earlier version left it, as it is."""
+    """What is inferred of single records beyond what would be guessed of everybody; where no measure has that guess, as it is."""
     probability, prior = risk.probability, risk.prior
     if prior is not None:
         probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)

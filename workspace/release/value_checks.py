@@ -44,7 +44,7 @@ def _judged(counts: Sequence[Found], pool: Pool, shows: str) -> Sighting:
     sure = [one for one in sure if one.found not in all_of_them] or sure
     found = max(sure, key=lambda one: one.found.share).found if sure else verdicts[0].found
     said = (
-        f"{found.what}: the values of {found.members:,} of {found.of_members:,} people {shows} are released as they are, and those of {found.controls:,} of "
+        f"{found.what}: the values of {found.members:,} of {found.of_members:,} people {shows} are released unchanged, and those of {found.controls:,} of "
         f"{found.of_controls:,} hold-out people ({pool.size})"
     )
     baseline = found.controls / found.of_controls if found.of_controls else 0.0
@@ -132,12 +132,16 @@ def _tail_alone(case: Case, name: str) -> Sighting:
     def look(pool: Pool) -> Sighting:
         found = _tails(case, name, pool).likeness
         said = (
-            f"{name}: {100 * found.value:.3g} % of the values of its {cell} smallest and {cell} largest records are released as "
-            f"they are, {100 * found.baseline:.3g} % would be by chance ({pool.size})"
+            f"{name}: {100 * found.value:.3g} % of the values of its {cell} smallest and {cell} largest records are released unchanged; "
+            f"by chance it would be {_by_chance(found.baseline)} ({pool.size})"
         )
         return _warned(_beyond(found, said))
 
     return pooled(case, _of_column(case, name), look, together=True)
+
+
+def _by_chance(share: float) -> str:
+    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"
 
 
 def look_at_extremes(case: Case) -> Sighting:
@@ -153,14 +157,14 @@ def look_at_extremes(case: Case) -> Sighting:
                 records.append(found.records)
                 said.append(f"{name}: the {' and the '.join(found.ends)} value")
         if not ends:
-            return Sighting("no smallest or largest value of a few records is released as it is", 0)
+            return Sighting("no smallest or largest value of a few records is released unchanged", 0)
         sure = False
         if case.controls is not None:
             joint = Joint(case, pool, names)
             around = together([_extreme(joint, n) for n in names], "all")
             sure = around.by_holdout <= LEVEL and around.excess >= FEWEST
         words = (
-            f"released as they are: {'; '.join(said)} ({pool.size}){'' if case.controls is not None else UNCONTROLLED}"
+            f"released unchanged: {'; '.join(said)} ({pool.size}){'' if case.controls is not None else UNCONTROLLED}"
         )
         return Sighting(
             words,

@@ -42,7 +42,7 @@ class Open:
 
     @property
     def words(self) -> str:
-        return f"{self.asked} [{self.where}]" if self.where else self.asked
+        return f"{self.asked} ({self.where})" if self.where else self.asked
 
 
 Words: TypeAlias = "str | Open"
@@ -206,7 +206,8 @@ def _html(part: Part, level: int, *, linked: bool = False) -> Markup:
             return element("div", html(part), class_="wide")
 
 
-_ACTIVE = re.compile(r"([\\`*_\[\]<>#|~!&$@{}])")
+_ACTIVE = re.compile(r"([\\`*\[\]<>#|~&$@{}]|(?<![^\W_])_|_(?![^\W_]))")
+"""Signs that a parser acts upon; an underscore between letters or digits does nothing, nor does ``!`` where ``[`` is escaped."""
 _FIRST = re.compile(r"^(?:(?=[-+=](?![\w.]))|(\d+)(?=[.)](?:\s|$)))")
 """What begins a list, or underlines the line above; a number such as -0.5 does neither."""
 _LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")

@@ -41,12 +41,12 @@ class Decision:
     def headline(self) -> str:
         """Whether the release left without a waiver, and with how many; what the gate found besides."""
         counts = {status: sum(one[0] == status for one in self.findings) for status in ("block", "warn", "not checked")}
+        warn, unchecked = counts["warn"], counts["not checked"]
         rest = [
-            f"{count} to judge" * (status == "warn") or f"{count} not checked"
-            for status, count in counts.items()
-            if status != "block" and count
+            f"{counted(warn, 'warning')} to judge" * (warn > 0),
+            f"{counted(unchecked, 'check')} could not be made" * (unchecked > 0),
         ]
-        besides = f" Other findings: {', '.join(rest)}." if rest else ""
+        besides = f" Besides: {', '.join(filter(None, rest))}." if any(rest) else ""
         if not counts["block"]:
             return f"No finding of the gate blocks the release.{besides}"
         blocking = counted(counts["block"], "blocking finding")

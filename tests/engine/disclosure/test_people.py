@@ -224,6 +224,21 @@ def test_counts_of_copied_columns_are_too_near_and_those_that_are_drawn_are_not(
     assert look_at(fresh()) > LEVEL
 
 
+def test_a_small_release_that_lacks_combinations_has_not_copied_their_counts() -> None:
+    """Of 5,000 people 100 rows: .2 rows of each combination are expected, and to find none is nearer than a chi-squared of one."""
+    own = {"code": np.repeat(np.arange(500, dtype=np.uint64), 10)}
+    sets = family(("code",), (), ("code",), (), 5_000)
+
+    def look_at(codes: np.ndarray) -> float | None:
+        found = copied_counts(own, 5_000, [{"code": codes.astype(np.uint64)}], sets)
+        return None if found is None else found.p
+
+    assert look_at(np.full(100, 600)) is None
+    copied = look_at(np.repeat(np.arange(500), 8))
+    assert copied is not None
+    assert copied < 1e-6
+
+
 def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:
     def values(release: pd.DataFrame, what: str) -> Found:
         one = next(one for one in columns(MINE, [release]) if one.name == "income")

@@ -86,10 +86,10 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     said = findings["lone_values"]
     assert said.said.startswith("income: the values of ")
     assert (
-        "people who are alone with their value are released as they are, and those of 0 of 20 hold-out people"
+        "people who are alone with their value are released unchanged, and those of 0 of 20 hold-out people"
         in said.said
     )
-    assert "(3 of 60 records against 60)" in said.said
+    assert "(3 datasets of 60 records, compared with 60)" in said.said
     assert said.held is not None
     assert said.held > 0.8
     assert (said.limit, said.advice != "") == (0.2, True)

@@ -93,8 +93,8 @@ def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(
     sure = row("risk.attribute_inference.excess_risk", 0.3, 0.0, 0.2, target="visits")
     small = replace(sure, value=0.1, lower=0.05)
     assert look(margin, sure)["inference_excess"].status == "block"
-    assert look(margin, sure)["inference_excess"].said.startswith("risk.attribute_inference.excess_risk of visits")
-    assert look(margin, small)["inference_excess"].said.startswith("risk.correct_attribution.disco_beyond of income")
+    assert look(margin, sure)["inference_excess"].said.startswith("Attribute inference, excess risk of visits")
+    assert look(margin, small)["inference_excess"].said.startswith("Correct attribution, disco beyond of income")
     lax = Policy(findings={"inference_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(margin, sure, policy=lax)["inference_excess"].status == "warn"
 
@@ -204,7 +204,7 @@ def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
     for run_id in (first, second):
         examination = examine(workspace, plan_release(workspace, run_id), Policy())
         findings = {one.check: one for one in examination.findings}
-        assert findings["linkability_excess"].said.startswith("risk.record_linkage.linked_share")
+        assert findings["linkability_excess"].said.startswith("Record linkage, linked share")
         assert findings["linkability_excess"].baseline is not None
         note = findings["weighted_records"]
         assert note.status == "pass"

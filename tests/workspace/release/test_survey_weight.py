@@ -68,7 +68,7 @@ def test_a_weight_of_large_strata_passes_and_one_of_few_records_is_counted() -> 
     assert seen("kept_weight", case(STRATA, STRATA)).held == 0
     found = seen("kept_weight", case(few, few))
     assert (found.held, found.records) == (7 / N, tuple(range(7)))
-    assert "3.5 % of the records have a survey weight (w) that fewer than 10 records share" in found.said
+    assert "7 of 200 people (3.5 %) have a survey weight (w) that fewer than 10 people share; 0 of them" in found.said
     calibrated = STRATA + np.arange(N) / 1000
     assert seen("kept_weight", case(calibrated, calibrated)).held == 1
     check = next(one for one in CHECKS if one.key == "kept_weight")

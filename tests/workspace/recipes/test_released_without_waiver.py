@@ -1,0 +1,66 @@
+"""Shipped recipes of good practice: every limit is met and the gate blocks nothing; what each protects them by is what a change of it shows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.service.prepare import prepare_run
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.workspace import Workspace
+
+KEY = hashlib.sha256(b"a workspace of its own").digest()
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> Iterator[Workspace]:
+    made = Workspace.create(tmp_path / "keyed", KEY)
+    yield made
+    made.close()
+
+
+def examined(keyed: Workspace, name: str, file: str | None, settings: Sequence[str] = ()) -> tuple[int, list[Finding]]:
+    """The number of a run of a shipped recipe without its studies, and what the gate finds."""
+    prepared = prepare_run(find_recipe(name), file, None, settings, key=KEY)
+    run_id = replace(prepared, recipe=replace(prepared.recipe, studies=())).enter(keyed)
+    work(keyed.directory, idle=0)
+    return run_id, list(examine(keyed, plan_release(keyed, run_id), Policy()).findings)
+
+
+def checks(found: Sequence[Finding], status: str) -> set[str]:
+    return {one.check for one in found if one.status == status}
+
+
+@pytest.mark.slow
+def test_the_demo_is_released_without_a_waiver(keyed: Workspace, tmp_path: Path) -> None:
+    run_id, found = examined(keyed, "randhie", None)
+    assert checks(found, "block") == set()
+    assert checks(found, "warn") <= {"worst_records", "questions_open", "kept_keys"}
+    assert {"unmet_thresholds", "tail_values", "extremes", "own_values"} <= checks(found, "pass")
+    release(keyed, run_id, tmp_path / "out")
+    _, without = examined(keyed, "randhie", None, ["release.m=2", "synthesis[1].smoothing=false"])
+    assert "extremes" in checks(without, "warn")
+
+
+@pytest.mark.study
+def test_the_attacked_adult_is_released_without_a_waiver_and_deep_trees_are_not(
+    keyed: Workspace, tmp_path: Path, public_data: Callable[[str], Path]
+) -> None:
+    file = str(public_data("adult.csv"))
+    run_id, found = examined(keyed, "adult-attacks", file)
+    assert checks(found, "block") == set()
+    assert "unmet_thresholds" in checks(found, "pass")
+    assert "questions_open" in checks(found, "pass")
+    release(keyed, run_id, tmp_path / "out")
+    deep = [*(f"synthesis[{k}].minbucket=1" for k in range(1, 7)), "synthesis[1].smoothing=false", "release.m=1"]
+    _, copied = examined(keyed, "adult-attacks", file, [*deep, "synthesis[6].smoothing=false"])
+    assert checks(copied, "block")
