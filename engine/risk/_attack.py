@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..attacks.power import detectable_excess, excess_from_spread
@@ -29,7 +29,7 @@ from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Output, Question, RiskOutput
 from ..methods.results import Estimate
-from ..methods.rows import Row, average, by_series
+from ..methods.rows import averages_of_intervals
 from ..statistics.score_interval import Z, score_interval
 
 LEVEL = 0.95
@@ -226,17 +226,5 @@ class AttackResult:
         return found
 
 
-def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The average over the datasets, with the average of their limits.
-
-    All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets.
-    """
-    found = []
-    for group in by_series(rows):
-        row, known = average(group, records), [one for one in group if one.lower is not None and one.upper is not None]
-        if row.value is not None and known:
-            low = sum(one.lower for one in known if one.lower is not None) / len(known)
-            high = sum(one.upper for one in known if one.upper is not None) / len(known)
-            row = replace(row, lower=min(low, row.value), upper=max(high, row.value))
-        found.append(row)
-    return found
+combined = averages_of_intervals
+"""All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets."""
