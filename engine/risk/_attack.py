@@ -20,7 +20,6 @@ A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
