@@ -91,7 +91,9 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             short="detectable",
             estimated=True,
         ),
-        Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
+        Output(
+            "guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses", estimated=True
+        ),
     )
 
 

@@ -297,6 +297,7 @@ OUTPUTS = (
         "none",
         "share",
         range=SHARE,
+        estimated=True,
     ),
 )
 
