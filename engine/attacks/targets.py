@@ -41,12 +41,12 @@ from .distances import Distances, Singles, nearest
 TargetKind = Literal["random", "vulnerable"]
 TargetKinds = Annotated[
     tuple[TargetKind, ...],
-    Param("people who are attacked, each kind by itself: random, vulnerable; default: both", unique=True, selects=True),
+    Param("kinds of targets, each with rows of its own: random, vulnerable; default: both", unique=True, selects=True),
 ]
 Vulnerable = Annotated[
     float | None,
     Param(
-        "most vulnerable people who are attacked, a number, or a share below 1; default: 5 %, at least 50 and at most 500",
+        "number of vulnerable targets, or their share of the records where below 1; default: 5 %, at least 50 and at most 500",
         gt=0,
     ),
 ]

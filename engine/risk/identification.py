@@ -86,11 +86,11 @@ class IdentificationSpec(Spec):
     among: Annotated[
         Mapping[str, tuple[str, ...]],
         Param(
-            'records that the intruder looks for, by levels or intervals of variables: RACE = ["3"], age = ["65+"]; left out, all',
+            'targets: records with these levels or intervals of variables: RACE = ["3"], age = ["65+"]; default: all',
             names="variables",
         ),
     ] = field(default_factory=dict)
-    targets: Annotated[int | None, Param("how many of them, drawn at random; left out, all", ge=1)] = None
+    targets: Annotated[int | None, Param("number of targets, a random sample of these; default: all", ge=1)] = None
     external: Annotated[
         IntruderFile | None,
         Param("the intruder's file, a CSV table beside the recipe; left out, the confidential values are known"),

@@ -66,7 +66,7 @@ class MembershipInferenceSpec(Spec):
     false_positives: Annotated[
         float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
     ] = 0.01
-    records: Annotated[int, Param("most records scored, and most controls, at random where there are more", ge=1)] = (
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = (
         2000
     )
     people: TargetKinds = BOTH
