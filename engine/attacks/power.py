@@ -65,6 +65,16 @@ def area_error(targets: int, controls: int) -> float:
     return math.sqrt((targets + controls + 1) / (12 * targets * controls))
 
 
+FAMILY_ERRORS = 1.65
+"""How many times larger the detectable area of the best of a family is than that of one attacker: 1.49 to 1.63 of 12 to 30 simulated ones
+(``tests/engine/attacks/test_calibration.py``)."""
+
+
+def detectable_family_area(targets: int, controls: int) -> float:
+    """About the smallest area that the best of a family of attackers detects, before any release is attacked; at most 1."""
+    return min(1.0, 0.5 + FAMILY_ERRORS * deviates() * area_error(targets, controls))
+
+
 def controls_needed(excess: float, control: float, targets: int, level: float = LEVEL, power: float = POWER) -> float:
     """The fewest controls with which ``targets`` people detect an excess; infinite where no number is enough."""
     if detectable_excess(control, targets, 1e12, level, power) > excess:

@@ -110,18 +110,21 @@ def whole_limits(question: Question, case: Case, right: float, scored: float = 1
     return () if case.kept else (excess_limit(question, case, right, scored),)
 
 
+def asked_about(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
+    """The people and the controls that an attack of a draft asks about, ``scored`` the share of the controls; None where their number is not known."""
+    if case.controls is None:
+        return None
+    people, controls = case.table.records - case.controls, scored * case.controls
+    return max(1, min(MOST_ATTACKED, people)), max(1, min(MOST_ATTACKED, round(controls)))
+
+
 def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0) -> OfferedLimit:
     """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
 
     ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about.
     """
-    detectable = None
-    if case.controls is not None:
-        people, controls = (
-            max(1, min(MOST_ATTACKED, round(one)))
-            for one in (case.table.records - case.controls, scored * case.controls)
-        )
-        detectable = detectable_excess(right, people, controls)
+    sizes = asked_about(case, scored)
+    detectable = None if sizes is None else detectable_excess(right, *sizes)
     return OfferedLimit(
         "excess_risk", "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable
     )

@@ -244,9 +244,7 @@ class AttributeInferenceSpec(Spec):
     confident: Annotated[
         float, Param("share of the guesses, the most confident, that are told by themselves too", gt=0, lt=1)
     ] = 0.1
-    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = (
-        2000
-    )
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
     people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 

@@ -464,7 +464,9 @@ class BayesianPosteriorSpec(Spec):
     )
     points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
     largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
-    records: Annotated[int | None, Param("number of targets, a random sample of the records; default: all", ge=1)] = None
+    records: Annotated[int | None, Param("number of targets, a random sample of the records; default: all", ge=1)] = (
+        None
+    )
     lacks: Annotated[int, Param("records that the intruder does not know, the one asked about among them", ge=1)] = 1
     draws: Annotated[int, Param("draws of the possible values of other missing records", ge=2, le=10_000)] = 50
     stop_after: Annotated[

@@ -59,9 +59,7 @@ class LinkabilitySpec(Spec):
         ),
     ] = ()
     neighbours: Annotated[int, Param("released records that are nearest in each set of variables", ge=1)] = 1
-    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = (
-        2000
-    )
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
     people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 
