@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.stats import kstest, norm
 
 from sfumato.engine.attacks import targets
@@ -20,7 +21,7 @@ from sfumato.engine.risk.singling_out import SinglingOutSpec, singling_out
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
 
 PEOPLE, CONTROLS = 300, 200
-Sequences = dict[tuple[str, ...], list[Estimate]]
+Found = dict[tuple[str, ...], list[Estimate]]
 SCHEMA = Schema(
     (
         Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdefgh")),
@@ -66,11 +67,13 @@ ATTACKS: Mapping[str, Callable[[Microdata, Microdata, Run], Sequence[Estimate]]]
 }
 JUDGED = {"excess_risk": 0.0, "family_auc": 0.5, "auc": 0.5}
 """The values that are compared with limits, and what they are without a leak."""
+CONSERVATIVE: Mapping[str, float] = {}
+DISCRETE: frozenset[tuple[str, ...]] = frozenset()
 
 
-def attacked(attack: str, runs: int, leak: float = 0.0) -> Sequences:
+def attacked(attack: str, runs: int, leak: float = 0.0) -> Found:
     """What is found of so many releases of other people, with a share of the people's own records in it."""
-    found: Sequences = {}
+    found: Found = {}
     for seed in range(runs):
         rng = np.random.default_rng([seed, len(attack)])
         own, others, fresh = (people(n, rng) for n in (PEOPLE, CONTROLS, PEOPLE))
@@ -96,7 +99,7 @@ def place(one: Estimate) -> float:
     return float(norm.cdf(1.96 * apart / half)) if half else 0.5
 
 
-def at_once(found: Sequences) -> float:
+def at_once(found: Found) -> float:
     """How often all values of an attack have their simultaneous intervals around what they are without a leak."""
     series = [own for key, own in found.items() if key[0] in JUDGED]
     covered = []
@@ -107,7 +110,7 @@ def at_once(found: Sequences) -> float:
     return float(np.mean(covered))
 
 
-def told(attack: str, found: Sequences) -> dict[tuple[str, ...], float]:
+def told(attack: str, found: Found) -> dict[tuple[str, ...], float]:
     """The p-value of Kolmogorov and Smirnov of every series, printed with its coverage."""
     tests = {}
     for key, own in found.items():
@@ -127,3 +130,25 @@ def told(attack: str, found: Sequences) -> dict[tuple[str, ...], float]:
         )
     print(f"{attack}: all at once {at_once(found):.3f}")
     return tests
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_thousand_releases_without_a_leak(attack: str) -> None:
+    found = attacked(attack, 1000)
+    uniform = told(attack, found)
+    assert 0.93 <= at_once(found) <= CONSERVATIVE.get(attack, 0.97)
+    for key, own in found.items():
+        alarms = np.mean([place(one) > 0.975 if one.measure in JUDGED else one.value <= 0.025 for one in own])  # type: ignore[operator]
+        assert alarms <= 0.04, key
+        assert uniform[key] > 0.001 or key in DISCRETE, key
+    leaky = attacked(attack, 60, leak=0.5)
+    assert at_once(leaky) < 0.7, "the negative control"
+    assert min(told(attack, leaky).values()) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ["attribute inference", "singling out"])
+def test_some_releases_without_a_leak_and_some_with_one(attack: str) -> None:
+    assert at_once(attacked(attack, 12)) >= 9 / 12
+    assert at_once(attacked(attack, 6, leak=0.7)) <= 2 / 6
