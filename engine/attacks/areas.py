@@ -19,7 +19,7 @@ def area(above: Floats | Integers, below: Floats | Integers) -> float:
 
 
 def area_interval(area: float, above: int, below: int, z: float = Z) -> tuple[float, float]:
-    """The interval of an area found of so many scores of each group: those θ from which it is z standard errors away at most.
+    """The interval of an area of ``above`` times ``below`` pairs: every θ that lies at most z standard errors from the area.
 
     Newcombe (2006, Part 2, method 5), of the kind of Wilson's: the variance, by Hanley & McNeil (1982) with exponential scores and
     N* = (m + n) / 2 - 1 in place of m - 1 and n - 1, is that at θ, so that an area of 1 has an interval too. At θ = 1/2 it is the exact

@@ -1,7 +1,7 @@
-"""A family of attackers who tell whether a person is among the data that a release was made of.
+"""A family of attackers who infer whether a person is among the data that a release was made from.
 
-No single attacker wins everywhere (Ward et al. 2025, Synth-MIA): a release may give people away by all variables, by some, by what is rare, or by
-exact values. Each attacker scores every person; a higher score means "more probably among the data":
+No single attacker is the best everywhere (Ward et al. 2025, Synth-MIA): a release may disclose people through all variables, some variables,
+rare values or exact values. Each attacker scores every person; a higher score means "more probably among the data":
 
     nearest      minus the distance of the nearest released record: over all variables, those with levels, numbers by ranks, and ``HALVES`` random
                  halves of the variables
@@ -13,8 +13,8 @@ exact values. Each attacker scores every person; a higher score means "more prob
     equal        log of the share of released records with the person's values, less that of the reference, each with half a record added: by all
                  variables, all with levels, and all but one
 
-The reference are people of the same population who are not in the data. Who wins is decided on other people than those it is judged by
-(``calibration``).
+The reference consists of people of the same population who are not in the data. One half of the people selects the best attacker and the
+other half measures it (``calibration``).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from .distances import UNIT, Distances, Singles, nearest
 HALVES = 8
 LOCAL = 10
 MOST_LEFT_OUT = 30
-"""Variables of which each is left out once; with more, none is."""
+"""With at most this many variables, each is left out once."""
 ENDLESS = 1e6
-"""Above the logarithm of every ratio that has an end."""
+"""Larger than the logarithm of every finite ratio."""
 
 
 def halves(variables: int, rng: np.random.Generator) -> Booleans:
-    """At most ``HALVES`` different halves of so many variables, drawn at random: (s, d)."""
+    """At most ``HALVES`` different halves of d ``variables``, drawn at random: (s, d)."""
     size = (variables + 1) // 2
     if variables < 3:
         return np.zeros((0, variables), dtype=np.bool_)

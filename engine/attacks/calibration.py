@@ -1,14 +1,14 @@
-"""The best of many attackers, judged fairly: chosen on one half of the people, judged on the other, and the reverse.
+"""The best of many attackers, measured without bias: one half of the people selects it, the other half measures it, and the reverse.
 
-The largest of many areas is above 1/2 where nothing is given away: so it is no evidence by itself. People, targets and controls alike, are divided into
-two halves at random. The attacker with the largest area on the first is judged on the second, and the reverse; the area is the mean of both.
-The same is done for the share of targets that score as high as few controls do (``true positives``), whose attacker is chosen by that share.
+Without a leak every area is about 1/2, but the largest of many areas is larger: it is no evidence by itself. Targets and controls are each divided into
+two halves at random. The attacker with the largest area on the first half is measured on the second, and the reverse; the result is the mean of both areas.
+The share of targets that score as high as few controls do (``true positives``) is treated in the same way; that share selects its attacker.
 
-**Chance.** Where the release owes nothing to single people, targets and controls are alike, and who is called which may be dealt anew. Within each
-half labels are permuted and everything is done again, the choice included. The p-value is the share of the deals in which the smaller of the two
-p-values, of the area and of the true positives, is as small as the one found, one deal being the one that happened (Phipson & Smyth 2010).
+**Null distribution.** Where the release owes nothing to single people, targets and controls are exchangeable. Within each half the labels are
+permuted and all steps are repeated, the selection included. The test statistic is the smaller of two p-values, that of the area and that of the true
+positives; its p-value is the share of permutations, the identity included, with a statistic as small (Phipson & Smyth 2010).
 
-**Interval of the area.** Its limits are the estimate less the quantiles of the permuted areas around 1/2, or DeLong's standard errors (DeLong, DeLong &
+**Interval of the area.** The limits are the estimate minus the quantiles of the permuted areas around 1/2, or DeLong's standard errors (DeLong, DeLong &
 Clarke-Pearson 1988) where these are larger.
 """
 
@@ -25,13 +25,13 @@ from .power import POWER
 
 PERMUTATIONS = 499
 LEAST = 10
-"""Targets and controls that each half has at least."""
+"""The fewest targets, and the fewest controls, of a half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the chosen attackers reach: the ``area`` with its limits, the share of ``true_positives`` at a share of ``false_positives``, the
-    p-value, the smallest area that stands out, and the attackers chosen, numbered from 0, for the area.
+    """The result of the selected attackers: the ``area`` with its limits, the share of ``true_positives`` at a share of ``false_positives``, the
+    p-value, the smallest ``detectable`` area, and the numbers, from 0, of the attackers selected by area.
     """
 
     area: float
@@ -45,7 +45,7 @@ class Judged:
 
 
 def divided(member: Booleans, rng: np.random.Generator) -> Booleans:
-    """Who of the people (q,) is in the first half: half of the targets and half of the controls, at random."""
+    """Which people (q,) are in the first half: half of the targets and half of the controls, at random."""
     first = np.zeros(len(member), dtype=np.bool_)
     for side in (True, False):
         rows = np.flatnonzero(member == side)
@@ -54,7 +54,7 @@ def divided(member: Booleans, rng: np.random.Generator) -> Booleans:
 
 
 def enough(member: Booleans) -> bool:
-    """Whether each half has targets and controls to choose and to judge by."""
+    """Whether each half has enough targets and controls to select and to measure an attacker."""
     return int(min(member.sum(), (~member).sum())) // 2 >= LEAST
 
 
@@ -66,7 +66,7 @@ def judged(
     rng: np.random.Generator,
     deals: int = PERMUTATIONS,
 ) -> Judged:
-    """The best of K attackers by their scores (q, K) of people who are targets where ``member`` (q,) or else controls."""
+    """The best of K attackers by scores (q, K) of people: targets where ``member`` (q,) is true, else controls. ``deals`` is the number of permutations."""
     halves = [_Half.of(scores[some], member[some], false_positives, rng, deals) for some in (first, ~first)]
     areas = _crossed(halves[0].areas, halves[1].areas)
     positives = _crossed(halves[0].positives, halves[1].positives)
@@ -89,7 +89,7 @@ def judged(
 
 
 def _crossed(first: Floats, second: Floats) -> Floats:
-    """Statistics (1 + P, K) on two halves: those of the attacker that is best on the other half, averaged, (1 + P,)."""
+    """The mean over two halves, (1 + P,), of a statistic (1 + P, K) of the attacker that is best on the other half."""
     each = []
     for chooses, judges in ((first, second), (second, first)):
         best = np.argmax(chooses, axis=1)
@@ -98,9 +98,9 @@ def _crossed(first: Floats, second: Floats) -> Floats:
 
 
 def detectable_area(first: Floats, second: Floats, limit: float, power: float = POWER) -> float:
-    """The smallest area of one attacker that is found to be more than ``limit`` above 1/2 with this power, on average over the attackers; at most 1.
+    """The smallest area of one attacker whose estimate exceeds 1/2 by more than ``limit`` with this power, averaged over the attackers; at most 1.
 
-    ``first`` and ``second`` (P, K) are permuted areas of the halves, to which the leak adds what the attacker has beyond 1/2.
+    ``first`` and ``second`` (P, K) are permuted areas of the halves. The leak adds the excess over 1/2 to the area of one attacker.
     """
     k = first.shape[1]
     sides = []
@@ -126,7 +126,7 @@ def detectable_area(first: Floats, second: Floats, limit: float, power: float = 
 
 
 def _p_values(statistic: Floats) -> Floats:
-    """The share of all of (1 + P,) that are as large as each."""
+    """For each of (1 + P,) values the share of values that are at least as large."""
     held = np.sort(np.round(statistic, 12))
     return np.asarray((len(held) - np.searchsorted(held, np.round(statistic, 12), "left")) / len(held))
 
@@ -170,9 +170,9 @@ class _Half:
 
 
 def _true_positives(ranks: Floats, labels: Booleans, allowed: int) -> Floats:
-    """Of each labelling (P, q) the targets with ranks (q,) above those that more than ``allowed`` controls reach: (P,).
+    """For each labelling (P, q) the number of targets found while at most ``allowed`` controls are, from the highest rank (q,) down: (P,).
 
-    Of people with the rank where that many controls are passed the share counts that would be let in without choosing among them.
+    Where people tied in rank exceed the allowed controls, the expected number of targets counts when the tie is broken at random.
     """
     order = np.argsort(-ranks, kind="stable")
     values = ranks[order]

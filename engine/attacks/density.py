@@ -1,11 +1,11 @@
-"""How much denser a release is than other people are at the place of a record, by nearest neighbours.
+"""The ratio of the density of a release to that of other people at the place of a record, from nearest neighbours.
 
 The density of N records at a place is c / (N r^d): r is the distance of the k-th nearest, c how many lie as near as that, d the number of
 variables. The score of a record is the logarithm of its density in the release over that in the reference, which are people of the same
 population who are not in the data (van Breugel, Sun, Qian & van der Schaar 2023, eq. 2, there with other estimates of the densities).
 
-Where a released record has the very values of the person r is 0, and the density has no end. Such scores are ordered as the ratio is for r
-towards 0: above all others where the reference has none like it, and by the shares c / N where both have.
+Where a released record equals the person, r is 0 and the density is infinite. Such scores have the order of the ratio as r approaches 0:
+above all others where no reference record is equal, and by the shares c / N where both tables have equal records.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .distances import MOST_EXACT, UNIT, Distances
 
 
 def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Integers, Integers, Floats, Floats]:
-    """Who may be among the k nearest at ``table`` (r, d), r at least k, of records at ``places`` (q, d).
+    """Pairs that contain the k nearest records of ``table`` (r, d), r at least k, for each record at ``places`` (q, d).
 
-    Pairs of a record and of one of the table, (p,) each, with their distances (p,); and the distance of the k-th nearest, (q,). All whose distance is at
-    most that are among the pairs. Distances are looked up in single precision first; those of the pairs are exact.
+    Returns the two sides of the pairs, (p,) each, their distances (p,), and the distance of the k-th nearest, (q,). Every record of the table
+    within that distance is in a pair. Single precision selects the pairs; their distances are exact.
     """
     rough = Distances.by(gower)
     own, others = rough.rounded(places), rough.rounded(table)
@@ -45,7 +45,7 @@ def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Int
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """Of q places the distances of the k nearest of so many ``records``, ascending, (q, k), and how many lie as near as the last, (q,)."""
+    """For q places the distances of the k nearest of all ``records``, ascending, (q, k), and how many records are as near as the last, (q,)."""
 
     nearest: Floats
     count: Floats
@@ -80,9 +80,9 @@ class Near:
 
 
 def log_ratio(inside: Near, outside: Near, variables: int) -> Floats:
-    """The scores, (q, 2), ordered by the first column and then by the second: 1 for a ratio without end, -1 for one of 0, else 0; and its logarithm.
+    """The scores, (q, 2), ordered by the first column and then by the second: 1 for an infinite ratio, -1 for a ratio of 0, else 0; and its logarithm.
 
-    Of a ratio without end or of 0 the logarithm is that of what the distance that is 0 multiplies.
+    For a ratio that is infinite or 0 the logarithm leaves out the distances that are 0.
     """
     endless = (inside.reach == 0).astype(np.float64) - (outside.reach == 0)
     own, other = (np.log(np.where(one.reach > 0, one.reach, 1.0)) for one in (inside, outside))

@@ -1,7 +1,7 @@
-"""Gower's distance by ranks for many pairs at once, over several sets of variables in one pass.
+"""Gower's distance by ranks for many pairs in one pass over several sets of variables.
 
-Places of ``statistics.gower`` as whole numbers in single precision: a variable counts at most ``UNIT``, and sums of up to ``MOST_EXACT`` variables are exact. A
-place is rounded to 1 / ``UNIT`` of the records, so numbers that lie nearer than that are equal here.
+Places of ``statistics.gower`` are whole numbers in single precision: one variable adds at most ``UNIT``, and sums of up to ``MOST_EXACT`` variables are exact. A
+place is rounded to 1 / ``UNIT`` of the records, so numbers that are closer than that are equal here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whom an attack asks about: people at random, or those who are most vulnerable, and control records chosen by the same rule.
+"""Whom an attack asks about: people at random, or the most vulnerable people, and control records chosen by the same rule.
 
-How vulnerable a person is follows from the confidential data alone. Three scores, each larger for a person who is easier to tell from others:
+How vulnerable a person is follows from the confidential data alone. Three scores, each larger for a person who is easier to distinguish from others:
 
     distance    the mean distance to the 5 nearest other records, by Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023, Achilles' heels;
                 the record itself is no neighbour of its own)
@@ -8,14 +8,16 @@ How vulnerable a person is follows from the confidential data alone. Three score
                 and numbers in bins of equal count
     rarity      minus the sum of the logarithms of the shares of the person's values, numbers in the same bins
 
-The score of a person is the largest of the three ranks, each the share of the records with a lower score, equal ones counting half.
+Each score is computed from all variables, and again from the quasi-identifiers alone: whoever is rare among all variables is seldom
+rare in the few that an intruder knows. The score of a person is the largest of the six ranks; a rank is the share of the records with a
+lower score, where equal scores count half.
 
-A control is scored as if it were among the data: in the table with the control put in the place of one record, that of median rarity. The vulnerable
-controls are those that reach the score of the least vulnerable target. So targets and controls are selected by one rule, and where the
-release owes nothing to single people it treats both alike.
+A control is scored as if it were among the data: it takes the place of one record, the one of median rarity. The vulnerable
+controls are those that reach the score of the least vulnerable target. So one rule selects targets and controls, and a
+release that owes nothing to single people treats both alike.
 
-Everything follows from the values, never from the order of the records. Of more than ``MOST`` records, so many stand for all by a hash of their
-values, and are scored by rarity alone.
+Scores depend on the values of the records and not on their order. Of more than ``MOST`` records, ``MOST`` are selected by a hash of their
+values and scored by rarity alone.
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ from .distances import Distances, Singles, nearest
 TargetKind = Literal["random", "vulnerable"]
 TargetKinds = Annotated[
     tuple[TargetKind, ...],
-    Param("people who are attacked, each kind by itself: random, vulnerable; default: both", unique=True, selects=True),
+    Param("kinds of targets, each with rows of its own: random, vulnerable; default: both", unique=True, selects=True),
 ]
 Vulnerable = Annotated[
     float | None,
     Param(
-        "most vulnerable people who are attacked, a number, or a share below 1; default: 5 %, at least 50 and at most 500",
+        "number of vulnerable targets, or their share of the records where below 1; default: 5 %, at least 50 and at most 500",
         gt=0,
     ),
 ]
@@ -53,13 +55,13 @@ NEIGHBOURS = 5
 SET_SIZE = 3
 BINS = 20
 MOST = 50_000
-"""Records that are scored; of more, those with the lowest hashes of their values."""
+"""Records that are scored; of more, those whose values have the lowest hashes."""
 MOST_NEIGHBOURS = 10_000
-"""Records among which neighbours are sought."""
+"""Records among which the nearest are searched for."""
 MOST_IN_SETS = 20
-"""Variables of which sets are made: of more, those with the most effective values."""
+"""Variables that form sets; of more, those with the largest effective number of values."""
 SHARE, LEAST, LARGEST = 0.05, 50, 500
-"""The most vulnerable by default: this share of the records, at least and at most so many."""
+"""The most vulnerable people by default: this share of the records, at least ``LEAST`` and at most ``LARGEST``."""
 DENSE = 1 << 22
 _KEPT = 4
 
@@ -81,39 +83,46 @@ class Vulnerability:
 
 
 def number_of(asked: float | None, records: int) -> int:
-    """How many targets are the most vulnerable of so many records: ``asked`` of them, a share of them below 1; None for the default."""
+    """The number of most vulnerable people of ``records``: ``asked``, which is a share where it is below 1; None for the default."""
     if asked is None:
         return min(records, max(LEAST, min(LARGEST, round(SHARE * records))))
     return min(records, max(1, round(asked * records) if asked < 1 else round(asked)))
 
 
 def compared(schema: Schema) -> tuple[str, ...]:
-    """The variables by which people are told from each other: all but identifiers, by name."""
+    """The variables that distinguish people: all but identifiers, by name."""
     return tuple(sorted(v.name for v in schema if v.role is not Role.IDENTIFIER))
 
 
-_FOUND: OrderedDict[tuple[str, str, tuple[str, ...]], Vulnerability] = OrderedDict()
+_FOUND: OrderedDict[tuple[str, str, tuple[str, ...], tuple[str, ...]], Vulnerability] = OrderedDict()
 
 
 def vulnerability(people: Microdata, controls: Microdata, names: Sequence[str] = ()) -> Vulnerability:
-    """How vulnerable people and controls are, by these variables; by all but identifiers where none are named.
+    """How vulnerable people and controls are, by these variables and by the quasi-identifiers among them; default: all variables but identifiers.
 
-    The last few answers are kept: every attack on the same tables asks for the same.
+    The last few results are kept, because every attack on the same tables needs the same.
     """
     names = tuple(sorted(names)) or compared(people.schema)
-    key = people.alone.sha256, controls.sha256, names
+    keys = tuple(name for name in names if people.schema[name].role is Role.QUASI_IDENTIFIER)
+    key = people.alone.sha256, controls.sha256, names, keys
     if key not in _FOUND:
-        _FOUND[key] = _vulnerability(people, controls, names)
+        each = [_vulnerability(people, controls, names, some) for some in dict.fromkeys((names, keys)) if some]
+        _FOUND[key] = Vulnerability(
+            *(np.max([getattr(one, side) for one in each], axis=0) for side in ("people", "controls"))
+        )
         while len(_FOUND) > _KEPT:
             _FOUND.popitem(last=False)
     _FOUND.move_to_end(key)
     return _FOUND[key]
 
 
-def _vulnerability(people: Microdata, controls: Microdata, names: tuple[str, ...]) -> Vulnerability:
+def _vulnerability(
+    people: Microdata, controls: Microdata, names: tuple[str, ...], scored: tuple[str, ...]
+) -> Vulnerability:
+    """By the variables that are ``scored``; the records are selected by the hash of ``names``."""
     order = np.argsort(rows_of(cells_of(people, names), names, len(people)), kind="stable")
     asked = order[:MOST]
-    table = _Table.of(people, controls, names, asked)
+    table = _Table.of(people, controls, scored, asked)
     scores = [table.rarity()]
     if len(people) <= MOST:
         scores += [table.distance(), table.uniqueness()]
@@ -134,9 +143,9 @@ def _ranks(asked: Floats, among: Floats, own: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The scored people, by the hash of their values, and the controls, as places (n, d), (c, d) and as coarse values numbered from 0, the same way.
+    """The scored people in the order of their hashes, and the controls: as places (n, d), (c, d), and as coarse values with common numbers from 0.
 
-    ``frequent`` (n,) is the sum of the logarithms of the shares of a person's coarse values; the place of person ``replaced`` is taken by controls.
+    ``frequent`` (n,) is the sum of the logarithms of the shares of a person's coarse values; controls take the place of person ``replaced``.
     """
 
     distances: Distances
@@ -220,7 +229,7 @@ class _Table:
         return np.sort(np.argsort(alike, kind="stable")[:MOST_IN_SETS])
 
     def _unique(self, chosen: Sequence[int]) -> tuple[Booleans, Booleans]:
-        """Who of the people is like no other on these variables, (n,), and which control is like none of all but the one replaced, (c,)."""
+        """Which people are unique on these variables, (n,), and which controls equal no record but the replaced one, (c,)."""
         mine, theirs = self.coarse[:, chosen[0]], self.coarse_controls[:, chosen[0]]
         for k in chosen[1:]:
             size = 1 + int(max(self.coarse[:, k].max(initial=0), self.coarse_controls[:, k].max(initial=0)))
@@ -241,7 +250,7 @@ def _mean_of_nearest(apart: Singles) -> Floats:
 
 
 def _coarse(values: Floats, levelled: bool) -> Integers:
-    """Values (n,) numbered from 0: levels and few numbers as they are, more in ``BINS`` bins of about equal count."""
+    """Values (n,) as numbers from 0: levels and up to ``BINS`` different numbers unchanged, more numbers in ``BINS`` bins of about equal count."""
     held, codes = np.unique(values, return_inverse=True)
     if levelled or len(held) <= BINS:
         return np.asarray(codes.ravel(), dtype=np.int64)
@@ -251,7 +260,7 @@ def _coarse(values: Floats, levelled: bool) -> Integers:
 
 
 def drawn_alike(rows: Integers, data: Microdata, most: int, rng: np.random.Generator) -> Integers:
-    """``most`` of some rows at random, or all of them where there are no more; in the order of their values."""
+    """At most ``most`` of some rows, at random, in the order of their values."""
     names = compared(data.schema)
     some = data.block(list(map(int, rows)))
     order = rows[np.argsort(rows_of(cells_of(some, names), names, len(rows)), kind="stable")]
@@ -263,6 +272,6 @@ def drawn_alike(rows: Integers, data: Microdata, most: int, rng: np.random.Gener
 def vulnerable_rows(
     people: Microdata, controls: Microdata, asked: float | None, most: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Rows of the most vulnerable people and of the controls who are as vulnerable, at most ``most`` of each, in the order of their values."""
+    """Rows of the most vulnerable people and of controls who are as vulnerable, at most ``most`` of each, in the order of their values."""
     own, others = vulnerability(people, controls).vulnerable(number_of(asked, len(people)))
     return drawn_alike(own, people, most, rng), drawn_alike(others, controls, most, rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -78,6 +78,34 @@ def test_measure_answers_the_same_in_a_pool(method: Method, confidential: Microd
     alone = measured(method, confidential, releases[0], run_of())
     with ThreadPoolExecutor(2) as pool:
         assert answers(measured(method, confidential, releases[0], run_of(pool=pool.map))) == answers(alone)
+
+
+def assert_declared_estimated(method: Method, first: Sequence[Estimate], second: Sequence[Estimate]) -> None:
+    """Every value that is another with another seed is an estimate by its output; one that looks exact has an interval without width in neither."""
+
+    def by_series(estimates: Sequence[Estimate]) -> dict[tuple[str, ...], Estimate]:
+        return {(e.measure, e.target, str(sorted(e.params.items()))): e for e in estimates}
+
+    again = by_series(second)
+    for key, one in by_series(first).items():
+        other, output = again.get(key), method.output(one.measure)
+        if other is None or other.value == one.value or output.intermediate:
+            continue
+        assert output.estimated, (
+            f"{method.key}.{one.measure} is {one.value} or {other.value} by the seed: declare it estimated"
+        )
+        for each in (one, other):
+            assert each.value is None or not (each.lower == each.value == each.upper), (
+                f"{method.key}.{one.measure}: exact?"
+            )
+
+
+@every_measure
+def test_what_the_seed_changes_is_declared_estimated(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    first, second = (measured(method, confidential, releases[0], run_of(seed)) for seed in (1, 2))
+    assert_declared_estimated(method, first.estimates, second.estimates)
 
 
 @every_measure
@@ -196,9 +224,11 @@ def test_arrays_of_single_records_are_declared(
     assert set(measure.per_record) <= {array.name for array in method.measurement.per_record}
 
 
-def whole_measure(method: Method, data: Microdata, releases: list[Microdata]) -> WholeMeasure:
+def whole_measure(method: Method, data: Microdata, releases: list[Microdata], seed: int | None = None) -> WholeMeasure:
     """What a measure of a whole release says, by the models of the examples' recipe."""
     recipe, data = recipe_of(method, data.schema), seen_by(method, data)
+    if seed is not None:
+        recipe = replace(recipe, seed=seed)
     parts = [measure_block(recipe, 0, block, data, releases, key=PUBLIC) for block in recipe.measures[0].spec.grid()]
     return gather_blocks(recipe, 0, data, releases, parts)[0]
 
@@ -217,6 +247,14 @@ def test_measure_of_a_whole_release_is_sound(
     assert answers(found.whole) == answers(whole_measure(method, confidential, releases).whole)
     pd.testing.assert_frame_equal(confidential.frame, before[0])
     pd.testing.assert_frame_equal(releases[0].frame, before[1])
+
+
+@every_whole_measure
+def test_what_the_seed_changes_of_a_whole_release_is_declared_estimated(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    first, second = (whole_measure(method, confidential, releases, seed) for seed in (1, 2))
+    assert_declared_estimated(method, first.whole.estimates, second.whole.estimates)
 
 
 @every_whole_measure
@@ -284,6 +322,19 @@ def test_study_answers_the_same_twice(method: Method, confidential: Microdata, r
         )
     assert [answers(measure) for measure in first.releases] == [answers(measure) for measure in second.releases]
     pd.testing.assert_frame_equal(confidential.frame, before)
+
+
+@pytest.mark.slow
+@every_study
+def test_what_the_seed_changes_of_a_study_is_declared_estimated(
+    method: Method, confidential: Microdata, releases: list[Microdata]
+) -> None:
+    spec = spec_of(method, confidential.schema)
+    first, second = (method.point(confidential, releases, spec.grid()[-1], spec, run_of(seed)) for seed in (1, 2))
+    for one, other in zip(first.releases, second.releases, strict=True):
+        assert_declared_estimated(method, one.estimates, other.estimates)
+    if first.confidential is not None and second.confidential is not None:
+        assert_declared_estimated(method, first.confidential.estimates, second.confidential.estimates)
 
 
 @pytest.mark.slow

@@ -76,6 +76,8 @@ class OfferedLimit:
 
     ``question`` says that the limit of the gate for that question takes its place. ``params`` are those of the rows that it is about.
     ``detectable`` is the smallest value that would be found with 80 % power by the records of the case: a smaller limit cannot be decided.
+    ``baseline`` is the value without a leak, from which limits of the gate are shares of the way to 1. An ``extra`` limit is set where the
+    hold-out that the others need decides it; no hold-out is made larger for it.
     """
 
     output: str
@@ -86,6 +88,8 @@ class OfferedLimit:
     target: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
     detectable: float | None = None
+    baseline: float = 0.0
+    extra: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,8 @@ class Output:
     are no result. ``short`` is what it is called where there is little room.
 
     ``estimated`` says that its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its
-    interval; else it is a function of the release and the tables alone. ``detectable`` names the output of the same use that holds
+    interval; else it is a function of the release and the tables alone. A value of such an output that rests on no sample, since there were
+    few records or nothing was drawn, has an interval without width. ``detectable`` names the output of the same use that holds
     the smallest leak found with 80 % power. ``row_defaults`` are what a row means that lacks a parameter which other rows of the output
     have, so that a threshold can name them.
 

@@ -149,6 +149,40 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
     )
 
 
+def averages_of_intervals(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The average of every series with the average of the intervals of its datasets, where each has one and not all are ``exact``.
+
+    It is right where all datasets are asked by the same sample, and too wide where each has its own. Other series have ``average``'s.
+    """
+    found = []
+    for group in by_series(rows):
+        row, computed = average(group, records), [one for one in group if one.value is not None]
+        ends = [(one.lower, one.upper) for one in computed if one.lower is not None and one.upper is not None]
+        if row.value is not None and len(ends) == len(computed) and not all(map(exact, computed)):
+            low, high = (math.fsum(end) / len(ends) for end in zip(*ends, strict=True))
+            row = replace(row, lower=min(low, row.value), upper=max(high, row.value))
+        found.append(row)
+    return found
+
+
+def exact(row: Row) -> bool:
+    """Whether the row of an output that may rest on samples rests on none: its interval has no width."""
+    return row.value is not None and row.lower == row.value == row.upper
+
+
+def exact_series(rows: Iterable[Row]) -> set[tuple[Any, ...]]:
+    """The series, each with its dataset, of which every single row is ``exact``; the average says how datasets differ, and is as exact as they are."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.series, row.dataset), []).append(row)
+    alone = {key: [one for one in own if one.draw is not None] or own for key, own in found.items()}
+    return {
+        key
+        for key, own in alone.items()
+        if any(one.value is not None for one in own) and all(exact(one) for one in own if one.value is not None)
+    }
+
+
 def _range(row: Row) -> Range:
     """The range of the row's measure; without ends where this version does not have the method or the measure."""
     method = method_called(row.method_key)

@@ -37,6 +37,8 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
+from ..statistics.combining import monte_carlo_mean
+from ..statistics.estimated import Estimated, simultaneous
 
 
 def numerical(case: Case) -> list[str]:
@@ -86,10 +88,13 @@ def scaled(share: float, entropy: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NormalisedInformation:
-    """MI / H before scaling, and scaled."""
+    """MI / H before scaling, and scaled: the means over samples or ties broken several times, with their t intervals.
 
-    unscaled: float
-    scaled: float
+    Where neither was drawn the intervals have no width; a single drawing has none.
+    """
+
+    unscaled: Estimated
+    scaled: Estimated
 
 
 def normalised_information(
@@ -105,31 +110,34 @@ def normalised_information(
     """MI(O, A) / H, H the entropy of ``divisor``: all three (n,), n >= 2. None where a sample of O or divisor is constant.
 
     From 10,000 records on the mean over ``samples`` samples of 10,000 without replacement, so that files of different
-    sizes compare. The share is kept within [0, 1]: the estimate of MI may exceed the entropy a little.
+    sizes compare. Of fewer, where values are tied, the mean over as many noises that break the ties. The share is kept within [0, 1]:
+    the estimate of MI may exceed the entropy a little.
     """
     found = []
-    for rows, child in _samples(len(original), samples, rng):
+    drawn = len(original) > SAMPLE_SIZE or any(len(np.unique(one)) < len(one) for one in (original, anonymised))
+    for rows, child in _samples(len(original), samples if drawn else 1, rng):
         shared, own = (entropy_of(each[rows], entropy, neighbours, child) for each in (divisor, original))
         if shared == 0 or own == 0:
             return None
         information = nearest_neighbour_information(anonymised[rows], original[rows], neighbours, child)
         share = min(1.0, information / shared)
         found.append((share, scaled(share, own)))
-    unscaled, after = np.mean(found, axis=0)
-    return NormalisedInformation(float(unscaled), float(after))
+    means = [Estimated(*monte_carlo_mean(values, within=SHARE)) for values in zip(*found, strict=True)]
+    return NormalisedInformation(*(one if drawn else Estimated(one.value, one.value, one.value) for one in means))
 
 
 def _samples(
     n: int, samples: int, rng: np.random.Generator
 ) -> Iterator[tuple[NDArray[np.intp] | slice, np.random.Generator]]:
     if n <= SAMPLE_SIZE:
-        yield slice(None), rng
+        for child in (rng, *rng.spawn(samples - 1)):
+            yield slice(None), child
         return
     for child in rng.spawn(samples):
         yield child.choice(n, SAMPLE_SIZE, replace=False), child
 
 
-Score = Callable[[Floats, Floats], Sequence[float]]
+Score = Callable[[Floats, Floats], Sequence[float | Estimated]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,7 +191,10 @@ def _column(pairs: Pairs, name: str, names: Sequence[str], score: Score, factor:
     except NotComputable as error:
         yield from (Estimate.not_computed(measure, error.reason, name) for measure in names)
         return
-    yield from (Estimate(measure, factor * value, name) for measure, value in zip(names, values, strict=True))
+    for measure, found in zip(names, values, strict=True):
+        value, *ends = (found.value, found.lower, found.upper) if isinstance(found, Estimated) else (found, None, None)
+        lower, upper = (None if end is None else factor * end for end in ends)
+        yield Estimate(measure, factor * value, name, lower, upper)
 
 
 def _present(original: Floats, released: Floats) -> tuple[Floats, Floats]:
@@ -201,7 +212,13 @@ Divisor = Literal["original", "released"]
 class InformationSpec(ColumnsSpec):
     """Columns to score, and how the information is estimated."""
 
-    samples: Annotated[int, Param("samples of 10,000 records to average over, where there are more records", ge=1)] = 5
+    samples: Annotated[
+        int,
+        Param(
+            "samples of 10,000 records to average over, where there are more records; else noises that break ties of values",
+            ge=1,
+        ),
+    ] = 5
     neighbours: Annotated[int, Param("nearest neighbours of the estimate", ge=1)] = 3
     entropy: Annotated[
         EntropyEstimate,
@@ -218,16 +235,25 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             "high",
             range=SHARE,
             short=short,
+            estimated=True,
             quality=QualityOutput(scores="numbers"),
             public="score",
             statbarn="CorrelationCoefficients",
         ),
-        Output("unscaled", "the same before scaling", "high", range=SHARE, statbarn="CorrelationCoefficients"),
+        Output(
+            "unscaled",
+            "the same before scaling",
+            "high",
+            range=SHARE,
+            estimated=True,
+            statbarn="CorrelationCoefficients",
+        ),
         Output(
             "minimum_nmi",
             f"smallest scaled value of the columns; {advice}",
             "high",
             range=SHARE,
+            estimated=True,
             quality=QualityOutput(minimum_of="nmi", limit=limit),
             public="score",
             statbarn="CorrelationCoefficients",
@@ -246,7 +272,7 @@ def information_kept(
 
 def _information(
     spec: InformationSpec, rng: np.random.Generator, divisor: Divisor, original: Floats, released: Floats
-) -> tuple[float, float]:
+) -> tuple[Estimated, Estimated]:
     """Scaled and unscaled, of values (n,). NotComputable where there is no entropy to share."""
     by = original if divisor == "original" else released
     found = normalised_information(
@@ -259,7 +285,7 @@ def _information(
 
 
 def minimum(measure: str, columns: Sequence[Estimate], nothing_to_lose: Collection[str] = ()) -> Estimate:
-    """The smallest of the columns' values (§3.6).
+    """The smallest of the columns' values (§3.6); with an interval where all of them have one, made simultaneous: the smallest of their ends.
 
     A column without a value leaves none for the whole, save those of ``nothing_to_lose``: constant in the original.
     """
@@ -267,7 +293,10 @@ def minimum(measure: str, columns: Sequence[Estimate], nothing_to_lose: Collecti
     for column in missing:
         if column.target not in nothing_to_lose:
             return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
-    values = [column.value for column in columns if column.value is not None]
-    if not values:
+    known = [Estimated(column.value, column.lower, column.upper) for column in columns if column.value is not None]
+    if not known:
         return Estimate.not_computed(measure, missing[0].reason if missing else "there is no such variable")
-    return Estimate(measure, min(values))
+    drawn = sum(one.lower != one.upper for one in known)
+    ends = [ends for one in known if (ends := simultaneous(one, drawn, SHARE).ends) is not None]
+    lower, upper = map(min, zip(*ends, strict=True)) if len(ends) == len(known) else (None, None)
+    return Estimate(measure, min(one.value for one in known), "", lower, upper)

@@ -7,6 +7,7 @@ from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Limit
 from ..methods.registry import measure_method
 from ..methods.results import Measure
+from ..methods.rows import averages_of_intervals
 from ..methods.run import Run
 from ._columns import InformationSpec, information_kept, numerical, outputs_by
 
@@ -29,6 +30,7 @@ def _offer(case: Case) -> Offer | None:
     "Normalized mutual information v1",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4; Kraskov, Stögbauer & Grassberger (2004)",
+    combine=averages_of_intervals,
     outputs=outputs_by("original", "nmi v1", str(LIMIT), LIMIT),
 )
 @drafts(_offer)

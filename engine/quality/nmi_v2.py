@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..data.microdata import Microdata
 from ..methods.registry import measure_method
 from ..methods.results import Measure
+from ..methods.rows import averages_of_intervals
 from ..methods.run import Run
 from ._columns import InformationSpec, information_kept, outputs_by
 
@@ -13,6 +14,7 @@ from ._columns import InformationSpec, information_kept, outputs_by
     "Normalized mutual information v2",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4 and §4.2, example 2; Kraskov, Stögbauer & Grassberger (2004)",
+    combine=averages_of_intervals,
     outputs=outputs_by("released", "nmi v2", "Lighthouse prefers nmi_v1, and names no threshold for this"),
 )
 def nmi_v2(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:

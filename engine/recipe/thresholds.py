@@ -2,7 +2,8 @@
 
 An exact value, a function of this release and these tables alone, is compared with the limit. An estimated one
 (``Output.estimated``) is judged by its 95 % interval: met where the whole of it satisfies the limit, not met where none of it
-does, undecided between. Of several estimated series under one threshold the intervals are made simultaneous: with k of them,
+does, undecided between. An estimate that rests on no sample in this run, of which every dataset's interval has no width
+(``rows.exact``), is compared like an exact value. Of several estimated series under one threshold the intervals are made simultaneous: with k of them,
 each has confidence 0.95^(1/k) (Šidák 1967), so that its half widths grow by z_k / z_1.
 
 A largest value that is allowed is met only by a measure that would have found a leak above it with a power of 80 %
@@ -22,6 +23,7 @@ from ..data.schema import Schema
 from ..errors import BadInput, suggestion
 from ..methods.outputs import Output
 from ..methods.registry import Method, method_called
+from ..methods.rows import exact_series
 from ..methods.spec import written
 from ..statistics.estimated import Estimated, difference, ratio, simultaneous
 from .outcomes import Outcome
@@ -208,7 +210,14 @@ class _Judge:
         self.output = output_of(threshold.value)
         self.estimated = self.output is not None and self.output.estimated
         self.range: Range = (None, None) if self.output is None else self.output.range
-        self.series = sum(row.value is not None and row.lower is not None for row in self.concerned)
+        self.exact = exact_series(row for row in rows if row.key == threshold.value) if self.estimated else set()
+        self.series = sum(
+            row.value is not None and row.lower is not None and not self._is_exact(row) for row in self.concerned
+        )
+
+    def _is_exact(self, row: Row) -> bool:
+        """Whether the row rests on no sample here, though its output may."""
+        return (row.series, row.dataset) in self.exact
 
     def verdicts(self) -> list[Verdict]:
         one = self.threshold
@@ -237,10 +246,14 @@ class _Judge:
         outcome, reason, ends = self._decided(observed, margin)
         if outcome == "met" and (weak := self._too_weak(row, base)):
             outcome, reason = "undecided", weak
+        if ends == (None, None) and outcome == "undecided":
+            reason = "; ".join(filter(None, (reason, row.reason)))
         return replace(verdict, outcome=outcome, reason=reason or row.reason, lower=ends[0], upper=ends[1])
 
     def _of(self, row: Row, value: float) -> Estimated:
         """A row's value, with the simultaneous interval where it is an estimate that has one."""
+        if self.estimated and self._is_exact(row):
+            return Estimated(value, value, value)
         if not self.estimated or row.lower is None or row.upper is None:
             return Estimated(value)
         return simultaneous(Estimated(value, row.lower, row.upper), self.series, self.range)
@@ -277,6 +290,8 @@ class _Judge:
         low, high, limit = observed.lower, observed.upper, self.threshold.limit
         if low is None or high is None:
             return "undecided", "estimated without an interval", (None, None)
+        if low == high:
+            return ("met" if margin >= 0 else "not met"), "", (None, None)
         ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
         best, least = (high, low) if self.threshold.bound == "min" else (-low, -high)
         bound = limit if self.threshold.bound == "min" else -limit

@@ -20,8 +20,7 @@ A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..attacks.power import detectable_excess, excess_from_spread
@@ -29,7 +28,7 @@ from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Output, Question, RiskOutput
 from ..methods.results import Estimate
-from ..methods.rows import Row, average, by_series
+from ..methods.rows import averages_of_intervals
 from ..statistics.score_interval import Z, score_interval
 
 LEVEL = 0.95
@@ -92,7 +91,9 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             short="detectable",
             estimated=True,
         ),
-        Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
+        Output(
+            "guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses", estimated=True
+        ),
     )
 
 
@@ -109,18 +110,21 @@ def whole_limits(question: Question, case: Case, right: float, scored: float = 1
     return () if case.kept else (excess_limit(question, case, right, scored),)
 
 
+def asked_about(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
+    """The people and the controls that an attack of a draft asks about, ``scored`` the share of the controls; None where their number is not known."""
+    if case.controls is None:
+        return None
+    people, controls = case.table.records - case.controls, scored * case.controls
+    return max(1, min(MOST_ATTACKED, people)), max(1, min(MOST_ATTACKED, round(controls)))
+
+
 def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0) -> OfferedLimit:
     """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
 
     ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about.
     """
-    detectable = None
-    if case.controls is not None:
-        people, controls = (
-            max(1, min(MOST_ATTACKED, round(one)))
-            for one in (case.table.records - case.controls, scored * case.controls)
-        )
-        detectable = detectable_excess(right, people, controls)
+    sizes = asked_about(case, scored)
+    detectable = None if sizes is None else detectable_excess(right, *sizes)
     return OfferedLimit(
         "excess_risk", "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable
     )
@@ -226,17 +230,5 @@ class AttackResult:
         return found
 
 
-def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The average over the datasets, with the average of their limits.
-
-    All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets.
-    """
-    found = []
-    for group in by_series(rows):
-        row, known = average(group, records), [one for one in group if one.lower is not None and one.upper is not None]
-        if row.value is not None and known:
-            low = sum(one.lower for one in known if one.lower is not None) / len(known)
-            high = sum(one.upper for one in known if one.upper is not None) / len(known)
-            row = replace(row, lower=min(low, row.value), upper=max(high, row.value))
-        found.append(row)
-    return found
+combined = averages_of_intervals
+"""All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets."""

@@ -1,4 +1,4 @@
-"""Which records an attack is tried on: so many at random of a table, wherever its records stand."""
+"""The records that an attack is tried on: a random sample of a table that does not depend on the order of its records."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ counts more than 1. ``neighbours`` asks more records than one.
 
 **Besides.** The baseline is the one best guess for everybody, the most frequent level or the number that is near most values, learned from
 the controls. ``from_controls`` is what the same attack gets right of the same people with the control records in place of the
-release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are told by themselves
+release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are reported separately
 (``guesses``: confident): an intruder need not speak of everybody. More confident are guesses from nearer records.
 
 A missing value of a known variable is near a missing one alone; of levels it is a value that can be guessed; of numbers such records are not
@@ -242,11 +242,9 @@ class AttributeInferenceSpec(Spec):
     ] = field(default_factory=dict)
     neighbours: Annotated[int, Param("nearest released records that a guess is made from", ge=1)] = 1
     confident: Annotated[
-        float, Param("share of the guesses, the most confident, that are told by themselves too", gt=0, lt=1)
+        float, Param("share of the guesses, the most confident, that are reported separately too", gt=0, lt=1)
     ] = 0.1
-    records: Annotated[int, Param("most records attacked, and most controls, at random where there are more", ge=1)] = (
-        2000
-    )
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
     people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 
@@ -297,6 +295,7 @@ OUTPUTS = (
         "none",
         "share",
         range=SHARE,
+        estimated=True,
     ),
 )
 

@@ -21,6 +21,7 @@ What the posteriors of single records come to: R and PR, how beliefs moved, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ..arrays import Floats
-from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
+from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE, UNBOUNDED, Range
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
@@ -49,6 +50,7 @@ from ..methods.release_models import (
 from ..methods.results import Estimate, Measure, WholeMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
+from ..statistics.combining import monte_carlo_mean
 from ..statistics.score_interval import score_interval
 from ..wording import agree, counted
 from ._guess_space import GuessSpace, OpenGuesses, Space, expected
@@ -70,6 +72,7 @@ OUTPUTS = (
         range=SHARE,
         short="R",
         risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        estimated=True,
     ),
     Output(
         "prior_risk",
@@ -78,6 +81,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="PR",
+        estimated=True,
     ),
     Output(
         "posterior_of_truth",
@@ -85,6 +89,7 @@ OUTPUTS = (
         "low",
         range=SHARE,
         risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        estimated=True,
     ),
     Output(
         "nearly_certain",
@@ -93,21 +98,47 @@ OUTPUTS = (
         "share",
         range=SHARE,
         risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
-    ),
-    Output("right_both", "records guessed right before and after the release", "none", "records", range=NON_NEGATIVE),
-    Output(
-        "gained", "records guessed wrong before the release and right after it", "low", "records", range=NON_NEGATIVE
+        estimated=True,
     ),
     Output(
-        "lost", "records guessed right before the release and wrong after it", "none", "records", range=NON_NEGATIVE
+        "right_both",
+        "records guessed right before and after the release",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
     ),
-    Output("wrong_both", "records guessed wrong before and after the release", "none", "records", range=NON_NEGATIVE),
+    Output(
+        "gained",
+        "records guessed wrong before the release and right after it",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+    ),
+    Output(
+        "lost",
+        "records guessed right before the release and wrong after it",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+    ),
+    Output(
+        "wrong_both",
+        "records guessed wrong before and after the release",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+    ),
     Output(
         "risk_ratio",
         "posterior over prior probability of the truth, geometric mean of the records that are guessed right",
         "low",
         range=NON_NEGATIVE,
         statbarn="CalculatedRatios",
+        estimated=True,
     ),
     Output(
         "largest_risk_ratio",
@@ -115,12 +146,14 @@ OUTPUTS = (
         "low",
         range=NON_NEGATIVE,
         statbarn="Endpoints",
+        estimated=True,
     ),
     Output(
         "expected_difference",
         "distance of a number's posterior mean from the truth, mean of the records",
         "high",
         range=NON_NEGATIVE,
+        estimated=True,
     ),
     Output(
         "posterior_risk_of_first",
@@ -130,6 +163,7 @@ OUTPUTS = (
         range=SHARE,
         short="R of first",
         risk=RiskOutput(ratio_to=BEFORE),
+        estimated=True,
     ),
     Output(
         "own_record_risk",
@@ -138,18 +172,21 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="R own",
+        estimated=True,
     ),
     Output(
         "step_error",
         "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted again",
         "none",
         range=NON_NEGATIVE,
+        estimated=True,
     ),
     Output(
         "effective_draws",
         "draws of the other lacking records that bear the posterior, mean of the records",
         "high",
         range=AT_LEAST_ONE,
+        estimated=True,
     ),
 )
 
@@ -174,10 +211,19 @@ def summarised(
     numbers: Sequence[str],
     groups: tuple[str, NDArray[Any]] | None,
     drawn: bool,
+    guessed: bool = False,
 ) -> WholeMeasure:
-    """All records together, and by ``groups``, a name and the group (n,) of each; ``drawn``: the records asked about are a random part of all."""
+    """All records together, and by ``groups``, a name and the group (n,) of each.
+
+    ``drawn``: the records asked about are a random part of all. ``guessed``: what the intruder lacks besides was drawn, for each block by itself.
+    """
     whole = [part for part in parts if "record" in part]
     found = {name: np.concatenate([part[name] for part in whole]) for name in whole[0] if name not in OWN}
+    blocks = np.repeat(np.arange(len(whole)), [len(part["record"]) for part in whole])
+
+    def limits(own: NDArray[np.bool_]) -> Limits:
+        return Limits(drawn, blocks[own] if guessed else None)
+
     remark = "; ".join(dict.fromkeys(str(text) for part in parts for text in part["remarks"]))
     if found["bounded"].any():
         remark = "; ".join(
@@ -193,30 +239,39 @@ def summarised(
     uses = [({}, np.ones(len(found["record"]), dtype=np.bool_)), *_groups(groups, found["record"])]
     estimates: list[Estimate] = []
     for told, own in uses:
-        estimates += _of({name: array[own] for name, array in found.items()}, drawn, remark, told)
-    estimates += _numbers(found, numbers, remark)
+        estimates += _of({name: array[own] for name, array in found.items()}, limits(own), remark, told)
+    estimates += _numbers(found, numbers, limits(np.ones(len(blocks), dtype=np.bool_)), remark)
     for told, own in uses:
         for first, right in enumerate(found["first_right"][own].T, start=1):
             params, before = {**told, "datasets": first}, found["prior_right"][own]
-            estimates.append(_share("posterior_risk_of_first", right, drawn, remark, params, before))
+            estimates.append(_share("posterior_risk_of_first", right, limits(own), remark, params, before))
         if "own_first_right" in found:
             for first, right in enumerate(found["own_first_right"][own].T, start=1):
                 params, before = {**told, "datasets": first}, found["prior_right"][own]
-                estimates.append(_share("own_record_risk", right, drawn, remark, params, before))
-    estimates += _computing(parts, found, drawn)
+                estimates.append(_share("own_record_risk", right, limits(own), remark, params, before))
+    estimates += _computing(parts, found)
     datasets = tuple(
         Measure(
             (
                 *(
-                    _share("posterior_risk", right[inside], drawn, remark, told, found["prior_right"][inside])
+                    _share("posterior_risk", right[inside], limits(inside), remark, told, found["prior_right"][inside])
                     for told, inside in uses
                 ),
                 *(
-                    _share("own_record_risk", alone[inside, draw], drawn, remark, told, found["prior_right"][inside])
+                    _share(
+                        "own_record_risk",
+                        alone[inside, draw],
+                        limits(inside),
+                        remark,
+                        told,
+                        found["prior_right"][inside],
+                    )
                     for alone in (found[name] for name in found if name == "own_alone_right")
                     for told, inside in uses
                 ),
-                Estimate("posterior_of_truth", float(own.mean()), baseline=float(found["prior"].mean()), reason=remark),
+                _share(
+                    "posterior_of_truth", own, limits(np.ones(len(own), dtype=np.bool_)), remark, {}, found["prior"]
+                ),
             ),
             _per_record(data, found, own, candidates),
         )
@@ -255,58 +310,92 @@ def _groups(
             yield {name: str(value)}, values[records] == value
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What the mean over the t records asked about is uncertain by: that they were ``drawn`` from all, or that each of their ``blocks`` (t,) has draws of its own."""
+
+    drawn: bool
+    blocks: NDArray[np.intp] | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was drawn."""
+        return not self.drawn and self.blocks is None
+
+    def some(self, own: NDArray[np.bool_]) -> Limits:
+        """Those of some of the records (t,)."""
+        return self if self.blocks is None else replace(self, blocks=self.blocks[own])
+
+    def of(self, values: Floats, within: Range = UNBOUNDED) -> Range:
+        """The 95 % limits of the mean of values (t,): the mean itself where nothing was drawn, none where one block was.
+
+        By blocks their means count as independent. Values of drawn records in [0, 1] have Wilson's, others those of Student.
+        """
+        mean = float(values.mean())
+        if self.blocks is not None:
+            values = np.array([values[self.blocks == one].mean() for one in np.unique(self.blocks)])
+        elif not self.drawn:
+            return mean, mean
+        elif within == SHARE:
+            return score_interval(mean, len(values))
+        _, low, high = monte_carlo_mean(values.tolist(), within=within)
+        return (None, None) if low is None or high is None else (min(low, mean), max(high, mean))
+
+
 def _share(
-    name: str, right: Floats, drawn: bool, remark: str, params: Mapping[str, Any], before: Floats | None = None
+    name: str, right: Floats, limits: Limits, remark: str, params: Mapping[str, Any], before: Floats | None = None
 ) -> Estimate:
-    """A share of records; with Wilson's interval where they are a random part of all."""
+    """A mean over the records of values in [0, 1], with its limits."""
     value = float(right.mean())
-    low, high = score_interval(value, len(right)) if drawn else (None, None)
     baseline = None if before is None else float(before.mean())
-    return Estimate(name, value, lower=low, upper=high, baseline=baseline, reason=remark, params=params)
+    return Estimate(name, value, "", *limits.of(right, SHARE), baseline=baseline, reason=remark, params=params)
 
 
-def _of(found: Arrays, drawn: bool, remark: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
+def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
     after, before = found["right"], found["prior_right"]
-    yield _share("posterior_risk", after, drawn, remark, params, before)
-    yield _share("prior_risk", before, drawn, remark, params)
+    yield _share("posterior_risk", after, limits, remark, params, before)
+    yield _share("prior_risk", before, limits, remark, params)
     own, prior = found["probability"], found["prior"]
-    yield Estimate("posterior_of_truth", float(own.mean()), baseline=float(prior.mean()), reason=remark, params=params)
-    yield _share(
-        "nearly_certain",
-        (own >= NEARLY).astype(np.float64),
-        drawn,
-        remark,
-        params,
-        (prior >= NEARLY).astype(np.float64),
-    )
+    yield _share("posterior_of_truth", own, limits, remark, params, prior)
+    sure, sure_before = ((one >= NEARLY).astype(np.float64) for one in (own, prior))
+    yield _share("nearly_certain", sure, limits, remark, params, sure_before)
     for name, share in (
         ("right_both", before * after),
         ("gained", (1 - before) * after),
         ("lost", before * (1 - after)),
         ("wrong_both", (1 - before) * (1 - after)),
     ):
-        yield Estimate(name, float(share.sum()), reason=remark, params=params)
+        value = float(share.sum())
+        lower, upper = (None if end is None else len(share) * end for end in limits.of(share, SHARE))
+        ends = (value, value) if limits.exact else (lower, upper)
+        yield Estimate(name, value, "", *ends, reason=remark, params=params)
     ratio = own / np.maximum(prior, np.finfo(float).tiny)
     guessed = after > 0
     if guessed.any():
         weight = np.log(np.maximum(ratio[guessed], np.finfo(float).tiny))
-        yield Estimate("risk_ratio", float(np.exp(weight.mean())), baseline=1.0, reason=remark, params=params)
+        value = float(np.exp(weight.mean()))
+        lower, upper = (None if end is None else math.exp(end) for end in limits.some(guessed).of(weight))
+        ends = (value, value) if limits.exact else (lower, upper)
+        yield Estimate("risk_ratio", value, "", *ends, baseline=1.0, reason=remark, params=params)
     else:
         yield Estimate.not_computed("risk_ratio", "no record is guessed right", **params)
-    yield Estimate("largest_risk_ratio", float(ratio.max()), baseline=1.0, reason=remark, params=params)
+    largest = float(ratio.max())
+    ends = (largest, largest) if limits.exact else (None, None)
+    yield Estimate("largest_risk_ratio", largest, "", *ends, baseline=1.0, reason=remark, params=params)
 
 
-def _numbers(found: Arrays, numbers: Sequence[str], remark: str) -> Iterator[Estimate]:
+def _numbers(found: Arrays, numbers: Sequence[str], limits: Limits, remark: str) -> Iterator[Estimate]:
     for v, name in enumerate(numbers):
         if not name:
             continue
         after, before = (np.abs(found[which][:, v]) for which in ("difference", "prior_difference"))
-        yield Estimate(
-            "expected_difference", float(np.nanmean(after)), name, baseline=float(np.nanmean(before)), reason=remark
-        )
+        known = ~np.isnan(after)
+        value = float(np.nanmean(after))
+        ends = (value, value) if limits.exact else limits.some(known).of(after[known], NON_NEGATIVE)
+        yield Estimate("expected_difference", value, name, *ends, baseline=float(np.nanmean(before)), reason=remark)
 
 
-def _computing(parts: Sequence[Arrays], found: Arrays, drawn: bool) -> Iterator[Estimate]:
+def _computing(parts: Sequence[Arrays], found: Arrays) -> Iterator[Estimate]:
     errors = np.concatenate([part["step_error"] for part in parts])
     if len(errors):
         near = int((errors < NEAR).sum())
@@ -375,7 +464,9 @@ class BayesianPosteriorSpec(Spec):
     )
     points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
     largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
-    records: Annotated[int | None, Param("records asked about, at random; left out, all", ge=1)] = None
+    records: Annotated[int | None, Param("number of targets, a random sample of the records; default: all", ge=1)] = (
+        None
+    )
     lacks: Annotated[int, Param("records that the intruder does not know, the one asked about among them", ge=1)] = 1
     draws: Annotated[int, Param("draws of the possible values of other missing records", ge=2, le=10_000)] = 50
     stop_after: Annotated[
@@ -617,7 +708,7 @@ def gather(
         values = confidential.frame[spec.by].astype(str).to_numpy()
         of = {level: name for name, levels in spec.groups.items() for level in levels}
         groups = spec.by, np.array([of.get(value, "others") if of else value for value in values])
-    return summarised(confidential, parts, numbers, groups, drawn)
+    return summarised(confidential, parts, numbers, groups, drawn, guessed=spec.lacks > 1)
 
 
 @measure_method(

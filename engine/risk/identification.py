@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
@@ -17,14 +18,16 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.intruder_file import IntruderFile, IntruderRecords, simulated_file
 from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
 from ..matching.radius import Radii
-from ..matching.targets import check_among, chosen
+from ..matching.targets import check_among, chosen, described
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.outputs import Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
+from ..methods.rows import averages_of_intervals
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
+from ..statistics.score_interval import score_interval
 
 OUTPUTS = (
     Output(
@@ -33,6 +36,7 @@ OUTPUTS = (
         "low",
         "records",
         range=NON_NEGATIVE,
+        estimated=True,
         short="EMR",
         risk=RiskOutput(questions=("linkability",)),
     ),
@@ -42,6 +46,7 @@ OUTPUTS = (
         "low",
         "share",
         range=SHARE,
+        estimated=True,
         short="TMR",
         risk=RiskOutput(questions=("singling out", "linkability")),
     ),
@@ -51,6 +56,7 @@ OUTPUTS = (
         "high",
         "share",
         range=SHARE,
+        estimated=True,
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
     ),
@@ -60,6 +66,7 @@ OUTPUTS = (
         "none",
         "records",
         range=NON_NEGATIVE,
+        estimated=True,
         short="unique",
         risk=RiskOutput(questions=("singling out",)),
     ),
@@ -79,11 +86,11 @@ class IdentificationSpec(Spec):
     among: Annotated[
         Mapping[str, tuple[str, ...]],
         Param(
-            'records that the intruder looks for, by levels or intervals of variables: RACE = ["3"], age = ["65+"]; left out, all',
+            'targets: records with these levels or intervals of variables: RACE = ["3"], age = ["65+"]; default: all',
             names="variables",
         ),
     ] = field(default_factory=dict)
-    targets: Annotated[int | None, Param("how many of them, drawn at random; left out, all", ge=1)] = None
+    targets: Annotated[int | None, Param("number of targets, a random sample of these; default: all", ge=1)] = None
     external: Annotated[
         IntruderFile | None,
         Param("the intruder's file, a CSV table beside the recipe; left out, the confidential values are known"),
@@ -209,6 +216,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         ),
         RecordArray("file_hit", "that the record's own is among those", "", "high"),
     ),
+    combine=averages_of_intervals,
 )
 @drafts(_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
@@ -222,21 +230,30 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     matches = match(*Knowledge.of(confidential, spec.matched, spec.radius).against(released))
     arrays: dict[str, NDArray[Any]] = {"candidates": matches.candidates, "hit": matches.hit}
     records = np.arange(len(confidential))
-    said = ""
+    said, sought = "", len(confidential)
     if spec.among or spec.targets is not None:
+        sought = int(np.count_nonzero(described(confidential, spec.among, "measure")))
         records = chosen(confidential, spec.among, spec.targets, draws[0])
         matches = Matches(matches.candidates[records], matches.hit[records])
         arrays = _by_record(confidential, records, matches)
         said = f"of {len(records):,} target records"
+    alone = _cases(len(records), sought)
     if not spec.has_file:
-        return Measure(_estimates(matches, said), arrays)
+        return Measure(_estimates(matches, said, alone), arrays)
     held = _held(confidential, records, spec, draws[1])
     found = held.against(released, spec.matched, spec.radius)
     own = held.own >= 0
     by_file = Matches(found.candidates[own], found.hit[own])
     arrays |= {f"file_{name}": array for name, array in _by_record(confidential, held.own[own], by_file).items()}
     of_file = f"of {len(held):,} records of the file, {int(own.sum()):,} of them in the data"
-    return Measure((*_estimates(matches, said, WITHOUT), *_estimates(found, of_file, WITH)), arrays)
+    wrong = any(spec.errors.values())
+    looked_at = math.inf if spec.external is not None else len(held) if wrong else _cases(len(held), sought)
+    return Measure((*_estimates(matches, said, alone, WITHOUT), *_estimates(found, of_file, looked_at, WITH)), arrays)
+
+
+def _cases(drawn: int, sought: int) -> float:
+    """As many independent records as ``drawn`` of those ``sought``, without replacement, are worth; infinite where all are."""
+    return math.inf if drawn >= sought else drawn * (sought - 1) / (sought - drawn)
 
 
 WITHOUT, WITH = "knows the confidential values", "has the file"
@@ -259,17 +276,35 @@ def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> 
     return found
 
 
-def _estimates(matches: Matches, said: str, intruder: str = "") -> tuple[Estimate, ...]:
-    """The four summaries, with what is ``said`` of how many they speak of."""
-    return tuple(_estimate(name, matches, said, intruder) for name in IDENTIFICATION_SUMMARIES)
+def _estimates(matches: Matches, said: str, cases: float, intruder: str = "") -> tuple[Estimate, ...]:
+    """The four summaries, with what is ``said`` of how many they speak of; they rest on so many independent ``cases``, infinite where on all."""
+    return tuple(_estimate(name, matches, said, cases, intruder) for name in IDENTIFICATION_SUMMARIES)
 
 
-def _estimate(name: str, matches: Matches, said: str, intruder: str) -> Estimate:
+def _estimate(name: str, matches: Matches, said: str, cases: float, intruder: str) -> Estimate:
     params = {"intruder": intruder} if intruder else {}
     try:
-        return Estimate(name, IDENTIFICATION_SUMMARIES[name](matches), reason=said, params=params)
+        value = IDENTIFICATION_SUMMARIES[name](matches)
     except NotComputable as error:
         return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, said))), **params)
+    lower, upper = sampled_limits(name, value, matches, cases)
+    return Estimate(name, value, "", lower, upper, reason=said, params=params)
+
+
+def sampled_limits(name: str, value: float, matches: Matches, cases: float) -> tuple[float, float]:
+    """The 95 % limits of a summary of so many targets, as an estimate of what it is of all who are sought; the value itself where all are.
+
+    Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the number of targets.
+    """
+    targets = len(matches.candidates)
+    if math.isinf(cases) or not targets:
+        return value, value
+    if name == "false_match_rate":
+        unique = np.count_nonzero(matches.candidates == 1)
+        return score_interval(value, cases * unique / targets)
+    scale = 1 if name == "true_match_rate" else targets
+    low, high = score_interval(value / scale, cases)
+    return scale * low, scale * high
 
 
 def candidates_of(

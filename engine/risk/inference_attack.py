@@ -161,6 +161,10 @@ def _agreeing_on(size: int, asked: Codes, offered: Codes, table: sparse.csr_arra
     return sparse.csr_array(total)
 
 
+UNEQUAL = Binning.parse("10 equal count")
+"""Of continuous values that are synthesised none is met again, so that they are known in bins."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InferenceAttackSpec(Spec):
     """What the intruder knows, wants to learn, and does where nobody agrees."""
@@ -171,7 +175,8 @@ class InferenceAttackSpec(Spec):
         Mapping[str, Binning],
         Param(
             'bins in which known numbers and dates agree, by variable: "width 5", "at 18, 65", "10 equal count" or '
-            '"10 equal width" (both learned from the confidential data); without one they must be equal',
+            '"10 equal width" (both learned from the confidential data); default: 10 equal count for continuous variables '
+            "that are synthesised, equal values for others",
             names="variables",
             kinds=BINNED,
         ),
@@ -189,11 +194,10 @@ class InferenceAttackSpec(Spec):
     resamples: Annotated[int, Param("bootstrap samples of the baseline", ge=1)] = 5
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the other variables of role known as known, when none is named."""
-        return replace(
-            self,
-            known=self.known or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name != self.sensitive),
-        )
+        """With the other variables of role known as known, when none is named, and bins for continuous ones that are synthesised."""
+        known = self.known or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name != self.sensitive)
+        unequal = [name for name in known if schema[name].kind is Kind.CONTINUOUS and name in released]
+        return replace(self, known=known, bins={**dict.fromkeys(unequal, UNEQUAL), **self.bins})
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when nothing is known, what is inferred is known, or a variable needs bins or may have none."""
@@ -205,12 +209,6 @@ class InferenceAttackSpec(Spec):
         if self.sensitive in known:
             raise BadInput(f"{place}.sensitive", f'"{self.sensitive}" is among the known variables')
         check_binning(self.bins, {n: schema[n].kind for n in known if schema[n].kind in BINNED}, f"{place}.bins")
-        for name in known:
-            if schema[name].kind is Kind.CONTINUOUS and name in released and name not in self.bins:
-                raise BadInput(
-                    f"{place}.bins",
-                    f'"{name}" is continuous and synthesised, so that no value is met again: {name} = "10 equal count"',
-                )
         if self.within is not None and schema[self.sensitive].kind.has_levels:
             raise BadInput(f"{place}.within", f'"{self.sensitive}" has levels, which are right or wrong')
         if self.within is not None and schema[self.sensitive].kind is Kind.DATE and self.within.kind != "absolute":

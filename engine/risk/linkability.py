@@ -8,7 +8,7 @@ the attack needs no pairing of rows, so it answers for shuffled and for fully sy
 What is linked of control records, of which no release was made, follows from how the variables go together in general and is no disclosure; what is
 linked of the release's own people beyond that is. The baseline links k records picked at random on either side.
 
-Distances are Gower's by ranks. Of records that are as near as the k-th nearest so many are picked at random as are missing; the chance of a link counts.
+Distances are Gower's by ranks. Among records tied with the k-th nearest the missing ones are picked at random; the probability of a link counts.
 With S and T the records that are certainly and perhaps among the nearest by the first set, a of T being picked, and S', T' and b those by the
 second: where S and S' share a record the link is certain; else, with y of T in S', x of T' in S, and w in T and T',
 
@@ -59,9 +59,7 @@ class LinkabilitySpec(Spec):
         ),
     ] = ()
     neighbours: Annotated[int, Param("released records that are nearest in each set of variables", ge=1)] = 1
-    records: Annotated[int, Param("most records attacked, and most controls, at random where there are more", ge=1)] = (
-        2000
-    )
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
     people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
 
@@ -204,7 +202,7 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def _at_random(k: int, records: int) -> float:
-    """The probability that two picks of k of so many records share one."""
+    """The probability that two random samples of k of all ``records`` share one."""
     if 2 * k > records:
         return 1.0
     return float(1 - np.exp(_log_choose(records - k, k) - _log_choose(records, k)))

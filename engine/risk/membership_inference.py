@@ -35,12 +35,13 @@ from ..attacks.areas import area, area_interval
 from ..attacks.attackers import Family, density_scores, halves
 from ..attacks.calibration import LEAST, divided, enough, judged
 from ..attacks.density import Near
+from ..attacks.power import detectable_family_area
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
-from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts
 from ..methods.intruder import Known
 from ..methods.outputs import Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
@@ -50,7 +51,7 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import counted
-from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, whole_limits
+from ._attack import MOST_EXCESS, WITHOUT_CONTROLS, AttackResult, Rate, asked_about, attack_outputs, whole_limits
 from ._attacked_records import drawn, of_rows
 
 
@@ -66,9 +67,7 @@ class MembershipInferenceSpec(Spec):
     false_positives: Annotated[
         float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
     ] = 0.01
-    records: Annotated[int, Param("most records scored, and most controls, at random where there are more", ge=1)] = (
-        2000
-    )
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
     people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
     blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
@@ -121,6 +120,7 @@ class _FalsePositives(Rate):
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))
 
 
+NO_LEAK = 0.5
 FAMILY = (
     Output(
         "family_auc",
@@ -131,6 +131,7 @@ FAMILY = (
         short="AUC of the family",
         estimated=True,
         detectable="detectable_auc",
+        row_defaults=(("people", "random"),),
         risk=RiskOutput(gate_reference="chance", questions=("membership",)),
     ),
     Output(
@@ -216,10 +217,14 @@ def _offer(case: Case) -> Offer | Declined | None:
         return None
     if not case.holdout:
         return Declined(WITHOUT_CONTROLS)
-    return Offer(
-        "whether it can be told who is in the data and who is not",
-        limits=whole_limits("membership", case, 0.01, scored=0.5),
-    )
+    limits, sizes = whole_limits("membership", case, 0.01, scored=0.5), asked_about(case, 0.5)
+    if limits and sizes is not None:
+        family = OfferedLimit(
+            "family_auc", "max", NO_LEAK + (1 - NO_LEAK) * MOST_EXCESS, OURS, "membership", params={"people": "random"},
+            detectable=detectable_family_area(*sizes), baseline=NO_LEAK, extra=True,
+        )  # fmt: skip
+        limits = (*limits, family)
+    return Offer("whether it can be told who is in the data and who is not", limits=limits)
 
 
 @measure_method(

@@ -1,23 +1,23 @@
-"""Singling out: are there predicates, made from the release, that hold of exactly one of the people it was made of?
+"""Singling out: are there predicates, made from the release, that hold of exactly one of the people it was made from?
 
-The intruder makes predicates that hold of exactly one released record (``_predicates``), each a guess that exactly one of the people is so. A guess is
-right where it holds of exactly one confidential record. A predicate that is rare enough singles somebody out by chance: what counts is
-how much oftener guesses are right of these people than of people whom the release has never seen (Giomi et al. 2022, §3).
+The intruder makes predicates that hold of exactly one released record (``Predicates``). Each is a guess that the predicate holds of exactly one of the
+people. The guess is right where it holds of exactly one confidential record. A rare predicate singles somebody out by chance: the risk is the
+difference between the success rate for these people and that for people whom the release has never seen (Giomi et al. 2022, §3).
 
-**Controls of another number.** How many records a predicate singles out hangs on how many there are. So a control is looked at where it would stand:
-n' = min(n, n_c) of the n confidential records, drawn at random, give place to n' controls, and a guess is right of controls where it holds of exactly one
-record of this table and that is a control. A release that has nothing to do with the people singles out any n' of them as often,
+**Controls of another number.** The number of records that a predicate singles out depends on the number of records. So controls take the place of people:
+of n confidential records n' = min(n, n_c), drawn at random, are replaced by n' controls. A guess is right of controls where it holds of exactly one
+record of this table and this record is a control. A release that is independent of the people singles out any n' of them equally often,
 
     c = n / n' * 1/N * sum over the N predicates of  P(1 | k_c) * h(k_t),     h(k) = product over i < k of (n' - i) / (n - i)
 
-in expectation equal to a, whatever the share that was held out; k_t and k_c are how many confidential and how many control records a predicate holds
-of, h that none of the former is among the n - n' that stay, P(1 | k_c) that one of the latter is among n' of the n_c. Both are exact averages over all such draws. With as many controls as records c is
-the share of the predicates that hold of exactly one control.
+which has the expectation of a, whatever the share that was held out. k_t and k_c are the numbers of confidential and control records that a predicate
+holds of, h is the probability that none of the former is among the n - n' that stay, P(1 | k_c) that one of the latter is among n' of the n_c. Both are
+exact averages over all such draws. With as many controls as records c is the share of the predicates that hold of exactly one control.
 
-**The interval of the excess.** Predicates are not independent: ``age >= 89`` and ``age >= 90`` single out the same person. A release that has nothing to do
-with the people makes no difference between them and controls, so whom of all one calls a control may be dealt anew: the spread of the residual
-risk over such deals is that of chance, with all that predicates share, and its limits are the estimate less the quantiles of the deals. Where so few
-predicates are right that deals say nothing, they are as wide as for independent guesses at least.
+**The interval of the excess.** Predicates are not independent: ``age >= 89`` and ``age >= 90`` single out the same person. If the release is independent
+of the people, people and controls are exchangeable: permuting who is a control gives the null distribution of the residual
+risk, including the dependence between predicates. The limits are the estimate minus the quantiles of the permuted risks. Where so few
+predicates are right that permutations say little, they are at least as wide as for independent guesses.
 
 Predicates on the variables of a table, and which records they hold of: many at once, no loop over predicates or records.
 
@@ -213,7 +213,7 @@ def multivariate(
     rng: np.random.Generator,
     among: Floats | None = None,
 ) -> Predicates:
-    """At most ``most`` predicates on so many variables that hold of exactly one of the ``records`` (n, d), from so many ``tries``.
+    """At most ``most`` predicates on ``clauses`` variables that hold of exactly one of the ``records`` (n, d), from at most ``tries`` candidates.
 
     Each is made from one record and some variables, all of them where there are no more than ``tries``, else drawn at random: its level or that it has none, and of a number at least it where it is above the
     median of the records, at most it otherwise (Giomi et al. 2022, §4.2). The one record is of ``among`` (k, d), some of the records, where these are given.
@@ -255,9 +255,9 @@ TRIES = 10
 """Multivariate predicates that are tried for each that is wanted."""
 DEALS = 1000
 FEW = 10
-"""With fewer right guesses than this, of people and controls together, deals say too little."""
+"""With fewer right guesses than this, of people and controls together, permutations say too little."""
 LARGEST = 40
-"""A predicate that holds of more records, of as many confidential ones and controls, singles nobody out in any deal (40 / 2^40)."""
+"""A predicate that holds of more records, of as many confidential ones and controls, singles nobody out in any permutation (40 / 2^40)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -432,7 +432,7 @@ class _Tried:
         return AttackResult(attack, baseline, control, (float(low), float(high)))
 
     def _dealt(self, some: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
-        """The residual risk in so many deals of who is a control, (DEALS,)."""
+        """The residual risk with permuted labels of people and controls, (DEALS,)."""
         pairs, records = self.pairs[np.flatnonzero(some)], self.pairs.shape[1]
         held, total, scale = (
             np.asarray(pairs.sum(axis=1)).ravel(),
@@ -468,7 +468,7 @@ class _Tried:
 
 
 def _chosen(records: int, marked: Integers, drawn: int, wanted: int) -> Floats:
-    """The probability that ``drawn`` of so many ``records``, without replacement, have exactly ``wanted`` of the ``marked`` ones, in the shape of these."""
+    """The probability that a sample of ``drawn`` of all ``records``, without replacement, has exactly ``wanted`` of the ``marked`` ones, in their shape."""
     table = hypergeom.pmf(wanted, records, np.arange(int(marked.max(initial=0)) + 1), drawn)
     found: Floats = table[marked]
     return found

@@ -32,7 +32,7 @@ class Estimated:
 
 
 def widening(series: int) -> float:
-    """By how much the half widths of 95 % intervals of so many series grow for all to cover at once with 95 %, or more (Šidák 1967).
+    """The factor by which half widths of 95 % intervals grow so that all ``series`` cover at once with 95 % or more (Šidák 1967).
 
     Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, JASA 62: exact where the series are
     independent, and never too small for normal ones.
@@ -45,7 +45,7 @@ def widening(series: int) -> float:
 
 
 def simultaneous(found: Estimated, series: int, within: Range = UNBOUNDED) -> Estimated:
-    """An estimate with the interval that it has as one of so many series, cut at the ends of its range."""
+    """An estimate with its interval widened for all ``series`` to cover at once, cut at the ends of its range."""
     if found.ends is None or series <= 1:
         return found
     low, high = found.ends

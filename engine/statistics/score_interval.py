@@ -9,7 +9,7 @@ Z = 1.959963984540054
 
 
 def score_interval(share: float, cases: float, z: float = Z) -> tuple[float, float]:
-    """The limits of a share of so many independent cases: those shares from which it is z of their own standard errors away.
+    """The limits of a share of ``cases`` independent cases: the shares from which it is z of their own standard errors away.
 
     Brown, Cai & DasGupta (2001), eq. 4. ZeroDivisionError without cases.
     """

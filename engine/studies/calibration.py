@@ -19,6 +19,7 @@ there are none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
@@ -26,8 +27,8 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from ..arrays import Floats
-from ..data.intervals import AT_LEAST_ONE, AT_MOST_ONE, SHARE
+from ..arrays import Floats, Integers
+from ..data.intervals import AT_LEAST_ONE, AT_MOST_ONE, SHARE, bounded_interval
 from ..data.microdata import Microdata, as_column
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
@@ -40,6 +41,8 @@ from ..methods.run import Progress, Run, silent
 from ..methods.spec import Param, Spec, StudySpec, Variant
 from ..partition.pairs import NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
+from ..statistics.combining import t_quantile
+from ..statistics.estimated import CONFIDENCE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 from ._group_tests import Agreement, GroupTests
 
@@ -169,6 +172,11 @@ class _Labels:
             np.array([count.errors for count in counts], dtype=np.float64),
         )
 
+    def of_groups(self, places: Integers, some: Sequence[int]) -> _Labels:
+        """Those of some groups, which ``places`` (n,) number."""
+        own = np.isin(places, some)
+        return _Labels(self.scores[own], self.tests[own], self.errors[own])
+
     @property
     def curve(self) -> Curve:
         return curve(self.scores, self.tests - self.errors, self.errors)
@@ -188,7 +196,7 @@ def calibrated(rows: Sequence[Row]) -> list[Row]:
     for score in SCORES:
         own = [row for row in scored if row.measure == score]
         if own:
-            found += [*_areas(like, score, own), *_curves(like, score, _Labels.of(own))]
+            found += [*_areas(like, score, own), *_curves(like, score, own)]
     return [*found, *_error_table(like, scored)]
 
 
@@ -200,6 +208,32 @@ def _row(like: Row, name: str, value: float | Callable[[], float], *, level: flo
         return replace(row, value=None, status="not computed", reason=error.reason)
 
 
+def _over(
+    like: Row,
+    name: str,
+    value: Callable[[Sequence[int]], float],
+    groups: int,
+    *,
+    level: float | None = None,
+    **params: Any,
+) -> Row:
+    """A row of all simulations, with its interval by leaving each of so many generators out, whose simulations are independent.
+
+    The delete-one jackknife (Tukey 1958) with ``groups`` - 1 degrees of freedom; no interval of one generator, or where a value is missing
+    without one of them. ``value`` is that of some of the generators, numbered from 0.
+    """
+    row = _row(like, name, partial(value, range(groups)), level=level, **params)
+    if row.value is None or groups < 2:
+        return row
+    try:
+        without = [value([one for one in range(groups) if one != gone]) for gone in range(groups)]
+    except NotComputable:
+        return row
+    spread = float(np.var(without)) * (groups - 1)
+    lower, upper = bounded_interval(row.value, t_quantile(groups - 1, CONFIDENCE) * math.sqrt(spread), SHARE)
+    return replace(row, lower=lower, upper=upper)
+
+
 def _counts(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
     yield _row(like, "generators", len({row.params["generator"] for row in rows}))
     yield _row(like, "originals", len({row.level for row in rows}))
@@ -209,17 +243,22 @@ def _counts(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
 def _areas(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
     labels = _Labels.of(rows)
     threshold = partial(suggested_threshold, labels.scores, labels.tests, labels.errors, ERRORS_ALLOWED)
-    yield _row(
-        like,
-        "good",
-        partial(_share, float(np.sum(labels.tests - labels.errors)), float(labels.tests.sum())),
-        score=score,
-    )
-    yield _row(like, "suggested_threshold", threshold, score=score)
     generators = sorted({row.params["generator"] for row in rows})
-    each = [_Labels.of([row for row in rows if row.params["generator"] == one]).curve for one in generators]
+    places = np.array([generators.index(row.params["generator"]) for row in rows])
+
+    def good(some: Sequence[int]) -> float:
+        own = labels.of_groups(places, some)
+        return _share(float(np.sum(own.tests - own.errors)), float(own.tests.sum()))
+
+    yield _over(like, "good", good, len(generators), score=score)
+    yield _row(like, "suggested_threshold", threshold, score=score)
+    each = [labels.of_groups(places, [one]).curve for one in range(len(generators))]
     for name, area in (("auc", _auc), ("average_precision", _average_precision)):
-        yield _row(like, name, partial(area, labels.curve), score=score, generators="all")
+
+        def whole(some: Sequence[int], area: Callable[[Curve], float] = area) -> float:
+            return area(labels.of_groups(places, some).curve)
+
+        yield _over(like, name, whole, len(generators), score=score, generators="all")
         values = [value for value in map(_or_none(area), each) if value is not None]
         if len(values) > 1:
             yield _row(like, name, max(values), score=score, generators="best")
@@ -244,14 +283,17 @@ def _or_none(area: Callable[[Curve], float]) -> Callable[[Curve], float | None]:
     return value
 
 
-def _curves(like: Row, score: str, labels: _Labels) -> Iterator[Row]:
+def _curves(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
     """Points of the ROC and PR curves and the rate of error, at thresholds 0, 0.05, ..., 1."""
-    all_bad = float(labels.errors.sum())
-    all_good = float(labels.tests.sum()) - all_bad
+    labels = _Labels.of(rows)
+    generators = sorted({row.params["generator"] for row in rows})
+    each = [labels.of_groups(np.array([generators.index(row.params["generator"]) for row in rows]), [one])
+            for one in range(len(generators))]  # fmt: skip
+    all_bad = np.array([one.errors.sum() for one in each])
+    all_good = np.array([one.tests.sum() for one in each]) - all_bad
     for level in LEVELS:
-        passing = labels.scores >= level - 1e-12
-        bad = float(labels.errors[passing].sum())
-        good = float(labels.tests[passing].sum()) - bad
+        bad = np.array([one.errors[one.scores >= level - 1e-12].sum() for one in each])
+        good = np.array([one.tests[one.scores >= level - 1e-12].sum() for one in each]) - bad
         shares = {
             "true_positive_rate": (good, all_good),
             "false_positive_rate": (bad, all_bad),
@@ -259,7 +301,11 @@ def _curves(like: Row, score: str, labels: _Labels) -> Iterator[Row]:
             "error_rate": (bad, good + bad),
         }
         for name, (part, whole) in shares.items():
-            yield _row(like, name, partial(_share, part, whole), score=score, level=float(level))
+
+            def rate(some: Sequence[int], part: Floats = part, whole: Floats = whole) -> float:
+                return _share(float(part[list(some)].sum()), float(whole[list(some)].sum()))
+
+            yield _over(like, name, rate, len(generators), score=score, level=float(level))
 
 
 def _share(part: float, whole: float) -> float:
@@ -271,17 +317,23 @@ def _share(part: float, whole: float) -> float:
 def _error_table(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
     """Rates of each error among the tests on tables that meet all thresholds, and among those on the others (§4.2)."""
     meets: dict[tuple[Any, ...], bool] = {}
-    counts: dict[tuple[Any, ...], Agreement] = {}
+    counts: dict[tuple[Any, ...], tuple[int, Agreement]] = {}
+    generators = sorted({row.params["generator"] for row in rows})
     for row in rows:
         table = (row.level, *(row.params[name] for name in ("subset", "k")))
-        counts[(*table, row.target)] = _agreement(row)
+        counts[(*table, row.target)] = generators.index(row.params["generator"]), _agreement(row)
         limit = THRESHOLDS.get(row.measure, -np.inf)
         meets[table] = meets.get(table, True) and (row.value if row.value is not None else -np.inf) >= limit
     for passed in (True, False):
-        total = sum((count for key, count in counts.items() if meets[key[:-1]] is passed), Agreement())
-        kinds = {"lost": total.lost, "spurious": total.spurious, "sign_flip": total.sign_flip, "errors": total.errors}
-        for name, count in kinds.items():
-            yield _row(like, name, partial(_share, count, total.tests), passed=passed, tests=total.tests)
+        own = [found for key, found in counts.items() if meets[key[:-1]] is passed]
+        by = [sum((one for at, one in own if at == place), Agreement()) for place in range(len(generators))]
+        tests = sum(one.tests for one in by)
+        for name in ("lost", "spurious", "sign_flip", "errors"):
+
+            def rate(some: Sequence[int], name: str = name, by: Sequence[Agreement] = by) -> float:
+                return _share(sum(getattr(by[at], name) for at in some), sum(by[at].tests for at in some))
+
+            yield _over(like, name, rate, len(generators), passed=passed, tests=tests)
 
 
 def _agreement(row: Row) -> Agreement:
@@ -457,6 +509,7 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
                 goal,
                 range=AT_LEAST_ONE if name in COUNTED else SHARE,
                 short=SHORT.get(name, ""),
+                estimated=name not in COUNTED,
                 study=StudyOutput(
                     answer=name not in CURVES,
                     on_axis=name == "suggested_threshold",

@@ -83,7 +83,16 @@ OUTPUTS = (
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(
-        Output(name, meaning, "none", "share", range=SHARE, short=short, study=StudyOutput(variance_share_of="of"))
+        Output(
+            name,
+            meaning,
+            "none",
+            "share",
+            range=SHARE,
+            short=short,
+            estimated=True,
+            study=StudyOutput(variance_share_of="of"),
+        )
         for (name, meaning), short in zip(SHARES.items(), ("data", "noise", "both"), strict=True)
     ),
 )

@@ -25,6 +25,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, StudySpec
 from ..partition.pairs import CATEGORIES, NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
+from ..statistics.score_interval import score_interval
 from ..wording import counted
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 
@@ -122,6 +123,7 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
                 "high",
                 range=SHARE,
                 short=SHORT.get(name, name),
+                estimated=True,
                 statbarn="CorrelationCoefficients" if name in ("rho", "nmi") else "",
                 study=StudyOutput(limit_parameter=name),
             )
@@ -134,6 +136,7 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
             "share",
             range=SHARE,
             short="meet all limits",
+            estimated=True,
         ),
         Output(
             "smallest_size",
@@ -141,6 +144,7 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
             "low",
             "records",
             range=AT_LEAST_ONE,
+            estimated=True,
             study=StudyOutput(
                 answer=True,
                 on_axis=True,
@@ -176,7 +180,9 @@ def minimisation(
     params = {"size": size}
     passing = [all(v is not None and v >= getattr(spec, name) for name, v in one.items()) for one in found]
     estimates = [_least(name, [one[name] for one in found], params) for name in found[0]]
-    return own_tables([*estimates, Estimate("passing", float(np.mean(passing)), params=params)], releases)
+    share = float(np.mean(passing))
+    ends = score_interval(share, spec.subsamples)
+    return own_tables([*estimates, Estimate("passing", share, "", *ends, params=params)], releases)
 
 
 def _measured(data: Microdata, size: int, spec: MinimisationSpec, run: Run) -> dict[str, float | None]:

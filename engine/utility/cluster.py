@@ -36,9 +36,11 @@ from ..errors import NotComputable
 from ..methods.outputs import Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
+from ..methods.rows import averages_of_intervals
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, with_own_level
+from ..statistics.combining import monte_carlo_mean
 from ..wording import counted
 
 
@@ -213,6 +215,13 @@ class ClusterSpec(Spec):
         int,
         Param("rows of both tables above which a sample of this size is clustered; memory grows with its square", ge=2),
     ] = 20_000
+    samples: Annotated[
+        int,
+        Param(
+            "samples that are clustered where there are more rows; from two on their mean has an interval, which a threshold needs",
+            ge=1,
+        ),
+    ] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +254,15 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
             "that are not synthesised make it smaller",
             "low",
             range=SHARE,
+            estimated=True,
             public="score",
             statbarn="Clusters",
         ),
     ),
+    combine=averages_of_intervals,
 )
 def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run: Run) -> Measure:
-    """``u_c`` beside its mean over random labels; on a sample of the rows where there are more than ``limit``.
+    """``u_c`` beside its mean over random labels; the mean over samples of the rows where there are more than ``limit``, with its t interval.
 
     Identical rows are one point, so the order of the rows does not matter. Ties between distances, frequent among
     whole numbers, fall by the order of the values: programs that break them otherwise may cut other clusters.
@@ -259,19 +270,35 @@ def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run
     Raises:
         NotComputable: when no column varies over the two tables.
     """
-    ours, theirs = _sample(len(confidential), len(released), spec.limit, run.rng)
+    total = len(confidential) + len(released)
     names = spec.variables or tuple(v.name for v in confidential.schema if v.role is not Role.IDENTIFIER)
-    points = _points(confidential, released, names, spec.scaling, np.concatenate([ours, len(confidential) + theirs]))
+    sampled = total > spec.limit
+    draws = [run.rng] if not sampled or spec.samples == 1 else run.rng.spawn(spec.samples)
+    found, remarks = list[ClusterDifference](), list[str]()
+    for rng in draws:
+        ours, theirs = _sample(len(confidential), len(released), spec.limit, rng)
+        points = _points(
+            confidential, released, names, spec.scaling, np.concatenate([ours, len(confidential) + theirs])
+        )
+        difference, points_apart = _clustered(points, len(ours), spec, run)
+        found.append(difference)
+        remarks.append(_reason(len(points), total, points_apart, spec))
+    value, lower, upper = monte_carlo_mean([one.u_c for one in found], within=SHARE)
+    ends = (lower, upper) if sampled else (value, value)
+    expected = float(np.mean([one.expected for one in found]))
+    return Measure((Estimate("u_c", value, "", *ends, baseline=expected, reason=remarks[0]),))
+
+
+def _clustered(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> tuple[ClusterDifference, int]:
+    """The difference of the first ``ours`` of the points (k, d) from the others, and how many different points there are."""
     unique, point = np.unique(points, axis=0, return_inverse=True)
     if len(unique) < 2:
         raise NotComputable("no variable varies, so there are no clusters")
     rows = np.bincount(point).astype(np.float64)
     same_shape = unique / column_scales(unique.ravel())  # squares of distances neither overflow nor vanish
     label = average_linkage(same_shape, rows, _watch(run, len(unique))).cut(spec.clusters)[point]
-    counts = [np.bincount(part, minlength=label.max() + 1) for part in (label[: len(ours)], label[len(ours) :])]
-    found = cluster_difference(counts[0], counts[1], spec.weights == "equal")
-    reason = _reason(len(ours) + len(theirs), len(confidential) + len(released), len(unique), spec.clusters)
-    return Measure((Estimate("u_c", found.u_c, baseline=found.expected, reason=reason),))
+    counts = [np.bincount(part, minlength=label.max() + 1) for part in (label[:ours], label[ours:])]
+    return cluster_difference(counts[0], counts[1], spec.weights == "equal"), len(unique)
 
 
 def _watch(run: Run, points: int) -> Callable[[int], None]:
@@ -289,11 +316,13 @@ def _sample(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integ
     return rng.choice(n, ours, replace=False), rng.choice(m, limit - ours, replace=False)
 
 
-def _reason(rows: int, total: int, points: int, clusters: int) -> str:
+def _reason(rows: int, total: int, points: int, spec: ClusterSpec) -> str:
     remarks = []
-    if rows < total:
-        remarks.append(f"on a sample of {rows:,} of the {counted(total, 'row')}")
-    if points < clusters:
+    if rows < total and spec.samples > 1:
+        remarks.append(f"the mean of {spec.samples} samples of {rows:,} of the {counted(total, 'row')}")
+    elif rows < total:
+        remarks.append(f"on a sample of {rows:,} of the {counted(total, 'row')}; samples = 5 gives an interval")
+    if points < spec.clusters:
         remarks.append(f"{points} clusters, as many as there are different rows")
     return "; ".join(remarks)
 

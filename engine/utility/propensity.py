@@ -49,6 +49,7 @@ from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
+from ..methods.rows import averages_of_intervals
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
@@ -260,14 +261,16 @@ def _offer(case: Case) -> Offer | None:
             "the confidential records more closely than a fitted model does, and a copy has 0",
             "one",
             range=NON_NEGATIVE,
+            estimated=True,
             public="score",
             statbarn="StatisticalHypothesisTests",
         ),
     ),
+    combine=averages_of_intervals,
 )
 @drafts(_offer)
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
-    """``pmse`` beside its null expectation, and their ratio.
+    """``pmse`` beside its null expectation, and their ratio. Of a tree the last two have the interval of the mean over the permutations, else none is needed.
 
     Raises:
         NotComputable: when no column varies over the two tables, or there are too many products.
@@ -294,7 +297,7 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     c = float(y.mean())
     degrees = round(null * len(y) / (c * (1 - c) ** 2))
     rounding = "released columns differ from combinations of the others by rounding only"
-    return _measure(pmse, Estimate("null_pmse", null), rounding, degrees)
+    return _measure(pmse, Estimate("null_pmse", null, lower=null, upper=null), rounding, degrees)
 
 
 def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
@@ -331,8 +334,17 @@ def _measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Me
         ratio = Estimate.not_computed("s_pmse", why_zero)
     else:
         value = pmse / null.value
-        ratio = Estimate("s_pmse", value, baseline=1.0, reason=_repeats(value, degrees))
+        lower, upper = ratio_limits(pmse, null)
+        ratio = Estimate("s_pmse", value, lower=lower, upper=upper, baseline=1.0, reason=_repeats(value, degrees))
     return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
+
+
+def ratio_limits(pmse: float, null: Estimate) -> Range:
+    """The limits of pmse / null by those of the null; none where the null may be 0."""
+    if null.value is None or null.lower is None or null.upper is None or null.lower <= 0:
+        return None, None
+    value = pmse / null.value
+    return min(value, pmse / null.upper), max(value, pmse / null.lower)
 
 
 def _repeats(ratio: float, degrees: int) -> str:

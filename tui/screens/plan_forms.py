@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from sfumato.engine.data.schema import Kind
+from sfumato.engine.data.terms import CODE, FUNCTIONS
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find, method_called, registry
@@ -153,7 +154,6 @@ def follow_value(name: str, texts: Texts) -> Texts:
     return {"bound": _natural(texts["value"].strip())} if name == "value" and output_of(texts["value"].strip()) else {}
 
 
-TERMS = ("log", "log1p", "sqrt", "square")
 WITH_LEVELS = tuple(kind.value for kind in Kind if kind.has_levels)
 
 
@@ -200,9 +200,10 @@ def _columns(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[Offer, ..
 
 
 def _terms(columns: Sequence[Offer]) -> tuple[Offer, ...]:
-    """Columns, then what may be made of the numbers among them."""
-    numbers = [offer for offer in columns if offer.words.partition(" ")[0] not in WITH_LEVELS]
-    return (*columns, *(Offer(f"{made}({offer.value})", offer.words) for made in TERMS for offer in numbers))
+    """Columns, then the functions of numbers, and the code of columns with levels."""
+    levelled = {offer.value: offer.words.partition(" ")[0] in WITH_LEVELS for offer in columns}
+    made = [(name, offer) for name in FUNCTIONS for offer in columns if levelled[offer.value] == (name == CODE)]
+    return (*columns, *(Offer(f"{name}({offer.value})", offer.words) for name, offer in made))
 
 
 def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:

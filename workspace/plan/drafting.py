@@ -220,13 +220,14 @@ class _Draft:
             sized = replace(case, controls=round(share * case.table.records))
             offers = (offer_of(method, sized) for method in registry().values() if method.family == "risk")
             limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits]
-            if all(self._decided(limit) is not None for limit in limits):
+            if all(self._decided(limit) is not None for limit in limits if not limit.extra):
                 break
         return sized
 
     def _decided(self, limit: OfferedLimit) -> tuple[float, str] | None:
         """The strictest limit that can be decided, and whose it is; None where none can."""
         given = self.gate_limit(limit.question) if limit.question is not None else ()
+        given = tuple((limit.baseline + (1 - limit.baseline) * share, source) for share, source in given)
         possible = given or ((limit.limit, limit.source),)
         return next((one for one in possible if limit.detectable is None or limit.detectable <= one[0]), None)
 
@@ -312,6 +313,8 @@ class _Draft:
     def _thresholds(self, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
         for limit in limits:
             decided = self._decided(limit)
+            if decided is None and limit.extra:
+                continue
             if decided is None:
                 self.undecidable.append(f"{method.key} finds {limit.detectable:.2g} or more only")
                 continue

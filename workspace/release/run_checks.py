@@ -14,7 +14,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find, method_called
-from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.thresholds import output_of
 from sfumato.engine.statistics.estimated import Estimated, difference
 from sfumato.engine.wording import counted
@@ -300,7 +300,7 @@ def _above_confidential(case: Case) -> Sighting:
     value, or an estimate whose whole interval is.
     """
     rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
-    own = {row.series: row for row in rows if row.dataset == "confidential"}
+    own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
     resized = case.recipe.form.records not in (None, len(case.confidential))
     size = f"; of {case.plan.records:,} records, where uniques are more of all" if resized else ""
     seen = list[Sighting]()
@@ -308,7 +308,8 @@ def _above_confidential(case: Case) -> Sighting:
         ours, output = own.get(row.series), output_of(row.key)
         if row.dataset == "confidential" or ours is None or output is None or output.goal != "low":
             continue
-        ratio, sure = _above(row, ours, output)
+        sampled = output.estimated and (row.series, row.dataset) not in exact
+        ratio, sure = _above(row, ours, output, sampled)
         target = f" of {row.target}" if row.target else ""
         said = f"{row.key}{target} is {row.value:.4g}, {ours.value:.4g} in the confidential data{size}"
         seen.append(Sighting(said, ratio, 1.0, at_most="block" if sure and not resized else "warn"))
@@ -317,13 +318,13 @@ def _above_confidential(case: Case) -> Sighting:
     return max(seen, key=lambda one: one.order)
 
 
-def _above(row: Row, ours: Row, output: Output) -> tuple[float, bool]:
+def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool]:
     """A risk as a ratio to that of the confidential data, and whether it is above for certain.
 
     No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
     """
     value, base = (Estimated(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
-    low = difference(value, base).lower if output.estimated else value.value - base.value
+    low = difference(value, base).lower if sampled else value.value - base.value
     sure = low is not None and low > 0
     if output.range[0] is not None and output.range[0] >= 0 and base.value > 0:
         return value.value / base.value, sure

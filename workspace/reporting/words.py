@@ -95,8 +95,8 @@ def duration(seconds: float | None) -> str:
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """``0.011 .. 0.015``, as many digits as the value beside it, which must not seem to lie outside; empty without one."""
-    return "" if lower is None or upper is None else f"{number(lower)} .. {number(upper)}"
+    """``0.011 .. 0.015``, as many digits as the value beside it, which must not seem to lie outside; empty without one, or without width."""
+    return "" if lower is None or upper is None or lower == upper else f"{number(lower)} .. {number(upper)}"
 
 
 def controls_text(controls: int) -> str:

@@ -10,6 +10,7 @@ from scipy.stats import kstest, norm
 
 from sfumato.engine.arrays import Booleans, Floats
 from sfumato.engine.attacks.calibration import _true_positives, detectable_area, divided, enough, judged
+from sfumato.engine.attacks.power import FAMILY_ERRORS, detectable_family_area
 
 
 def scores(people: int, attackers: int, rng: np.random.Generator) -> Floats:
@@ -72,6 +73,18 @@ def test_a_leak_of_the_detectable_size_is_found_four_times_in_five() -> None:
         found.append(judged(own, member, divided(member, rng), 0.05, rng, 199).lower > 0.5)
     print(f"detectable area {np.mean(detectable):.3f}, found in {np.mean(found):.1%}")
     assert 0.74 <= np.mean(found) <= 0.86
+
+
+@pytest.mark.slow
+def test_the_best_of_a_family_detects_about_what_a_draft_expects() -> None:
+    for targets, controls in ((300, 200), (600, 400)):
+        expected = detectable_family_area(targets, controls)
+        member: Booleans = np.arange(targets + controls) < targets
+        rng = np.random.default_rng(targets)
+        own = scores(len(member), 24, rng)
+        found = judged(own, member, divided(member, rng), 0.05, rng, 199).detectable
+        assert found - 0.5 == pytest.approx(expected - 0.5, rel=0.2)
+        assert found - 0.5 > 1.2 * (expected - 0.5) / FAMILY_ERRORS
 
 
 def test_one_attacker_detects_what_its_standard_error_says() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -101,6 +102,18 @@ def test_scores_by_loops(seed: int) -> None:
     mine, theirs = by_loops(people, controls)
     assert found.people == pytest.approx(np.array(mine), abs=1e-9)
     assert found.controls == pytest.approx(np.array(theirs), abs=1e-9)
+
+
+def test_quasi_identifiers_are_scored_by_themselves_too() -> None:
+    """The score is the larger of that by all variables and that by the quasi-identifiers, of people and of controls."""
+    plain = table(120, 1), table(60, 2)
+    keyed = Schema(tuple(replace(v, role=Role.QUASI_IDENTIFIER) if v.name in ("zip", "age") else v for v in SCHEMA))
+    both, whole = vulnerability(*(replace(one, schema=keyed) for one in plain)), vulnerability(*plain)
+    keys = vulnerability(*plain, ("age", "zip"))
+    for side in ("people", "controls"):
+        larger = np.maximum(getattr(whole, side), getattr(keys, side))
+        assert getattr(both, side).tolist() == larger.tolist()
+        assert (larger > getattr(whole, side)).any()
 
 
 def test_the_order_of_the_records_and_identifiers_change_nothing() -> None:

@@ -36,7 +36,7 @@ def information(
     rng = np.random.default_rng(seed)
     found = normalised_information(x, t, x, samples=samples, neighbours=3, rng=rng, entropy=entropy)
     assert found is not None
-    return found.unscaled, found.scaled
+    return found.unscaled.value, found.scaled.value
 
 
 def test_entropy_of_a_constant_of_equal_shares_and_of_unequal_ones() -> None:

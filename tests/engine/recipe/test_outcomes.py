@@ -44,6 +44,26 @@ def one(rows: list[Row], bound: Any = "max", limit: float = 0.05) -> Verdict:
 INSIDE, ACROSS, OUTSIDE = (0.02, 0.01, 0.05), (0.04, 0.01, 0.12), (0.09, 0.06, 0.12)
 
 
+def test_an_estimate_of_datasets_that_were_looked_at_whole_is_compared_like_an_exact_value(declare: Any) -> None:
+    """Its average has the spread over the datasets, which decides nothing; of one dataset that was sampled it does."""
+    declare()
+    average, alone = (
+        row(0.04, 0.01, 0.12),
+        [row(value, value, value, draw=draw) for draw, value in ((1, 0.03), (2, 0.05))],
+    )
+    assert one([average, *alone]).outcome == "met"
+    assert one([average, *alone], limit=0.039).outcome == "not met"
+    assert (one([average, *alone]).lower, one([average, *alone]).upper) == (None, None)
+    assert one([row(0.04), row(0.04, 0.04, 0.04, draw=1)]).outcome == "met"
+    assert one([average, alone[0], row(0.05, 0.04, 0.05, draw=2)]).outcome == "undecided"
+    assert one([average]).outcome == "undecided"
+
+
+def test_an_undecided_estimate_without_an_interval_says_what_its_row_says(declare: Any) -> None:
+    declare()
+    assert one([row(0.04, reason="on a sample")]).reason == "estimated without an interval; on a sample"
+
+
 @pytest.mark.parametrize(
     ("found", "estimated", "power", "outcome", "reason"),
     [

@@ -145,7 +145,7 @@ def test_above_the_limit_a_seeded_sample_is_clustered_and_said() -> None:
     first, again, other = (estimate(*tables, seed=seed, limit=400) for seed in (1, 1, 2))
     assert first == again
     assert first.value != other.value
-    assert first.reason == "on a sample of 400 of the 800 rows"
+    assert first.reason == "on a sample of 400 of the 800 rows; samples = 5 gives an interval"
     assert first.params == {}
     assert first.baseline == pytest.approx((150 / 400) * (250 / 400) * 9 / (10 * 399))
     assert estimate(*tables, limit=800).reason == ""
@@ -154,7 +154,7 @@ def test_above_the_limit_a_seeded_sample_is_clustered_and_said() -> None:
 def test_a_sample_takes_the_same_records_of_tables_of_one_size() -> None:
     found = estimate(sample(300, 1), sample(300, 1), limit=100)
     assert found.value == 0
-    assert found.reason == "on a sample of 100 of the 600 rows"
+    assert found.reason == "on a sample of 100 of the 600 rows; samples = 5 gives an interval"
 
 
 def test_fewer_different_rows_than_clusters_are_a_cluster_each() -> None:

@@ -298,6 +298,20 @@ def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share:
     assert any("risk.linkability finds" in one for one in found.notes) is (limit is None)
 
 
+@pytest.mark.parametrize(("records", "share", "limit"), [(20_000, 0.2, 0.6), (5_000, 0.2, 0.6), (1_000, 0.3, None)])
+def test_the_area_of_the_family_has_a_limit_where_the_hold_out_of_the_others_decides_it(
+    records: int, share: float, limit: float | None
+) -> None:
+    """The limits of the gate, 5 % and 20 % of the way from 1/2 to 1; no hold-out is larger for it, and a draft that lacks it does not say so."""
+    table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
+    found = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), gate_limit(Policy()))
+    made = tomllib.loads(found.toml)
+    own = next((one for one in made["threshold"] if one["value"] == "risk.membership_inference.family_auc"), None)
+    assert made["data"]["holdout"] == share
+    assert (own and (own["max"], own["params"])) == (limit and (limit, {"people": "random"}))
+    assert not any("family" in one for one in found.notes)
+
+
 def test_an_anonymisation_releases_one_table_and_holds_nothing_out() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 50, 1)
     table["data"]["holdout"] = 0.2

@@ -1,0 +1,154 @@
+"""Attacks on releases that are made of other people: p-values uniform, and all intervals at once cover in 95 of 100; with a leak neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest, norm
+
+from sfumato.engine.attacks import targets
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import Run
+from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
+from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
+from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather, membership_inference
+from sfumato.engine.risk.singling_out import SinglingOutSpec, singling_out
+from sfumato.engine.statistics.estimated import Estimated, simultaneous
+
+PEOPLE, CONTROLS = 300, 200
+Found = dict[tuple[str, ...], list[Estimate]]
+SCHEMA = Schema(
+    (
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdefgh")),
+        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("f", "m")),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
+        Variable("pay", Kind.CONTINUOUS),
+        Variable("illness", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("vwxyz")),
+    )
+)
+
+
+def people(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    age, region = rng.integers(18, 70, n), rng.choice(list("abcdefgh"), n, p=np.arange(8, 0, -1) / 36)
+    kind = (age // 18 + (region < "d") + rng.integers(0, 4, n)) % 5
+    return pd.DataFrame(
+        {
+            "region": region,
+            "sex": rng.choice(["f", "m"], n),
+            "age": age,
+            "pay": np.round(np.exp(3 + age / 60 + 0.5 * rng.normal(size=n)), 1),
+            "illness": np.array(list("vwxyz"))[np.where(rng.random(n) < 0.5, kind, rng.integers(0, 5, n))],
+        }
+    )
+
+
+def by_membership(data: Microdata, released: Microdata, run: Run) -> Sequence[Estimate]:
+    spec = MembershipInferenceSpec(blocks=1, false_positives=0.05).for_release(SCHEMA, ())
+    part = membership_inference(data, [released], lambda _: [], spec, 0, run)  # type: ignore[arg-type, return-value]
+    return gather(data, [released], spec, [part]).whole.estimates
+
+
+ATTACKS: Mapping[str, Callable[[Microdata, Microdata, Run], Sequence[Estimate]]] = {
+    "attribute inference": lambda data, released, run: (
+        attribute_inference(data, released, AttributeInferenceSpec().for_release(SCHEMA, ()), run).estimates
+    ),
+    "linkability": lambda data, released, run: (
+        linkability(data, released, LinkabilitySpec().for_release(SCHEMA, ()), run).estimates
+    ),
+    "singling out": lambda data, released, run: (
+        singling_out(data, released, SinglingOutSpec(most=300).for_release(SCHEMA, ()), run).estimates
+    ),
+    "membership": by_membership,
+}
+JUDGED = {"excess_risk": 0.0, "family_auc": 0.5, "auc": 0.5}
+"""The values that are compared with limits, and what they are without a leak."""
+CONSERVATIVE: Mapping[str, float] = {}
+DISCRETE: frozenset[tuple[str, ...]] = frozenset()
+
+
+def attacked(attack: str, runs: int, leak: float = 0.0) -> Found:
+    """What is found of so many releases of other people, with a share of the people's own records in it."""
+    found: Found = {}
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, len(attack)])
+        own, others, fresh = (people(n, rng) for n in (PEOPLE, CONTROLS, PEOPLE))
+        copied = round(leak * PEOPLE)
+        fresh.iloc[:copied] = own.iloc[:copied]
+        data, controls, released = (conform(one, SCHEMA) for one in (own, others, fresh))
+        targets._FOUND.clear()
+        for one in ATTACKS[attack](data.with_controls(controls), released, Run(rng)):
+            if one.measure in (*JUDGED, "p_value") and one.value is not None:
+                told = tuple(f"{name} {value}" for name, value in sorted(one.params.items()))
+                found.setdefault((one.measure, *told), []).append(one)
+    return found
+
+
+def place(one: Estimate) -> float:
+    """How probable a smaller value is without a leak, by the value's own interval."""
+    chance = JUDGED[one.measure]
+    assert one.value is not None
+    assert one.lower is not None
+    assert one.upper is not None
+    apart = one.value - chance
+    half = one.value - one.lower if apart > 0 else one.upper - one.value
+    return float(norm.cdf(1.96 * apart / half)) if half else 0.5
+
+
+def at_once(found: Found) -> float:
+    """How often all values of an attack have their simultaneous intervals around what they are without a leak."""
+    series = [own for key, own in found.items() if key[0] in JUDGED]
+    covered = []
+    for row in zip(*series, strict=False):
+        ends = [simultaneous(Estimated(one.value or 0.0, one.lower, one.upper), len(row)).ends for one in row]
+        assert None not in ends
+        covered.append(all(low <= JUDGED[one.measure] <= high for one, (low, high) in zip(row, ends, strict=True)))  # type: ignore[misc]
+    return float(np.mean(covered))
+
+
+def told(attack: str, found: Found) -> dict[tuple[str, ...], float]:
+    """The p-value of Kolmogorov and Smirnov of every series, printed with its coverage."""
+    tests = {}
+    for key, own in found.items():
+        if key[0] == "p_value":
+            values = [one.value for one in own]
+            tests[key] = float(kstest(values, "uniform").pvalue)
+            print(
+                f"{attack} {key}: {len(own)}, KS {tests[key]:.3f}, at most .05 in {np.mean(np.array(values) <= 0.05):.3f}"
+            )
+            continue
+        places = [place(one) for one in own]
+        tests[key] = float(kstest(places, "uniform").pvalue)
+        inside = np.mean([one.lower <= JUDGED[key[0]] <= one.upper for one in own])  # type: ignore[operator]
+        print(
+            f"{attack} {key}: {len(own)}, mean {np.mean([one.value for one in own]):+.4f}, KS {tests[key]:.3f}, covered {inside:.3f}, "
+            f"above {np.mean([one.lower > JUDGED[key[0]] for one in own]):.3f}"  # type: ignore[operator]
+        )
+    print(f"{attack}: all at once {at_once(found):.3f}")
+    return tests
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_thousand_releases_without_a_leak(attack: str) -> None:
+    found = attacked(attack, 1000)
+    uniform = told(attack, found)
+    assert 0.93 <= at_once(found) <= CONSERVATIVE.get(attack, 0.97)
+    for key, own in found.items():
+        alarms = np.mean([place(one) > 0.975 if one.measure in JUDGED else one.value <= 0.025 for one in own])  # type: ignore[operator]
+        assert alarms <= 0.04, key
+        assert uniform[key] > 0.001 or key in DISCRETE, key
+    leaky = attacked(attack, 60, leak=0.5)
+    assert at_once(leaky) < 0.7, "the negative control"
+    assert min(told(attack, leaky).values()) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ["attribute inference", "singling out"])
+def test_some_releases_without_a_leak_and_some_with_one(attack: str) -> None:
+    assert at_once(attacked(attack, 12)) >= 9 / 12
+    assert at_once(attacked(attack, 6, leak=0.7)) <= 2 / 6
