@@ -2,8 +2,8 @@
 
 Each case is a run of a workspace, entered as the product enters one, with hold-out records beside the members. A leak is put into an
 honest carrier (trees with leaves of 20 that were fitted to other people). A case is blocked where a finding of the gate blocks that is about
-the release itself: that a recipe without measures measured nothing is no finding here. ``--measures drafted`` adds the measures and
-limits of a drafted plan and counts what they block too. Sizes of leaks are shares of the members; a leak names how many people it is about.
+the release itself: that a recipe without measures measured nothing is no finding here, and no measure or limit of a plan is counted.
+Sizes of leaks are shares of the members; a leak names how many people it is about.
 
 ``--power`` asks for each case whether any test could have found the leak, by the oracles of ``leak_power``; with ``--report`` it asks for what the
 files hold. A leak that the gate misses is then findable by its hold-out records, by nobody who does not know the model, or by nobody.
@@ -789,7 +789,7 @@ class Judged:
     by_model: tuple[float, ...] = ()
 
 
-def recipe_of(people: People, case: Case, measures: str) -> Recipe:
+def recipe_of(people: People, case: Case) -> Recipe:
     roles = case.roles or people.table.roles
     variables = {name: {"kind": kind, **({"role": role} if role else {})} for name, (kind, role) in roles.items()}
     table: dict[str, Any] = {
@@ -812,21 +812,14 @@ def recipe_of(people: People, case: Case, measures: str) -> Recipe:
         table["measure"] = [{"method": "quality.non_suppressed"}]
     elif "anonymisation" not in case.steps and not any(roles[name][0] in (N, X) for name in released):
         table["measure"] = [{"method": "utility.distribution_distance"}]
-    if measures == "drafted":
-        table = with_drafted(table, people, case)
     return Recipe.from_table(table)
 
 
-def with_drafted(table: dict[str, Any], people: People, case: Case) -> dict[str, Any]:
-    """The recipe with the measures and limits that a drafted evaluation would have."""
-    raise SystemExit("--measures drafted is not written yet")
-
-
-def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: bool, measures: str) -> Judged | None:
+def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: bool) -> Judged | None:
     case = make(people)
     if case is None:
         return None
-    recipe = recipe_of(people, case, measures)
+    recipe = recipe_of(people, case)
     names = list(recipe.schema.names)
     members = people.members if case.members is None else case.members
     controls = people.controls if case.controls is None else case.controls
@@ -844,15 +837,15 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
     started = time.perf_counter()
     found = examine(workspace, plan_release(workspace, run), Policy())
     seconds = time.perf_counter() - started
-    counted = [one for one in found.findings if measures == "drafted" or one.check not in MEASURED]
+    counted = [one for one in found.findings if one.check not in MEASURED]
     by = {status: tuple(one.check for one in counted if one.status == status) for status in ("block", "warn")}
     said = tuple(f"{one.check}: {one.said}" for one in counted if one.status == "block")
     return Judged(people.table.name, people.n, 0, name, leak, case.people, by["block"], by["warn"], seconds, said)
 
 
-def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, str, bool]) -> list[Judged]:
+def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, bool]) -> list[Judged]:
     """All cases of one table, size and seed, in a workspace of their own."""
-    table, (members, controls), seed, chosen, measures, file, power = task
+    table, (members, controls), seed, chosen, file, power = task
     found = []
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_STATE_HOME"] = directory
@@ -861,7 +854,7 @@ def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, str, bool
                 for name, make in makers.items():
                     if chosen and not any(one in name for one in chosen):
                         continue
-                    one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak, measures)
+                    one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak)
                     if one is not None:
                         one = replace(one, seed=seed)
                         found.append(with_power(one) if power else one)
@@ -970,7 +963,6 @@ def main() -> None:
         "--sizes", default="small", choices=("small", "all"), help="the first size of each table, or all"
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--measures", default="none", choices=("none", "drafted"))
     parser.add_argument("--json", default="", help="a file to which a line is added for each case")
     parser.add_argument("--report", nargs="+", help="print what such files say, and examine nothing")
     parser.add_argument(
@@ -991,7 +983,7 @@ def main() -> None:
     seeds = range(int(first), int(last) + 1) if last else range(1, int(first) + 1)
     chosen = tuple(filter(None, asked.leaks.split(",")))
     tasks = [
-        (name, size, seed, chosen, asked.measures, asked.json, asked.power)
+        (name, size, seed, chosen, asked.json, asked.power)
         for seed in seeds
         for name in asked.tables.split(",")
         for size in (TABLES[name].sizes if asked.sizes == "all" else TABLES[name].sizes[:1])
