@@ -36,7 +36,7 @@ import numpy as np
 import pandas as pd
 from leak_power import DRAWS, Trace, by_holdout, by_model
 from public_data import PUBLIC_DATA
-from scipy.stats import rankdata
+from scipy.stats import binomtest, rankdata
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sfumato.engine.data.microdata import conform
@@ -872,8 +872,13 @@ def auc(leaks: Sequence[int], honest: Sequence[int]) -> float:
 
 
 def share(cases: Iterable[Judged]) -> str:
+    """How many are blocked, with Wilson's limits."""
     some = list(cases)
-    return f"{100 * np.mean([bool(one.blocking) for one in some]):5.1f} % of {len(some)}" if some else "none"
+    if not some:
+        return "none"
+    blocked = sum(bool(one.blocking) for one in some)
+    low, high = binomtest(blocked, len(some)).proportion_ci(method="wilson")
+    return f"{100 * blocked / len(some):5.1f} % of {len(some)} (95 % limits {100 * low:.1f} to {100 * high:.1f})"
 
 
 def report(found: Sequence[Judged]) -> None:
