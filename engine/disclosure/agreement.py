@@ -24,7 +24,9 @@ LEAST_TARGETS = 60
 MOST_OTHERS = 200_000
 """Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
 BLOCK = 1 << 22
-TOPS = (5, 8, 13, 25, 60, 200, 700, 2500)
+FIRST = (13, 25)
+"""Depths that are looked at first, among everybody."""
+TOPS = (8, 13, 25, 60, 200, 700, 2500)
 
 
 def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:
@@ -97,8 +99,9 @@ def reproduced(
         others = np.argsort(rows, kind="stable")[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
         by_release, by_others = best_scores(columns, release, everybody, others)
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
-        for who, some in groups:
-            found += _depths(above[np.searchsorted(everybody, some)], some, members, who, what, weak)
+        for at, (who, some) in enumerate(groups):
+            first = FIRST if at == 0 else ()
+            found += _depths(above[np.searchsorted(everybody, some)], some, members, who, what, weak, first)
     return found
 
 
@@ -124,7 +127,9 @@ def own_rows(
     return _depths(above, own, int(own.max()) + 1 if len(own) else 0, who, what, WEAK)
 
 
-def _depths(above: Singles, some: Integers, members: int, who: str, what: str, weak: float) -> list[Found]:
+def _depths(
+    above: Singles, some: Integers, members: int, who: str, what: str, weak: float, first: Sequence[int] = ()
+) -> list[Found]:
     """Counts at the values of the members who stand out most; chance is how many are as far below."""
     is_member = some < members
     ours, controls = np.sort(above[is_member])[::-1], above[~is_member]
@@ -140,7 +145,7 @@ def _depths(above: Singles, some: Integers, members: int, who: str, what: str, w
         found.append(
             Found(
                 who, what, len(hits), int(is_member.sum()), int((controls >= at).sum()), len(controls), float(under),
-                share, 1 - share, hits, weak,
+                share, 1 - share, hits, weak, k in first,
             )
         )  # fmt: skip
     return found

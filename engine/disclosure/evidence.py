@@ -37,7 +37,7 @@ class Found:
 
     ``chance`` is a count that an independent sample shows in the same way, ``exposure`` how many members it would show for each one counted there.
     ``rate`` is the expected count of controls for each counted chance. ``records`` are the members that were found, from 0. Chance counts only where the
-    hold-out alone shows ``weak``.
+    hold-out alone shows ``weak``. Tests that come ``first``, named before anything is seen, share half of the level, and all others the other half.
     """
 
     who: str
@@ -51,6 +51,7 @@ class Found:
     rate: float = 0.0
     records: Integers = field(default_factory=_nobody)
     weak: float = 2 * WEAK
+    first: bool = False
 
     @property
     def by_holdout(self) -> float:
@@ -71,7 +72,7 @@ class Found:
 
     @property
     def least(self) -> float:
-        """The smallest p that so many people found could have."""
+        """The smallest p that so many people found could have; where all of them were members the hold-out alone must still show ``weak``."""
         share = self.exposure / (1 + self.exposure + self.rate) if self.exposure else 1.0
         total = self.members + self.controls
         by_chance = share**total if self.exposure else 1.0
@@ -79,7 +80,7 @@ class Found:
             return float(by_chance)
         everybody = self.of_members + self.of_controls
         by_holdout = float(hypergeom.pmf(min(total, self.of_members), everybody, self.of_members, total))
-        return float(min(by_chance, by_holdout)) if self.exposure else by_holdout
+        return float(min(by_chance, by_holdout)) if self.exposure and by_holdout <= self.weak else by_holdout
 
     @property
     def expected(self) -> float:
@@ -124,11 +125,15 @@ def corrected(counts: Sequence[Found]) -> list[Verdict]:
     for one in counts:
         if not one.members:
             continue
-        key = (one.members, one.controls, one.who, one.records.tobytes()) if len(one.records) else id(one)
-        first, p = alike.get(key, (one, 0.0))
-        alike[key] = (first, max(p, one.p))
-    least = np.sort([one.least for one, _ in alike.values()])
-    found = [Verdict(one, float(min(1.0, p * _possible(least, p)))) for one, p in alike.values()]
+        key = (one.first, one.members, one.controls, one.records.tobytes()) if len(one.records) else id(one)
+        same, p = alike.get(key, (one, 0.0))
+        alike[key] = (same, max(p, one.p))
+    parts = [[pair for pair in alike.values() if pair[0].first is first] for first in (True, False)]
+    halves = 2 if any(one.first for one in counts) else 1
+    found = list[Verdict]()
+    for part in parts:
+        least = np.sort([one.least for one, _ in part])
+        found += [Verdict(one, float(min(1.0, halves * p * _possible(least, p)))) for one, p in part]
     return sorted(found, key=lambda one: (one.p, -one.found.excess))
 
 

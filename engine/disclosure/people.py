@@ -17,7 +17,7 @@ from scipy.stats import poisson
 
 from ..arrays import Integers
 from .cells import Keys, mixed
-from .evidence import Found
+from .evidence import WEAK, Found
 
 MANY = 200_000
 """Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
@@ -55,7 +55,7 @@ def family(
     found += [
         Subset(tuple(n for n in levels if n != out), f"all columns that are no numbers but {out}")
         for out in levels
-        if len(levels) > 3 and small
+        if len(levels) > 2 and small
     ]
     found.append(Subset(tuple(n for n in names if n in numbers), "all numbers"))
     if len(names) > 3 and small:
@@ -147,7 +147,8 @@ def standing(
             often += _multiplied(subset.what, times, rows, members, those)
         # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
         concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
-        found += _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated)
+        whole = len(subset.names) == len(own)
+        found += _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated, whole)
     return Standing(tuple(found), tuple(often))
 
 
@@ -190,16 +191,20 @@ def _by_stratum(
     members: int,
     ratio: float,
     concentrated: float,
+    whole: bool,
 ) -> list[Found]:
+    """Whole rows of everybody and of the rarer half come first: a copied row is the plainest leak, and it may be of a few."""
     found, n = [], len(shown)
     for who, some in layers:
         inside = some[rows.alone[some]]
         is_member, hit = inside < members, shown[inside]
         pairs = float(rows.twice[some].sum()) / 2 * concentrated
+        first = whole and len(some) >= n // 2
         found.append(
             Found(
                 who, what, int((hit & is_member).sum()), int(is_member.sum()), int((hit & ~is_member).sum()),
                 int((~is_member).sum()), pairs, ratio * members / n, ratio * (n - members) / n, inside[hit & is_member],
+                4 * WEAK if first else 2 * WEAK, first,
             )
         )  # fmt: skip
     return found

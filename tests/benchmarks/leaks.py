@@ -2,8 +2,11 @@
 
 Each case is a run of a workspace, entered as the product enters one, with hold-out records beside the members. A leak is put into an
 honest carrier (trees with leaves of 20 that were fitted to other people). A case is blocked where a finding of the gate blocks that is about
-the release itself: that a recipe without measures measured nothing is no finding here. ``--measures drafted`` adds the measures and
-limits of a drafted plan and counts what they block too. Sizes of leaks are shares of the members; a leak names how many people it is about.
+the release itself: that a recipe without measures measured nothing is no finding here, and no measure or limit of a plan is counted.
+Sizes of leaks are shares of the members; a leak names how many people it is about.
+
+``--power`` asks for each case whether any test could have found the leak, by the oracles of ``leak_power``; with ``--report`` it asks for what the
+files hold. A leak that the gate misses is then findable by its hold-out records, by nobody who does not know the model, or by nobody.
 
 The AUC compares the number of blocking findings of leaks with that of honest releases: 1 separates them, .5 does not.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -20,6 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,11 +34,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from leak_power import DRAWS, Trace, by_holdout, by_model
 from public_data import PUBLIC_DATA
-from scipy.stats import rankdata
+from scipy.stats import binomtest, rankdata
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sfumato.engine.data.microdata import conform
+from sfumato.engine.disclosure.evidence import LEVEL
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
@@ -361,7 +368,8 @@ def transformed(make: Maker) -> Maker:
 def recoded(people: People, made: Frame) -> Frame:
     """The levels of every column permuted among themselves."""
     for name in people.table.levels:
-        levels = np.unique(np.concatenate([people.members[name], made[name]]).astype(str))
+        everybody = (people.members, people.controls, people.fitted, people.fresh)
+        levels = np.unique(np.concatenate([one[name] for one in everybody]).astype(str))
         made[name] = made[name].map(dict(zip(levels, np.roll(levels, 1), strict=True)))
     return made
 
@@ -645,6 +653,124 @@ def _part(people: People, share: float, change: Callable[[People, Frame], Frame]
     return Case([pd.concat([changed, people.carrier()[k:]], ignore_index=True)], k)
 
 
+def spelled_by(change: Callable[[People, Frame], Frame], people: People) -> Callable[[Frame], Frame]:
+    return lambda frame: change(people, frame.copy())
+
+
+def placed(names: Sequence[str], people: People) -> Trace:
+    """Ranks: those among the members are within chance of those in any table of the same people."""
+
+    def spelled(frame: Frame) -> Frame:
+        return frame.assign(**{name: rankdata(frame[name]) * people.n / len(frame) for name in names})
+
+    return Trace(spelled=spelled, noisy=tuple(names), width=0.5 * people.n**0.5)
+
+
+def trace_of(name: str, people: People) -> Trace:
+    """What an oracle of this leak looks for."""
+    table = people.table
+    percent = float(found[1]) / 100 if (found := re.search(r"([\d.]+) %", name)) else 1.0
+    two = tuple(table.numbers[-2:])
+    if name in CERTAIN:
+        return Trace(certain=True)
+    if name.startswith("all but two numbers"):
+        how = name.split(", ")[1]
+        if how == "ranks":
+            return placed(two, people)
+        if how not in BY_OTHER_SPELLING:
+            return Trace(noisy=two, noise=percent)
+        f = BY_OTHER_SPELLING[how]
+        return Trace(spelled=lambda frame: frame.assign(**{n: f(frame[n].to_numpy(float)) for n in two}))
+    if name == "copy, ranks":
+        return placed(table.numbers, people)
+    if name.endswith("noised") or name == "noise 3 %, flips 10 %":
+        copied = percent if name.endswith("noised") else 1.0
+        return Trace(copied=copied, noisy=tuple(table.numbers), noise=0.03, flips=0.1)
+    if name.endswith("of another"):
+        cells = 2 if name.startswith("two") else 1
+        return Trace(copied=percent, flips=cells / len(table.roles), levels_alone=False)
+    if name == "between two":
+        return Trace(noisy=tuple(table.numbers), noise=0.25, flips=0.2, levels_alone=False)
+    if "repeated" in name:
+        return Trace(share=5 / people.n, copied=max(5, people.some(percent)) / 5)
+    spelled = None
+    if how := next((one for one in BY_OTHER_SPELLING if name.endswith(one)), ""):
+        spelled = spelled_by(mapped(BY_OTHER_SPELLING[how]), people)
+    elif name.endswith("recoded"):
+        spelled = spelled_by(recoded, people)
+    elif name == "two digits":
+        spelled = spelled_by(rounded, people)
+    names = list(table.roles)
+    columns = {
+        "keys and one sensitive": (*table.keys, table.sensitive[-1]),
+        "levels copied, one permuted": tuple(table.levels[1:]),
+        "halves of two": tuple(names[: len(names) // 2]),
+    }.get(name)
+    if name.startswith("keys and target"):
+        columns = (*table.keys, table.sensitive[0])
+    if "others in each" in name:
+        return Trace(share=5 * percent, copied=0.2)
+    if "rarest" in name:
+        return Trace(columns, percent, spelled=spelled)
+    return Trace(columns, copied=percent, spelled=spelled)
+
+
+CERTAIN = {
+    "sensitive kept as keys",
+    "a disguised column",
+    "an identifier kept",
+    "homogeneous classes",
+    "suppression undone",
+}
+"""Leaks by columns that stay: they are seen in the recipe and need no test."""
+PLAIN = ("5 % verbatim", "2 % rarest verbatim", "keys and target of the 2 % rarest", "five rarest repeated, 1 %", "keys and one sensitive", "5 % noised", "20 % one cell of another", "levels copied, one permuted", "halves of two")  # fmt: skip
+"""Leaks whose oracles are also asked about honest releases, where they must find nothing."""
+
+
+@cache
+def honest_draws(table: str, size: tuple[int, int], seed: int) -> list[Frame]:
+    """Honest releases by the model of the carrier."""
+    one = people(TABLES[table], *size, seed)
+    drawn = replace(one, rng=np.random.default_rng([seed, 5, *table.encode()]))
+    return [drawn.carrier() for _ in range(DRAWS)]
+
+
+def with_power(case: Judged) -> Judged:
+    """The same with what oracles find: p by the hold-out and, of leaks that it does not find, by the model; of honest releases both for some traces."""
+    table = TABLES[case.table]
+    size = next(one for one in table.sizes if one[0] == case.members)
+    which = people(table, *size, case.seed)
+    made = (LEAKS if case.leak else HONEST)[case.name](which)
+    assert made is not None
+    rng = np.random.default_rng([case.seed, *case.name.encode()])
+    members = which.members if made.members is None else made.members
+    controls = which.controls if made.controls is None else made.controls
+    counts = [name for name, (kind, _) in table.roles.items() if kind == N]
+    if not case.leak:
+        held, model = [], []
+        for name in PLAIN if made.frames else ():
+            if LEAKS[name](which) is None:
+                continue
+            trace = trace_of(name, which)
+            held.append(by_holdout(members, controls, made.frames, trace, counts, table.numbers, rng))
+            if case.name == "trees of others, leaves of 20" and trace.exact:
+                drawn = honest_draws(case.table, size, case.seed)
+                model.append(by_model(members, made.frames, drawn, trace, counts, table.numbers, rng))
+        return replace(case, by_holdout=tuple(held), by_model=tuple(model))
+    trace = trace_of(case.name, which)
+    if trace.certain:
+        return replace(case, by_holdout=(0.0,))
+    p = by_holdout(members, controls, made.frames, trace, counts, table.numbers, rng)
+    if p <= LEVEL:
+        return replace(case, by_holdout=(p,))
+    drawn = honest_draws(case.table, size, case.seed)
+    return replace(
+        case,
+        by_holdout=(p,),
+        by_model=(by_model(members, made.frames, drawn, trace, counts, table.numbers, rng),),
+    )
+
+
 @dataclass(frozen=True)
 class Judged:
     """What the gate found of a case: the findings that block and warn, and the seconds it took."""
@@ -659,9 +785,11 @@ class Judged:
     warning: tuple[str, ...]
     seconds: float
     said: tuple[str, ...] = ()
+    by_holdout: tuple[float, ...] = ()
+    by_model: tuple[float, ...] = ()
 
 
-def recipe_of(people: People, case: Case, measures: str) -> Recipe:
+def recipe_of(people: People, case: Case) -> Recipe:
     roles = case.roles or people.table.roles
     variables = {name: {"kind": kind, **({"role": role} if role else {})} for name, (kind, role) in roles.items()}
     table: dict[str, Any] = {
@@ -684,21 +812,14 @@ def recipe_of(people: People, case: Case, measures: str) -> Recipe:
         table["measure"] = [{"method": "quality.non_suppressed"}]
     elif "anonymisation" not in case.steps and not any(roles[name][0] in (N, X) for name in released):
         table["measure"] = [{"method": "utility.distribution_distance"}]
-    if measures == "drafted":
-        table = with_drafted(table, people, case)
     return Recipe.from_table(table)
 
 
-def with_drafted(table: dict[str, Any], people: People, case: Case) -> dict[str, Any]:
-    """The recipe with the measures and limits that a drafted evaluation would have."""
-    raise SystemExit("--measures drafted is not written yet")
-
-
-def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: bool, measures: str) -> Judged | None:
+def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: bool) -> Judged | None:
     case = make(people)
     if case is None:
         return None
-    recipe = recipe_of(people, case, measures)
+    recipe = recipe_of(people, case)
     names = list(recipe.schema.names)
     members = people.members if case.members is None else case.members
     controls = people.controls if case.controls is None else case.controls
@@ -716,15 +837,15 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
     started = time.perf_counter()
     found = examine(workspace, plan_release(workspace, run), Policy())
     seconds = time.perf_counter() - started
-    counted = [one for one in found.findings if measures == "drafted" or one.check not in MEASURED]
+    counted = [one for one in found.findings if one.check not in MEASURED]
     by = {status: tuple(one.check for one in counted if one.status == status) for status in ("block", "warn")}
     said = tuple(f"{one.check}: {one.said}" for one in counted if one.status == "block")
     return Judged(people.table.name, people.n, 0, name, leak, case.people, by["block"], by["warn"], seconds, said)
 
 
-def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, str]) -> list[Judged]:
+def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, bool]) -> list[Judged]:
     """All cases of one table, size and seed, in a workspace of their own."""
-    table, (members, controls), seed, chosen, measures, file = task
+    table, (members, controls), seed, chosen, file, power = task
     found = []
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_STATE_HOME"] = directory
@@ -733,9 +854,10 @@ def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, str]) -> 
                 for name, make in makers.items():
                     if chosen and not any(one in name for one in chosen):
                         continue
-                    one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak, measures)
+                    one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak)
                     if one is not None:
-                        found.append(replace(one, seed=seed))
+                        one = replace(one, seed=seed)
+                        found.append(with_power(one) if power else one)
                     if one is not None and file:
                         with Path(file).open("a", encoding="utf-8") as lines:
                             lines.write(json.dumps(vars(found[-1])) + "\n")
@@ -750,8 +872,13 @@ def auc(leaks: Sequence[int], honest: Sequence[int]) -> float:
 
 
 def share(cases: Iterable[Judged]) -> str:
+    """How many are blocked, with Wilson's limits."""
     some = list(cases)
-    return f"{100 * np.mean([bool(one.blocking) for one in some]):5.1f} % of {len(some)}" if some else "none"
+    if not some:
+        return "none"
+    blocked = sum(bool(one.blocking) for one in some)
+    low, high = binomtest(blocked, len(some)).proportion_ci(method="wilson")
+    return f"{100 * blocked / len(some):5.1f} % of {len(some)} (95 % limits {100 * low:.1f} to {100 * high:.1f})"
 
 
 def report(found: Sequence[Judged]) -> None:
@@ -780,8 +907,54 @@ def report(found: Sequence[Judged]) -> None:
     for what, some in (("leaks", leaks), ("honest releases", fair)):
         counts = Counter(check for one in some for check in one.blocking)
         print(f"{what} by finding: " + (", ".join(f"{key} {count}" for key, count in counts.most_common()) or "none"))
+    if any(one.by_holdout for one in found):
+        report_power(leaks, fair)
     seconds = [one.seconds for one in found]
     print(f"seconds of the gate: median {np.median(seconds):.2f}, most {max(seconds):.2f}")
+
+
+def report_power(leaks: Sequence[Judged], fair: Sequence[Judged]) -> None:
+    """Who finds the leaks: the gate, an oracle with the same hold-out records, one that knows the model of honest releases."""
+    print(f"\noracles at level {LEVEL:g}, which know the kind of the leak")
+    for what, some in (
+        ("all leaks", leaks),
+        (f"of {MANY} people or more", [one for one in leaks if one.people >= MANY]),
+    ):
+        held = [one for one in some if one.by_holdout and one.by_holdout[0] <= LEVEL]
+        rest = [one for one in some if one.by_holdout and one.by_holdout[0] > LEVEL]
+        known = [one for one in rest if one.by_model[0] <= LEVEL]
+        nobody = [one for one in rest if one.by_model[0] > LEVEL]
+        print(f"{what}:")
+        print(f"  {'':46}{'leaks':>8}{'blocked':>10}{'missed':>8}")
+        for who, those in (
+            ("found by their hold-out records", held), ("found by who knows the model of honest releases", known), ("found by nobody", nobody),
+        ):  # fmt: skip
+            blocked = sum(bool(one.blocking) for one in those)
+            print(f"  {who:46}{len(those):>8}{blocked:>10}{len(those) - blocked:>8}")
+        print(f"  findable leaks blocked: {share(held)}; by either oracle: {share(held + known)}")
+        counts = [[len(one.blocking) for one in those] for those in (held, held + known, fair)]
+        print(
+            f"  AUC among findable leaks: {auc(counts[0], counts[2]):.3f}; by either oracle: {auc(counts[1], counts[2]):.3f}"
+        )
+        if what == "all leaks":
+            missed = Counter(f"{one.name} ({one.table} {one.members})" for one in held if not one.blocking)
+            print(
+                "  missed though findable by the hold-out: "
+                + (", ".join(f"{key} {n}" for key, n in missed.most_common()) or "none")
+            )
+            missed = Counter(f"{one.name} ({one.table} {one.members})" for one in known if not one.blocking)
+            print(
+                "  missed though findable by the model: "
+                + (", ".join(f"{key} {n}" for key, n in missed.most_common()) or "none")
+            )
+            missed = Counter(f"{one.name} ({one.table} {one.members})" for one in nobody if not one.blocking)
+            print("  found by nobody: " + (", ".join(f"{key} {n}" for key, n in missed.most_common()) or "none"))
+    for who, p in (
+        ("hold-out", [p for one in fair for p in one.by_holdout]), ("model", [p for one in fair for p in one.by_model]),
+    ):  # fmt: skip
+        if p:
+            said = f"{100 * np.mean(np.array(p) <= LEVEL):.2f} % of {len(p)} looks at honest releases"
+            print(f"the oracle of the {who} finds {said} (level {100 * LEVEL:g} %)")
 
 
 def main() -> None:
@@ -795,22 +968,27 @@ def main() -> None:
         "--sizes", default="small", choices=("small", "all"), help="the first size of each table, or all"
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--measures", default="none", choices=("none", "drafted"))
     parser.add_argument("--json", default="", help="a file to which a line is added for each case")
     parser.add_argument("--report", nargs="+", help="print what such files say, and examine nothing")
     parser.add_argument(
         "--show", action="store_true", help="print what blocks honest releases and leaks that nothing blocks"
     )
+    parser.add_argument("--power", action="store_true", help="ask oracles which leaks any test could find")
     asked = parser.parse_args()
     if asked.report:
         lines = [json.loads(line) for file in asked.report for line in Path(file).read_text("utf-8").splitlines()]
-        report([Judged(**line) for line in lines])
+        chosen = tuple(filter(None, asked.leaks.split(",")))
+        known = [
+            Judged(**line) for line in lines
+            if line["table"] in asked.tables.split(",") and (not chosen or any(one in line["name"] for one in chosen))
+        ]  # fmt: skip
+        report(list(map(with_power, known)) if asked.power else known)
         return
     first, _, last = asked.seeds.partition("-")
     seeds = range(int(first), int(last) + 1) if last else range(1, int(first) + 1)
     chosen = tuple(filter(None, asked.leaks.split(",")))
     tasks = [
-        (name, size, seed, chosen, asked.measures, asked.json)
+        (name, size, seed, chosen, asked.json, asked.power)
         for seed in seeds
         for name in asked.tables.split(",")
         for size in (TABLES[name].sizes if asked.sizes == "all" else TABLES[name].sizes[:1])

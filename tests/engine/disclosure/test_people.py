@@ -136,6 +136,39 @@ def test_counts_that_can_show_nothing_cost_the_others_nothing() -> None:
     assert corrected(alike)[0].p == pytest.approx(shows.by_holdout)
 
 
+@given(st.integers(1, 12), st.integers(0, 12), st.sampled_from([0.0, 1.28]), st.sampled_from([0.02, 0.1, 0.4]))
+def test_no_split_of_the_people_found_is_rarer_than_the_least(
+    members: int, controls: int, exposure: float, weak: float
+) -> None:
+    splits = [
+        Found("", "", m, 40, members + controls - m, 12, 0.0, exposure, exposure / 4, weak=weak)
+        for m in range(max(0, members + controls - 12), members + controls + 1)
+    ]
+    assert min(one.p for one in splits) >= splits[0].least * (1 - 1e-9)
+
+
+def test_tests_that_come_first_pay_for_themselves_alone() -> None:
+    others = [Found("", str(i), 30, 400, 3, 100) for i in range(100)]
+    plain = Found("", "whole rows", 22, 400, 0, 100)
+    assert corrected([plain, *others])[0].p > LEVEL
+    found = corrected([replace(plain, first=True), *others])
+    assert found[0].p == pytest.approx(2 * plain.by_holdout)
+    assert found[-1].p == pytest.approx(min(1.0, 200 * others[0].by_holdout))
+
+
+def test_nine_whole_copies_of_random_people_are_found_and_nine_others_are_not() -> None:
+    incomes = np.random.default_rng(7).permutation(np.arange(1000, 9000, dtype=float))
+    mine = MINE.assign(income=incomes[: len(MINE)])
+    others = fresh().assign(income=incomes[len(MINE) :][:MEMBERS])
+    copied = pd.concat([mine[:9], others[9:]])
+    found = corrected(stand(mine, copied))[0]
+    assert found.p <= LEVEL
+    assert sorted(found.found.records) == list(range(9))
+    assert p(stand(mine, others)) > LEVEL
+    swapped = pd.concat([mine[9:], mine[:9]])
+    assert p(stand(swapped, copied)) > LEVEL
+
+
 def test_people_of_the_same_population_are_no_finding_and_forty_copied_ones_are() -> None:
     assert p(stand(MINE, fresh())) > LEVEL
     found = corrected(stand(MINE, with_copies(40)))[0]
@@ -237,6 +270,12 @@ def test_a_small_release_that_lacks_combinations_has_not_copied_their_counts() -
     copied = look_at(np.repeat(np.arange(500), 8))
     assert copied is not None
     assert copied < 1e-6
+
+
+def test_each_two_of_three_levels_are_looked_at_together() -> None:
+    sets = {frozenset(one.names) for one in family("abcd", "d", "ab", "c")}
+    assert {frozenset(two) for two in combinations("abc", 2)} <= sets
+    assert frozenset("ad") not in sets
 
 
 def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:
