@@ -27,7 +27,7 @@ from typing import Any
 from ..attacks.power import detectable_excess, excess_from_spread
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
-from ..methods.outputs import Output, Question, RiskOutput
+from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import Row, average, by_series
 from ..statistics.score_interval import Z, score_interval
@@ -41,8 +41,12 @@ OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
 """What a row of an attack is about that does not say it."""
 
 
-def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) -> tuple[Output, ...]:
-    """The outputs of an attack (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+def attack_outputs(
+    attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...]
+) -> tuple[Output, ...]:
+    """The outputs of an ``attack`` (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+    title = attack.capitalize()
+    about = "about people in the data"
     return (
         Output(
             "attack_success",
@@ -53,6 +57,14 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             short="attack",
             estimated=True,
             risk=RiskOutput(questions=questions),
+            label=Label(
+                f"Success of the {attack} attack",
+                f"The {attack} attack is right in {{value}} of its {guesses} {about}.",
+                "Good is no more than on controls, people outside the data.",
+                f"The {attack} attack is right too often {about}.",
+                levers,
+                baseline="without the release",
+            ),
         ),
         Output(
             "baseline_success",
@@ -62,6 +74,10 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=SHARE,
             short="baseline",
             estimated=True,
+            label=Label(
+                f"{title} attack, no release",
+                f"Without the release, {{value}} of the {guesses} {about} are right.",
+            ),
         ),
         Output(
             "control_success",
@@ -71,6 +87,10 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=SHARE,
             short="control",
             estimated=True,
+            label=Label(
+                f"{title} attack on controls",
+                f"The {attack} attack is right in {{value}} of its {guesses} about controls, people outside the data.",
+            ),
         ),
         Output(
             "excess_risk",
@@ -83,6 +103,15 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             statbarn="CalculatedRatios",
+            label=Label(
+                f"Excess risk of the {attack} attack",
+                f"Beyond its success on controls, the {attack} attack gains {{value}} of the remaining risk for people in the data.",
+                "Good is 0 %: members are as safe as people outside the data.",
+                "The release discloses more about its own people than about others.",
+                levers,
+                counts="share",
+                baseline="as safe as people outside the data",
+            ),
         ),
         Output(
             "detectable_excess",
@@ -91,8 +120,21 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=AT_MOST_ONE,
             short="detectable",
             estimated=True,
+            label=Label(
+                f"Detectable {attack} excess",
+                f"With a power of 80 %, the {attack} attack finds an excess risk of {{value}} or more.",
+                counts="share",
+            ),
         ),
-        Output("guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses"),
+        Output(
+            "guesses",
+            f"{guesses} that count",
+            "none",
+            guesses,
+            range=NON_NEGATIVE,
+            short="guesses",
+            label=Label(f"Size of the {attack} attack", f"The {attack} attack makes {{value}} {about}."),
+        ),
     )
 
 
