@@ -81,7 +81,7 @@ def unreadable(method: Method) -> list[str]:
             for name, text in sentences.items()
             if len(text.split()) > MOST_WORDS
         ]
-        if any(re.search(r"\w_\w|\w\.\w", text) for name, text in texts.items() if name != "levers"):
+        if any(re.search(r"[A-Za-z]_\w|[A-Za-z]\.[A-Za-z]", text) for name, text in texts.items() if name != "levers"):
             found.append(f"{output.name}: words, not keys")
     return found
 

@@ -8,19 +8,18 @@ its names are unique within that table.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..data.schema import SURVEY_SETTING
 from ..wording import number, percent, spelled
 from .outputs import Label, Output
 from .registry import OWN, Method, method_called
-from .spec import written
+from .spec import Spec, written
 
-KNOWLEDGE = ("known", "keys", "quasi_identifiers", "variables")
-"""Parameters that list what an intruder knows."""
-HOW = ("confidence", "synthesis")
-"""Parameters that say how an interval was made, not what a number speaks of."""
+KNOWLEDGE = ("known", "keys", "quasi_identifiers")
+"""Settings that list what an intruder knows; a row's own ``variables`` are those of one subset."""
 SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder", "records")
 """Parameters of which one says that a number is of some people, not of all confidential records."""
 UNKNOWN = Output("", "", "none")
@@ -42,6 +41,15 @@ class Labelled(Protocol):
 
     @property
     def params(self) -> Mapping[str, Any] | None: ...
+
+
+class Subject(NamedTuple):
+    """What a name is made of, where there is no row or verdict at hand."""
+
+    key: str
+    target: str = ""
+    level: float | None = None
+    params: Mapping[str, Any] | None = None
 
 
 def output_called(key: str) -> tuple[Method | None, Output]:
@@ -83,16 +91,23 @@ def labels_of(rows: Sequence[Labelled]) -> list[str]:
     return _unique(rows, names)
 
 
-def _unique(rows: Sequence[Labelled], names: list[str]) -> list[str]:
-    """The names with what else tells rows of equal names apart: their full settings, then their keys."""
-    full = [label_of(row) for row in rows]
-    keys = [f"{name} ({row.key})" for name, row in zip(full, rows, strict=True)]
-    for longer in (full, keys):
-        series: dict[str, set[str]] = {}
-        for name, row in zip(names, rows, strict=True):
-            series.setdefault(name, set()).add(_series(row))
-        names = [other if len(series[name]) > 1 else name for name, other in zip(names, longer, strict=True)]
-    return names
+def _unique(rows: Sequence[Labelled], names: Sequence[str]) -> list[str]:
+    """The names; full ones where rows of several series would have one, and numbered where even these are equal."""
+    series = [_series(row) for row in rows]
+    told = _by_name(names, series)
+    clear = [label_of(row) if len(told[name]) > 1 else name for name, row in zip(names, rows, strict=True)]
+    told = _by_name(clear, series)
+    return [
+        name if len(told[name]) == 1 else f"{name}, {told[name][one]}" for name, one in zip(clear, series, strict=True)
+    ]
+
+
+def _by_name(names: Sequence[str], series: Sequence[str]) -> dict[str, dict[str, int]]:
+    """For every name the series that have it, numbered from 1 in their order."""
+    found: dict[str, dict[str, int]] = {}
+    for name, one in zip(names, series, strict=True):
+        found.setdefault(name, {}).setdefault(one, len(found[name]) + 1)
+    return found
 
 
 def _series(row: Labelled) -> str:
@@ -113,10 +128,20 @@ def _varying(rows: Sequence[Labelled], settings: Sequence[Mapping[str, Any]]) ->
         names = dict.fromkeys(name for one in used for name in one)
         varying = [name for name in names if any(one.get(name) != used[0].get(name) for one in used)]
         method = method_called(key) if varying else None
-        infos = () if method is None else method.spec.params()
-        defaults = {info.name: written(info.default) for info in infos if not info.required}
+        defaults = {} if method is None else _declared(cast("Hashable", method.spec))[2]
         found[key] = {name: defaults.get(name) for name in varying}
     return found
+
+
+@cache
+def _declared(spec: Hashable) -> tuple[frozenset[str], frozenset[str], Mapping[str, Any]]:
+    """The names of a step's settings, those that are lists, and the defaults of those that have one."""
+    assert isinstance(spec, type)
+    assert issubclass(spec, Spec)
+    infos = list(spec.params())
+    lists = frozenset(info.name for info in infos if isinstance(info.default, tuple))
+    defaults = {info.name: written(info.default) for info in infos if not info.required}
+    return frozenset({*(info.name for info in infos), SURVEY_SETTING}), lists, defaults
 
 
 def own_params(method: Method | None, params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -126,9 +151,7 @@ def own_params(method: Method | None, params: Mapping[str, Any] | None) -> dict[
     """
     if method is None:
         return {}
-    infos = list(method.spec.params())
-    settings = {info.name for info in infos} | {SURVEY_SETTING}
-    lists = {info.name for info in infos if isinstance(info.default, tuple)}
+    settings, lists, _ = _declared(cast("Hashable", method.spec))
     return {
         name: value
         for name, value in (params or {}).items()
@@ -139,14 +162,14 @@ def own_params(method: Method | None, params: Mapping[str, Any] | None) -> dict[
 def _parts(row: Labelled, method: Method | None) -> tuple[list[str], dict[str, Any]]:
     """What a name always says: variable, level and what the row is about; and the settings of its step."""
     params = row.params or {}
-    own = own_params(method, params) if method else {name: v for name, v in params.items() if _is_short(v)}
+    own = own_params(method, params) if method else params
     axis = method.study.axis if method else None
     count = method.study.split.count if method and method.study.split else ""
-    told = {name: v for name, v in own.items() if name not in (*HOW, count) and (_is_short(v) or name in KNOWLEDGE)}
-    said = [row.target, *(_setting(name, value, row) for name, value in told.items())]
+    always = {name: v for name, v in own.items() if name != count and (_is_short(v) or name == "variables")}
+    said = [row.target, *(_setting(name, value, row) for name, value in always.items())]
     if row.level is not None:
         said.append(f"{axis.label if axis else 'level'} {number(row.level)}")
-    rest = {name: value for name, value in params.items() if name not in own and name not in (*HOW, SURVEY_SETTING)}
+    rest = {name: value for name, value in params.items() if name not in always and name not in (count, SURVEY_SETTING)}
     if SURVEY_SETTING in params:
         rest[SURVEY_SETTING] = params[SURVEY_SETTING]
     return [one for one in said if one], rest
@@ -158,10 +181,12 @@ def _is_short(value: object) -> bool:
 
 def _setting(name: str, value: object, row: Labelled | None = None) -> str:
     """A parameter in words: ``knows age, sex``, ``vulnerable people``, ``q 0.9``; empty where it has no value."""
-    if name in KNOWLEDGE and isinstance(value, (list, tuple)):
+    if name == "variables" and row is not None:
         return f"knows {spelled(value) or 'nothing'}"
     if value in (None, "", [], {}, ()):
         return ""
+    if name in KNOWLEDGE:
+        return f"knows {spelled(value)}"
     if name in ("people", "guesses") and isinstance(value, str):
         return f"{value} {name}"
     if name in ("intruder", "model"):
@@ -268,6 +293,17 @@ def _fields(template: str) -> Iterator[str]:
     from string import Formatter
 
     return (field for _, field, _, _ in Formatter().parse(template) if field)
+
+
+class Stored(Labelled, Protocol):
+    """What is labelled and has a table for JSON."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def labelled_object(row: Stored) -> dict[str, Any]:
+    """The table of a row or verdict as ``--json`` writes it: what is stored of it, and its full name as ``label``."""
+    return {**row.to_dict(), "label": label_of(row)}
 
 
 def label_called(key: str) -> Label:

@@ -58,7 +58,7 @@ def attack_outputs(
             estimated=True,
             risk=RiskOutput(questions=questions),
             label=Label(
-                f"Success of the {attack} attack",
+                f"{title}: success of the attack",
                 f"The {attack} attack is right in {{value}} of its {guesses} {about}.",
                 "Good is no more than on controls, people outside the data.",
                 f"The {attack} attack is right too often {about}.",
@@ -75,7 +75,7 @@ def attack_outputs(
             short="baseline",
             estimated=True,
             label=Label(
-                f"{title} attack, no release",
+                f"{title}: success without the release",
                 f"Without the release, {{value}} of the {guesses} {about} are right.",
             ),
         ),
@@ -88,7 +88,7 @@ def attack_outputs(
             short="control",
             estimated=True,
             label=Label(
-                f"{title} attack on controls",
+                f"{title}: success on controls",
                 f"The {attack} attack is right in {{value}} of its {guesses} about controls, people outside the data.",
             ),
         ),
@@ -104,7 +104,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             statbarn="CalculatedRatios",
             label=Label(
-                f"Excess risk of the {attack} attack",
+                f"{title}: excess risk",
                 f"Beyond its success on controls, the {attack} attack gains {{value}} of the remaining risk for people in the data.",
                 "Good is 0 %: members are as safe as people outside the data.",
                 "The release discloses more about its own people than about others.",
@@ -121,7 +121,7 @@ def attack_outputs(
             short="detectable",
             estimated=True,
             label=Label(
-                f"Detectable {attack} excess",
+                f"{title}: smallest excess found",
                 f"With a power of 80 %, the {attack} attack finds an excess risk of {{value}} or more.",
                 counts="share",
             ),
@@ -133,7 +133,7 @@ def attack_outputs(
             guesses,
             range=NON_NEGATIVE,
             short="guesses",
-            label=Label(f"Size of the {attack} attack", f"The {attack} attack makes {{value}} {about}."),
+            label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
     )
 

@@ -99,7 +99,7 @@ def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     )
     assert label_of(
         row("risk.attribute_inference.excess_risk", 0.1, "income", people="vulnerable", guesses="confident")
-    ) == ("Excess risk of the attribute inference attack (income; vulnerable people; confident guesses)")
+    ) == ("Attribute inference: excess risk (income; vulnerable people; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
         "Re-identified with certainty, intruder unsure (S 0.2)"

@@ -83,7 +83,7 @@ def summarise(workspace: Workspace, run: Run) -> str:
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     if verdicts := verdicts_of(workspace, run.id):
-        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart))}")
+        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart, dataset.records))}")
     return "\n\n".join(parts)
 
 
