@@ -75,7 +75,7 @@ def attack_outputs(
             short="baseline",
             estimated=True,
             label=Label(
-                f"{title}: success without the release",
+                f"{title}: without the release",
                 f"Without the release, {{value}} of the {guesses} {about} are right.",
             ),
         ),

@@ -147,30 +147,50 @@ def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
     }
 
 
-def draw_table(rows: Iterable[Row], apart: Apart = NOTHING) -> Table:
+def draw_table(rows: Iterable[Row], apart: Apart = NOTHING, *, keys: bool = False) -> Table:
     """Every dataset's own rows, and why one was not computed."""
     shown = [column for column in ROW_COLUMNS if column.name not in ("interval", "baseline", "status")]
     cells = [
-        (*(values[column.name] for column in shown), row.reason)
+        (*(values[column.name] for column in shown), row.reason, row.key if keys else "")
         for row in rows
         if row.draw is not None and (values := row_cells(row, apart))
     ]
-    return Table([*shown, Column("reason", "", spare=1)], cells)
+    return Table([*shown, Column("reason", "", spare=1), Column("key", "key")], cells)
 
 
 def result_table(
-    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING, title: str = ""
+    rows: Sequence[Row],
+    published: Sequence[Published] = (),
+    apart: Apart = NOTHING,
+    title: str = "",
+    *,
+    keys: bool = False,
 ) -> Table:
     """One line a number by its human name: the confidential data's value beside the release's, with its interval and baseline.
 
-    Each is beside the published figure, where the recipe quotes one, and its ratio to it.
+    Each is beside the published figure, where the recipe quotes one, and its ratio to it. With ``keys`` its key ends the line.
     """
     pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
         pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row
     quoted = ("published", "ratio")
-    titles = ("measure", "variable", "S", "confidential", *quoted, "release", *quoted, "interval", "baseline", "with")
-    lines = [_result(pair.get(True), pair.get(False), published, apart) for pair in pairs.values()]
+    titles = (
+        "measure",
+        "variable",
+        "S",
+        "confidential",
+        *quoted,
+        "release",
+        *quoted,
+        "interval",
+        "baseline",
+        "with",
+        "key",
+    )
+    lines = [
+        [*_result(pair.get(True), pair.get(False), published, apart), next(iter(pair.values())).key if keys else ""]
+        for pair in pairs.values()
+    ]
     return table(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
 
 
@@ -466,11 +486,13 @@ def points_table(rows: Sequence[Row]) -> Table | None:
     return table(titles, lines, range(len(titles)), range(1 + len(names), len(titles) - 1))
 
 
-def verdict_table(verdicts: Sequence[Verdict], apart: Apart = NOTHING, records: int | None = None) -> Table:
+def verdict_table(
+    verdicts: Sequence[Verdict], apart: Apart = NOTHING, records: int | None = None, *, keys: bool = False
+) -> Table:
     """One line a verdict: its outcome, the number by its human name, its value in people or its unit, and the limit in words.
 
-    ``records`` is how many confidential records there are. On a page the name has every setting, those ``apart`` with their defaults, and the
-    key stands beside it.
+    ``records`` is how many confidential records there are. On a page the name has every setting, those ``apart`` with their defaults.
+    With ``keys`` the key stands beside it.
     """
     columns = (
         Column("verdict", "verdict"),
@@ -479,7 +501,7 @@ def verdict_table(verdicts: Sequence[Verdict], apart: Apart = NOTHING, records: 
         Column("interval", "interval", spare=2),
         Column("limit", "limit"),
         Column("reason", "reason", spare=1),
-        Column("key", "key", page=True),
+        Column("key", "key"),
     )
     lines: list[Line] = [
         [
@@ -489,7 +511,7 @@ def verdict_table(verdicts: Sequence[Verdict], apart: Apart = NOTHING, records: 
             judged_interval(verdict),
             limit_text(verdict.bound, verdict.limit, verdict.value),
             verdict.reason,
-            verdict.value,
+            verdict.value if keys else "",
         ]
         for verdict, name in zip(verdicts, labels_of(verdicts), strict=True)
     ]
