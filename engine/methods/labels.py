@@ -86,7 +86,7 @@ def labels_of(rows: Sequence[Labelled]) -> list[str]:
     varying = _varying(rows, [settings for _, settings in parts])
     names = []
     for row, (own, settings) in zip(rows, parts, strict=True):
-        told = {name: settings.get(name, default) for name, default in varying[_method_key(row)].items()}
+        told = {name: _part(settings.get(name, one.default), one) for name, one in varying[_method_key(row)].items()}
         names.append(_named(name_called(row.key), [*own, *(_setting(name, value) for name, value in told.items())]))
     return _unique(rows, names)
 
@@ -118,8 +118,15 @@ def _method_key(row: Labelled) -> str:
     return row.key.rpartition(".")[0]
 
 
-def _varying(rows: Sequence[Labelled], settings: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """By method the settings in which its rows differ, each with its default."""
+class Varying(NamedTuple):
+    """A setting in which rows of a method differ: its default, and of one with a value for each variable those in which they do."""
+
+    default: object
+    places: frozenset[str]
+
+
+def _varying(rows: Sequence[Labelled], settings: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Varying]]:
+    """By method the settings in which its rows differ."""
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for row, own in zip(rows, settings, strict=True):
         tables.setdefault(_method_key(row), []).append(own)
@@ -129,8 +136,24 @@ def _varying(rows: Sequence[Labelled], settings: Sequence[Mapping[str, Any]]) ->
         varying = [name for name in names if any(one.get(name) != used[0].get(name) for one in used)]
         method = method_called(key) if varying else None
         defaults = {} if method is None else _declared(cast("Hashable", method.spec))[2]
-        found[key] = {name: defaults.get(name) for name in varying}
+        found[key] = {
+            name: Varying(defaults.get(name), _differing([one.get(name) for one in used])) for name in varying
+        }
     return found
+
+
+def _differing(values: Sequence[object]) -> frozenset[str]:
+    """The keys at which tables among some values differ."""
+    tables = [value if isinstance(value, Mapping) else {} for value in values]
+    keys = dict.fromkeys(key for one in tables for key in one)
+    return frozenset(key for key in keys if any(one.get(key) != tables[0].get(key) for one in tables))
+
+
+def _part(value: object, varying: Varying) -> object:
+    """A setting, of a table what differs."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: one for key, one in value.items() if key in varying.places} or value
 
 
 @cache
@@ -185,11 +208,13 @@ def _setting(name: str, value: object, row: Labelled | None = None) -> str:
         return f"knows {spelled(value) or 'nothing'}"
     if value in (None, "", [], {}, ()):
         return ""
+    if name == "radius" and isinstance(value, Mapping):
+        return ", ".join(f"{key} within {spelled(one)}" for key, one in value.items())
     if name in KNOWLEDGE:
         return f"knows {spelled(value)}"
     if name in ("people", "guesses") and isinstance(value, str):
         return f"{value} {name}"
-    if name in ("intruder", "model"):
+    if name == "intruder":
         return spelled(value)
     if name in ("level", "condition"):
         return f"{'value' if name == 'level' else 'given'} {spelled(value)}"

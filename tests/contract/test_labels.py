@@ -138,8 +138,16 @@ def test_short_names_say_settings_only_where_rows_differ_in_them() -> None:
         "Re-identified with certainty (knows age)",
     ]
     assert labels_of([row("utility.propensity.pmse"), row("utility.propensity.pmse", model="cart")]) == [
-        "Propensity score error (pMSE) (logit)",
-        "Propensity score error (pMSE) (cart)",
+        "Propensity score error (pMSE) (model logit)",
+        "Propensity score error (pMSE) (model cart)",
+    ]
+
+
+def test_of_a_setting_by_variable_only_what_differs_is_said() -> None:
+    key = "risk.identification.expected_match_risk"
+    assert labels_of([row(key, radius={"age": 1, "income": "5%"}), row(key, radius={"age": 1, "income": "9%"})]) == [
+        "Expected re-identifications (income within 5%)",
+        "Expected re-identifications (income within 9%)",
     ]
 
 
