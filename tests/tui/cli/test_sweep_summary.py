@@ -65,7 +65,9 @@ def test_a_study_that_sums_up_gives_its_answer_first_and_then_a_line_a_point() -
     text = study_text(method, [*points, point("smallest_size", None, 150.0)])
     assert method.title == "Smallest sufficient sample"
     answer, blank, heads, _, *lines = text.splitlines()
-    assert answer == "A sample of 150 records is enough: every sub-sample of this size meets the limits of data quality."
+    assert (
+        answer == "A sample of 150 records is enough: every sub-sample of this size meets the limits of data quality."
+    )
     assert (blank, heads.split()) == ("", ["level", "size", "rho", "meet", "all", "limits"])
     assert [line.split() for line in lines] == [
         ["1", "100", "0.91", "0.5"], ["1.5", "150", "0.93", "1"], ["2", "200", "0.97", "1"]
