@@ -99,8 +99,11 @@ class ExplainNumber(Dialog[None]):
 
     def _lay_out(self) -> None:
         pane = self.query_one(Scroll)
-        width = pane.scrollable_content_region.width
-        pane.show(Content("\n").join(fact_lines(self._facts_of(self._meaning), width)))
+        region, facts = pane.scrollable_content_region, self._facts_of(self._meaning)
+        lines = fact_lines(facts, region.width)
+        if len(lines) > pane.size.height:
+            lines = fact_lines(facts, region.width - pane.styles.scrollbar_size_vertical)
+        pane.show(Content("\n").join(lines))
 
 
 class Explain(ExplainNumber):

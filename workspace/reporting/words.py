@@ -136,7 +136,8 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
     if verdict.observed is None:
         return "-"
     if verdict.bound not in ("max", "min"):
-        return limit_quantity(verdict.bound, verdict.observed, verdict.value)
+        ratio = " ×" if verdict.bound == "max_ratio" else ""
+        return f"{limit_quantity(verdict.bound, verdict.observed, verdict.value)}{ratio}"
     from sfumato.engine.methods.labels import quantity_of
 
     value = quantity_of(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
