@@ -1,6 +1,9 @@
-"""Numbers of things in words: one record is, two records are."""
+"""Numbers in words: one record is, two records are; values, shares and settings as people read them."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
 
 
 def counted(number: int, noun: str) -> str:
@@ -12,3 +15,52 @@ def counted(number: int, noun: str) -> str:
 def agree(number: int, one: str, several: str) -> str:
     """The word that goes with a number of things: ``is`` or ``are``."""
     return one if number == 1 else several
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
+    if value is None:
+        return "-"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    size = abs(value)
+    if size >= 10_000:
+        return f"{value:,.0f}"
+    if size < 1e-4:
+        return f"{value:.3g}"
+    decimals = max(0, 3 - math.floor(math.log10(size)))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float, beside: float | None = None) -> str:
+    """``0.44 %``: two decimals, two digits below 0.1 %. More digits, to at most 12 decimals, where the text would be that of another value:
+    of 0, of 100 % or of the share ``beside`` it, such as a limit.
+    """
+    if not math.isfinite(share):
+        return f"{share:g}"
+    others = [one for one in (0.0, 1.0, beside) if one is not None and one != share]
+    size = abs(100 * share)
+    least = 2 if size >= 0.1 or share == 0 else 1 - math.floor(math.log10(size))
+    for decimals in range(min(least, 12), 13):
+        text = _decimal(100 * share, decimals)
+        if text not in {_decimal(100 * one, decimals) for one in others}:
+            break
+    return f"{text} %"
+
+
+def _decimal(value: float, decimals: int) -> str:
+    text = f"{value:,.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def spelled(value: object) -> str:
+    """A setting in words: ``yes``, ``age, sex``, ``price 5%``."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {spelled(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(spelled, value))
+    return number(value) if isinstance(value, float) else str(value)

@@ -53,7 +53,17 @@ def methods() -> Iterator[str]:
         if found.package == OWN:
             yield found.title
             yield from (info.param.help for info in found.spec.params())
-            yield from (output.meaning for output in found.results)
+            for output in found.results:
+                label = output.label
+                yield from (
+                    output.meaning,
+                    label.name,
+                    label.says,
+                    label.good,
+                    label.fails,
+                    *label.levers,
+                    label.baseline,
+                )
 
 
 def gate() -> Iterator[str]:

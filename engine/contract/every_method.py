@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..errors import BadInput
-from ..methods.outputs import Output
+from ..methods.outputs import Label, Output
 from ..methods.protocols import FAMILIES, MEASURES
 from ..methods.registry import Method
 from ..methods.release_form import AnonymisationSpec
@@ -52,6 +53,42 @@ def test_its_outputs_are_declared(method: Method) -> None:
         assert output.meaning
         assert output.goal in ("low", "high", "one", "none")
     assert len({output.name for output in method.outputs}) == len(method.outputs)
+
+
+LONGEST_NAME, MOST_WORDS = 45, 25
+
+
+def unreadable(method: Method) -> list[str]:
+    """What of the labels that a method declares people could not read, or would lack. An output without a label is called by its meaning."""
+    found = []
+    for output in method.outputs:
+        label = output.label
+        sentences = {"says": label.says, "good": label.good, "fails": label.fails}
+        texts = {"name": label.name, **sentences, "baseline": label.baseline, "levers": "; ".join(label.levers)}
+        if label == Label():
+            continue
+        if not label.name or len(label.name) > LONGEST_NAME:
+            found.append(f"{output.name}: a name of 1 to {LONGEST_NAME} characters")
+        if "{value}" not in label.says:
+            found.append(f"{output.name}: a sentence with {{value}}")
+        if output.goal != "none" and not (label.good and label.fails and label.levers):
+            found.append(f"{output.name}: what is good, what failing means, and levers")
+        found += [
+            f"{output.name}: {name} ends in a full stop" for name, text in sentences.items() if text and text[-1] != "."
+        ]
+        found += [
+            f"{output.name}: at most {MOST_WORDS} words in {name}"
+            for name, text in sentences.items()
+            if len(text.split()) > MOST_WORDS
+        ]
+        if any(re.search(r"[A-Za-z]_\w|[A-Za-z]\.[A-Za-z]", text) for name, text in texts.items() if name != "levers"):
+            found.append(f"{output.name}: words, not keys")
+    return found
+
+
+@every_method
+def test_people_can_read_its_labels(method: Method) -> None:
+    assert unreadable(method) == []
 
 
 @every_method

@@ -18,6 +18,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..execution.tasks import anonymise, combined_rows, execute, gather_blocks, measure_block, rows_of
+from ..methods.labels import label_of, labels_of, quantity_of, sentence_of
 from ..methods.protocols import MEASURES
 from ..methods.registry import Method
 from ..methods.results import Estimate, Measure, WholeMeasure
@@ -404,6 +405,17 @@ def changed_tables(method: Method, data: Microdata) -> Mapping[str, dict[str, An
     return found
 
 
+def assert_readable(row: Row, records: int) -> None:
+    """Assert that the row's name and sentence have its value and its variable, and neither keys nor unfilled braces."""
+    sentence = sentence_of(row, records)
+    for text in (label_of(row), sentence):
+        assert row.key not in text
+        assert row.target in text
+        assert not set("{}") & set(text.replace(row.target, ""))
+    value = quantity_of(row.key, row.value, records, row.params, unit=row.unit) if row.value is not None else row.reason
+    assert value in sentence
+
+
 def results(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
     """The rows of all datasets together and of the confidential data."""
     (step,) = {one.method for one in (*recipe.measures, *recipe.studies)}
@@ -421,6 +433,10 @@ def test_two_uses_of_one_method_stay_apart(method: Method, confidential: Microda
     assert len(together) == len(alone)
     counted = Counter((row.dataset, row.series) for row in together)
     assert not [series for series, times in counted.items() if times > 1]
+    released = [row for row in together if row.dataset != "confidential"]
+    assert len(set(labels_of(released))) == len(released)
+    for row in released:
+        assert_readable(row, len(confidential))
 
 
 @pytest.mark.slow

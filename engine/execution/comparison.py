@@ -249,6 +249,11 @@ class ComparedVerdict:
     first: Verdict | None
     second: Verdict | None
 
+    @property
+    def key(self) -> str:
+        """The key of the measure, as a row has it."""
+        return self.value
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "first": self.first.to_dict() if self.first else None,

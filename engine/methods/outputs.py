@@ -95,6 +95,27 @@ class RiskOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """What people read of an output: its ``name``, at most 45 characters, a sentence with its figures, and what to make of it.
+
+    ``says`` has the figures in braces: ``{value}``, with its unit and of how many; ``{variable}``, that of the row; and parameters of the row
+    such as ``{q}``. ``good`` is a sentence on good values, ``fails`` one on what it means that a limit is not met, ``levers`` what to change
+    then. ``counts`` is "people" where its unit is of all confidential records, a person each, "share" where a number without a unit is
+    shown in per cent. ``baseline`` names the baseline of its rows where that is not the confidential data's own value.
+    ``shared`` says that several methods have an output of this name, so that the method is named too.
+    """
+
+    name: str = ""
+    says: str = ""
+    good: str = ""
+    fails: str = ""
+    levers: tuple[str, ...] = ()
+    counts: Literal["", "people", "share"] = ""
+    baseline: str = ""
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
 
@@ -119,7 +140,7 @@ class Output:
     ``statbarn`` is the class of statistics whose checks an output checker applies; left out, counts and shares are
     frequencies and all others, means and sums over the records, linear aggregations.
 
-    What only data quality, a study or a risk has is in ``quality``, ``study`` and ``risk``.
+    ``label`` is what people read of it. What only data quality, a study or a risk has is in ``quality``, ``study`` and ``risk``.
     """
 
     name: str
@@ -138,6 +159,12 @@ class Output:
     quality: QualityOutput = QualityOutput()
     study: StudyOutput = StudyOutput()
     risk: RiskOutput = RiskOutput()
+    label: Label = Label()
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether people read its values in per cent."""
+        return self.unit == "share" or self.label.counts == "share"
 
     @property
     def checked_as(self) -> Statbarn:

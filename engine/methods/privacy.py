@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..data.intervals import Range
-from .outputs import Output
+from .levers import LESS_EPSILON
+from .outputs import Label, Output
 from .results import Estimate
 
 POSITIVE: Range = (0.0, None)
@@ -25,6 +26,14 @@ ACCOUNT = (
         range=POSITIVE,
         short="eps a sample",
         statbarn="none",
+        label=Label(
+            "Privacy loss of one drawn record or block",
+            "One record more or less changes the odds of a drawn record or block by a factor of at most exp({value}).",
+            "Lower is better: one person changes a draw less.",
+            "One person may change a draw more than the limit allows.",
+            LESS_EPSILON,
+            shared=True,
+        ),
     ),
     Output(
         "sample_records",
@@ -34,6 +43,9 @@ ACCOUNT = (
         range=POSITIVE,
         short="records a sample",
         statbarn="none",
+        label=Label(
+            "Records drawn at one privacy cost", "One privacy cost pays for {value} drawn together.", shared=True
+        ),
     ),
     Output(
         "epsilon_release",
@@ -42,6 +54,14 @@ ACCOUNT = (
         range=POSITIVE,
         short="eps of the release",
         statbarn="none",
+        label=Label(
+            "Privacy loss of the release (epsilon)",
+            "One record more or less changes the odds of the release by a factor of at most exp({value}).",
+            "Lower is better: one person changes the release less.",
+            "One person may change the release more than the limit allows.",
+            LESS_EPSILON,
+            shared=True,
+        ),
     ),
     Output(
         "epsilon_substitution",
@@ -50,6 +70,14 @@ ACCOUNT = (
         range=POSITIVE,
         short="eps for a change",
         statbarn="none",
+        label=Label(
+            "Privacy loss for a changed record (epsilon)",
+            "One changed record changes the odds of the release by a factor of at most exp({value}).",
+            "Lower is better: one person changes the release less.",
+            "One person may change the release more than the limit allows.",
+            LESS_EPSILON,
+            shared=True,
+        ),
     ),
     Output(
         "epsilon_noise",
@@ -58,6 +86,11 @@ ACCOUNT = (
         range=POSITIVE,
         short="eps of the noise",
         statbarn="none",
+        label=Label(
+            "Privacy loss by the noise alone (epsilon)",
+            "The noise alone would account for an epsilon of {value}, if nothing else were learned from the data.",
+            shared=True,
+        ),
     ),
 )
 """The measures of every synthesis method that has an account."""

@@ -32,7 +32,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case
-from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.levers import COARSENING
+from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -239,6 +240,14 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             quality=QualityOutput(scores="numbers"),
             public="score",
             statbarn="CorrelationCoefficients",
+            label=Label(
+                f"Information kept, by {divisor} values",
+                "The release keeps {value} of the information in {variable}, after scaling.",
+                "Higher is better; 100 % is all information.",
+                "The released values say too little of the original ones.",
+                COARSENING,
+                counts="share",
+            ),
         ),
         Output(
             "unscaled",
@@ -247,6 +256,14 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             range=SHARE,
             estimated=True,
             statbarn="CorrelationCoefficients",
+            label=Label(
+                f"Unscaled information kept, by {divisor} values",
+                "The release keeps {value} of the information in {variable}, before scaling.",
+                "Higher is better; 100 % is all information.",
+                "The released values say too little of the original ones.",
+                COARSENING,
+                counts="share",
+            ),
         ),
         Output(
             "minimum_nmi",
@@ -257,6 +274,14 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             quality=QualityOutput(minimum_of="nmi", limit=limit),
             public="score",
             statbarn="CorrelationCoefficients",
+            label=Label(
+                f"Least information kept, by {divisor} values",
+                "The column that loses most keeps {value} of its information, after scaling.",
+                "Higher is better; 100 % is all information in every column.",
+                "At least one column says too little of the original values.",
+                COARSENING,
+                counts="share",
+            ),
         ),
     )
 

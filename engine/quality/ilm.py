@@ -14,7 +14,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Output
+from ..methods.levers import COARSENING
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -48,12 +49,26 @@ class IlmSpec(Spec):
             "ranges of the equivalence classes as shares of the columns' ranges, summed over columns",
             "low",
             range=NON_NEGATIVE,
+            label=Label(
+                "Information lost by generalisation",
+                "Over all columns, the ranges of groups add up to {value} of the columns' ranges.",
+                "Lower is better; 0 is no generalisation.",
+                "Generalisation loses too much information.",
+                COARSENING,
+            ),
         ),
         Output(
             "one_minus_ilm",
             "1 - the information loss metric; negative where many columns lose much",
             "high",
             range=AT_MOST_ONE,
+            label=Label(
+                "Information kept by generalisation",
+                "Generalisation keeps a score of {value}; 1 is no generalisation.",
+                "Higher is better; 1 is no generalisation.",
+                "Generalisation keeps too little information.",
+                COARSENING,
+            ),
         ),
     ),
 )

@@ -8,7 +8,8 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
-from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.levers import COARSENING
+from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -44,6 +45,13 @@ def _offer(case: Case) -> Offer | None:
             short="non-suppressed",
             quality=QualityOutput(scores="table", limit=LIMIT),
             public="share",
+            label=Label(
+                "Records that are not suppressed",
+                "Of the records, {value} are released and not suppressed.",
+                "Higher is better; at 100 % no record is suppressed.",
+                "Too many records are suppressed.",
+                COARSENING,
+            ),
         ),
     ),
 )

@@ -12,7 +12,8 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
-from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.levers import COARSENING
+from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.run import Run
@@ -61,6 +62,13 @@ def _offer(case: Case) -> Offer | None:
             quality=QualityOutput(scores="numbers"),
             public="score",
             statbarn="CorrelationCoefficients",
+            label=Label(
+                "Correlation of original and released values",
+                "Original and released values of {variable} have a correlation of {value}.",
+                "Higher is better; 1 is a straight line.",
+                "The released values follow the original ones too loosely.",
+                COARSENING,
+            ),
         ),
         Output(
             "minimum_rho",
@@ -70,6 +78,13 @@ def _offer(case: Case) -> Offer | None:
             quality=QualityOutput(minimum_of="rho", limit=LIMIT),
             public="score",
             statbarn="CorrelationCoefficients",
+            label=Label(
+                "Least correlation of a column",
+                "In the worst column, original and released values have a correlation of {value}.",
+                "Higher is better; 1 is a straight line in every column.",
+                "At least one column follows the original values too loosely.",
+                COARSENING,
+            ),
         ),
     ),
 )

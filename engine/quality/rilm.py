@@ -17,7 +17,8 @@ from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Limit, Output, QualityOutput
+from ..methods.levers import COARSENING
+from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -84,6 +85,14 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             short="rilm of numbers",
             quality=QualityOutput(scores="numbers"),
+            label=Label(
+                "Precision kept in numbers",
+                "The release keeps {value} of the precision of {variable}.",
+                "Higher is better; 100 % is no generalisation.",
+                "Numbers are generalised too much.",
+                COARSENING,
+                counts="share",
+            ),
         ),
         Output(
             "categorical",
@@ -93,6 +102,14 @@ def _offer(case: Case) -> Offer | None:
             short="rilm",
             quality=QualityOutput(scores="categories"),
             public="score",
+            label=Label(
+                "Detail kept in categories",
+                "The release keeps {value} of the detail of {variable}.",
+                "Higher is better; 100 % is no generalisation.",
+                "Categories are generalised too much.",
+                COARSENING,
+                counts="share",
+            ),
         ),
         Output(
             "minimum_numerical",
@@ -100,6 +117,14 @@ def _offer(case: Case) -> Offer | None:
             "high",
             range=SHARE,
             quality=QualityOutput(minimum_of="numerical"),
+            label=Label(
+                "Least precision kept in numbers",
+                "The number that loses most keeps {value} of its precision.",
+                "Higher is better; 100 % is no generalisation of any number.",
+                "At least one number is generalised too much.",
+                COARSENING,
+                counts="share",
+            ),
         ),
         Output(
             "minimum_categorical",
@@ -108,6 +133,14 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             quality=QualityOutput(minimum_of="categorical", limit=LIMIT),
             public="score",
+            label=Label(
+                "Least detail kept in categories",
+                "The category that loses most keeps {value} of its detail.",
+                "Higher is better; 100 % is no generalisation of any category.",
+                "At least one category is generalised too much.",
+                COARSENING,
+                counts="share",
+            ),
         ),
     ),
 )

@@ -173,6 +173,11 @@ class Verdict:
     lower: float | None = None
     upper: float | None = None
 
+    @property
+    def key(self) -> str:
+        """The key of the measure, as a row has it."""
+        return self.value
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

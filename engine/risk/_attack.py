@@ -26,7 +26,7 @@ from typing import Any
 from ..attacks.power import detectable_excess, excess_from_spread
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
-from ..methods.outputs import Output, Question, RiskOutput
+from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import averages_of_intervals
 from ..statistics.score_interval import Z, score_interval
@@ -40,8 +40,12 @@ OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
 """What a row of an attack is about that does not say it."""
 
 
-def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) -> tuple[Output, ...]:
-    """The outputs of an attack (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+def attack_outputs(
+    attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...]
+) -> tuple[Output, ...]:
+    """The outputs of an ``attack`` (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+    title = attack.capitalize()
+    about = "about people in the data"
     return (
         Output(
             "attack_success",
@@ -52,6 +56,14 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             short="attack",
             estimated=True,
             risk=RiskOutput(questions=questions),
+            label=Label(
+                f"{title}: success of the attack",
+                f"The {attack} attack is right in {{value}} of its {guesses} {about}.",
+                "Good is no more than on controls, people outside the data.",
+                f"The {attack} attack is right too often {about}.",
+                levers,
+                baseline="without the release",
+            ),
         ),
         Output(
             "baseline_success",
@@ -61,6 +73,10 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=SHARE,
             short="baseline",
             estimated=True,
+            label=Label(
+                f"{title}: without the release",
+                f"Without the release, {{value}} of the {guesses} {about} are right.",
+            ),
         ),
         Output(
             "control_success",
@@ -70,6 +86,10 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=SHARE,
             short="control",
             estimated=True,
+            label=Label(
+                f"{title}: success on controls",
+                f"The {attack} attack is right in {{value}} of its {guesses} about controls, people outside the data.",
+            ),
         ),
         Output(
             "excess_risk",
@@ -82,6 +102,15 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             statbarn="CalculatedRatios",
+            label=Label(
+                f"{title}: excess risk",
+                f"Beyond its success on controls, the {attack} attack gains {{value}} of the remaining risk for people in the data.",
+                "Good is 0 %: members are as safe as people outside the data.",
+                "The release discloses more about its own people than about others.",
+                levers,
+                counts="share",
+                baseline="as safe as people outside the data",
+            ),
         ),
         Output(
             "detectable_excess",
@@ -90,9 +119,21 @@ def attack_outputs(guesses: str, right: str, questions: tuple[Question, ...]) ->
             range=AT_MOST_ONE,
             short="detectable",
             estimated=True,
+            label=Label(
+                f"{title}: smallest excess found",
+                f"With a power of 80 %, the {attack} attack finds an excess risk of {{value}} or more.",
+                counts="share",
+            ),
         ),
         Output(
-            "guesses", f"{guesses} that count", "none", guesses, range=NON_NEGATIVE, short="guesses", estimated=True
+            "guesses",
+            f"{guesses} that count",
+            "none",
+            guesses,
+            range=NON_NEGATIVE,
+            short="guesses",
+            estimated=True,
+            label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
     )
 

@@ -22,7 +22,8 @@ from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.intruder import KeyVariables, SensitiveVariables
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import CLASSES
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -100,8 +101,25 @@ def _offer(case: Case) -> Offer | None:
             "records",
             range=AT_LEAST_ONE,
             risk=RiskOutput(questions=("singling out", "linkability")),
+            label=Label(
+                "Smallest group of indistinguishable records",
+                "Every record shares its quasi-identifiers with others in a group of at least {value}.",
+                "Larger is better: a person hides among at least as many records.",
+                "Some people hide among fewer records than the limit demands.",
+                CLASSES,
+            ),
         ),
-        Output("classes", "equivalence classes", "none", "classes", range=AT_LEAST_ONE),
+        Output(
+            "classes",
+            "equivalence classes",
+            "none",
+            "classes",
+            range=AT_LEAST_ONE,
+            label=Label(
+                "Groups of indistinguishable records",
+                "The released records form {value} of records with equal quasi-identifiers.",
+            ),
+        ),
         Output(
             "p",
             "fewest different values of any sensitive variable in a class",
@@ -109,6 +127,13 @@ def _offer(case: Case) -> Offer | None:
             "values",
             range=AT_LEAST_ONE,
             risk=RiskOutput(questions=("inference",)),
+            label=Label(
+                "Fewest sensitive values in a group",
+                "Every group of indistinguishable records has at least {value} of each sensitive variable.",
+                "More are better: a group does not reveal its sensitive values.",
+                "Knowing the group of a person reveals too much of a sensitive variable.",
+                CLASSES,
+            ),
         ),
         Output(
             "l_distinct",
@@ -117,6 +142,13 @@ def _offer(case: Case) -> Offer | None:
             "values",
             range=AT_LEAST_ONE,
             risk=RiskOutput(questions=("inference",)),
+            label=Label(
+                "Fewest different values in a group",
+                "Every group of indistinguishable records has at least {value} of {variable}.",
+                "More are better: a group does not reveal the value of its members.",
+                "Knowing the group of a person reveals too much of the sensitive variable.",
+                CLASSES,
+            ),
         ),
         Output(
             "l_entropy",
@@ -125,6 +157,13 @@ def _offer(case: Case) -> Offer | None:
             "values",
             range=AT_LEAST_ONE,
             risk=RiskOutput(questions=("inference",)),
+            label=Label(
+                "Effective different values in a group",
+                "By entropy, every group of indistinguishable records has at least {value} of {variable}.",
+                "More are better: no value dominates a group.",
+                "One value dominates a group, so a guess at its members is often right.",
+                CLASSES,
+            ),
         ),
         Output(
             "c_recursive",
@@ -134,6 +173,13 @@ def _offer(case: Case) -> Offer | None:
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("inference",)),
             statbarn="CalculatedRatios",
+            label=Label(
+                "Dominance of the commonest value in a group",
+                "In the worst group, the commonest value of {variable} is {value} times as frequent as the rarer ones.",
+                "Lower is better: the commonest value of a group does not dominate.",
+                "The commonest value of a group dominates, so a guess at its members is often right.",
+                CLASSES,
+            ),
         ),
         Output(
             "t",
@@ -143,6 +189,13 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             risk=RiskOutput(questions=("inference",)),
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Distance of a group from the whole table",
+                "In the worst group, the distribution of {variable} is {value} away from that of the whole table (0 to 1).",
+                "Lower is better: a group reveals no more than the whole table.",
+                "Knowing the group of a person changes what is known of the sensitive variable.",
+                CLASSES,
+            ),
         ),
     ),
     confidential=True,

@@ -14,7 +14,8 @@ from ..matching.matching import Matcher, Matches, attribute_probabilities
 from ..matching.radius import Radii
 from ..methods.drafting import Case, Offer, drafts, radii_for
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import INFERENCE
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -82,6 +83,14 @@ def _offer(case: Case) -> Offer | None:
             "records",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("inference",)),
+            label=Label(
+                "Sensitive values disclosed",
+                "By a sum of probabilities, an intruder learns the sensitive values of {value}.",
+                "Fewer are better; 0 means that no sensitive value is learned.",
+                "An intruder learns the sensitive values of more people than the limit allows.",
+                INFERENCE,
+                counts="people",
+            ),
         ),
         Output(
             "risk_excluding_self",
@@ -90,6 +99,14 @@ def _offer(case: Case) -> Offer | None:
             "records",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("inference",)),
+            label=Label(
+                "Sensitive values disclosed by other records",
+                "Without their own record, the sensitive values of {value} would be learned from the others.",
+                "Fewer are better; 0 means that no sensitive value is learned.",
+                "The records of other people disclose too many sensitive values.",
+                INFERENCE,
+                counts="people",
+            ),
         ),
     ),
     confidential=True,

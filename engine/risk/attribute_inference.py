@@ -44,7 +44,8 @@ from ..matching.intruder import check_log_scale
 from ..matching.radius import Radii, Radius
 from ..methods.drafting import Case, Declined, Offer, drafts, radii_for
 from ..methods.intruder import Known, SensitiveVariables
-from ..methods.outputs import Output, RecordArray
+from ..methods.levers import INFERENCE
+from ..methods.outputs import Label, Output, RecordArray
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -287,7 +288,7 @@ def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str
 
 
 OUTPUTS = (
-    *attack_outputs("guesses", "are right", ("inference",)),
+    *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
     Output(
         "from_controls",
         "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
@@ -296,6 +297,11 @@ OUTPUTS = (
         "share",
         range=SHARE,
         estimated=True,
+        label=Label(
+            "Right guesses from controls alone",
+            "For {value}, the same attack guesses rightly from the control records in place of the release.",
+            counts="share",
+        ),
     ),
 )
 

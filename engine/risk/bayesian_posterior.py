@@ -35,7 +35,8 @@ from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE, UNBOUNDED, Range
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods.outputs import Beliefs, Output, RecordArray, RiskOutput
+from ..methods.levers import INFERENCE, MORE_DRAWS
+from ..methods.outputs import Beliefs, Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.release_models import (
     Guesses,
@@ -73,6 +74,15 @@ OUTPUTS = (
         short="R",
         risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
         estimated=True,
+        label=Label(
+            "Guessed right from the release",
+            "With the release, the strongest intruder guesses the true values of {value}.",
+            "Good is no more than without the release.",
+            "The release lets the strongest intruder guess too many people's true values.",
+            INFERENCE,
+            counts="people",
+            baseline="without the release",
+        ),
     ),
     Output(
         "prior_risk",
@@ -82,6 +92,11 @@ OUTPUTS = (
         range=SHARE,
         short="PR",
         estimated=True,
+        label=Label(
+            "Guessed right without the release",
+            "Without the release, the strongest intruder guesses the true values of {value}.",
+            counts="people",
+        ),
     ),
     Output(
         "posterior_of_truth",
@@ -90,6 +105,15 @@ OUTPUTS = (
         range=SHARE,
         risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
         estimated=True,
+        label=Label(
+            "Mean probability of the true values",
+            "With the release, the true values of a person have a probability of {value} on average.",
+            "Good is no more than without the release.",
+            "The release makes the true values too probable to the strongest intruder.",
+            INFERENCE,
+            counts="share",
+            baseline="without the release",
+        ),
     ),
     Output(
         "nearly_certain",
@@ -99,6 +123,15 @@ OUTPUTS = (
         range=SHARE,
         risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
         estimated=True,
+        label=Label(
+            "True values nearly certain",
+            "The strongest intruder is nearly certain of the true values of {value}.",
+            "Lower is better; at 0 the intruder is certain of no one's values.",
+            "The strongest intruder is nearly certain of too many people's true values.",
+            INFERENCE,
+            counts="people",
+            baseline="without the release",
+        ),
     ),
     Output(
         "right_both",
@@ -107,6 +140,11 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        label=Label(
+            "Guessed right before and after the release",
+            "The intruder guesses {value} rightly without the release and with it.",
+            counts="people",
+        ),
     ),
     Output(
         "gained",
@@ -115,6 +153,14 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        label=Label(
+            "Guessed right only because of the release",
+            "The intruder guesses {value} rightly with the release, and wrongly without it.",
+            "Fewer are better; at 0 the release adds no right guess.",
+            "The release turns too many wrong guesses into right ones.",
+            INFERENCE,
+            counts="people",
+        ),
     ),
     Output(
         "lost",
@@ -123,6 +169,11 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        label=Label(
+            "Guessed right only without the release",
+            "The release misleads the intruder about {value}.",
+            counts="people",
+        ),
     ),
     Output(
         "wrong_both",
@@ -131,6 +182,11 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        label=Label(
+            "Guessed wrong before and after the release",
+            "The intruder guesses {value} wrongly without the release and with it.",
+            counts="people",
+        ),
     ),
     Output(
         "risk_ratio",
@@ -139,6 +195,13 @@ OUTPUTS = (
         range=NON_NEGATIVE,
         statbarn="CalculatedRatios",
         estimated=True,
+        label=Label(
+            "Mean gain in probability of right guesses",
+            "Where the intruder is right, the release makes the true values {value} times as probable (geometric mean).",
+            "Good is 1: the release adds nothing.",
+            "The release makes right guesses too much more probable.",
+            INFERENCE,
+        ),
     ),
     Output(
         "largest_risk_ratio",
@@ -147,6 +210,13 @@ OUTPUTS = (
         range=NON_NEGATIVE,
         statbarn="Endpoints",
         estimated=True,
+        label=Label(
+            "Largest gain in probability for a person",
+            "For one person, the release makes the true values {value} times as probable.",
+            "Good is 1: the release adds nothing about anybody.",
+            "For at least one person the release adds too much.",
+            INFERENCE,
+        ),
     ),
     Output(
         "expected_difference",
@@ -154,6 +224,13 @@ OUTPUTS = (
         "high",
         range=NON_NEGATIVE,
         estimated=True,
+        label=Label(
+            "Mean distance of the best guess",
+            "The intruder's expectation of {variable} is {value} away from the truth on average.",
+            "Higher is better: guesses are far from the truth.",
+            "The intruder's expectation is too near the true values.",
+            INFERENCE,
+        ),
     ),
     Output(
         "posterior_risk_of_first",
@@ -164,6 +241,15 @@ OUTPUTS = (
         short="R of first",
         risk=RiskOutput(ratio_to=BEFORE),
         estimated=True,
+        label=Label(
+            "Guessed right from the first datasets",
+            "With the first datasets alone, the strongest intruder guesses the true values of {value}.",
+            "Good is no more than without the release.",
+            "The first datasets alone let an intruder guess too many true values.",
+            INFERENCE,
+            counts="people",
+            baseline="without the release",
+        ),
     ),
     Output(
         "own_record_risk",
@@ -173,6 +259,11 @@ OUTPUTS = (
         range=SHARE,
         short="R own",
         estimated=True,
+        label=Label(
+            "Guessed right from the own record alone",
+            "From the released record of a person alone, an intruder guesses the true values of {value}.",
+            counts="people",
+        ),
     ),
     Output(
         "step_error",
@@ -180,6 +271,10 @@ OUTPUTS = (
         "none",
         range=NON_NEGATIVE,
         estimated=True,
+        label=Label(
+            "Error of the approximate posterior",
+            "The log posterior of the truth, found by steps, differs by at most {value} from models that are fitted again.",
+        ),
     ),
     Output(
         "effective_draws",
@@ -187,6 +282,13 @@ OUTPUTS = (
         "high",
         range=AT_LEAST_ONE,
         estimated=True,
+        label=Label(
+            "Draws that support the posterior",
+            "On average, {value} draws of the unknown records support the posterior of a person.",
+            "More are better: the posterior is computed precisely.",
+            "The posterior rests on too few draws to be trusted.",
+            MORE_DRAWS,
+        ),
     ),
 )
 

@@ -48,7 +48,8 @@ from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import Known, SensitiveVariables
-from ..methods.outputs import Output, Question, RecordArray, RiskOutput
+from ..methods.levers import INFERENCE
+from ..methods.outputs import Label, Output, Question, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Goal, Measure
 from ..methods.run import Run
@@ -111,11 +112,65 @@ GROUPED = 20
 _BASELINE = "its baseline is that of values drawn from the confidential margin"
 
 
+MARGINS = "values drawn from the confidential margins"
+FEWER = "Good is no more than values drawn from the margins would give."
+LABELS = {
+    "dcap": Label(
+        "Right attributions from equal keys (DCAP)",
+        "A released record with the same keys, picked at random, has the right {variable} for {value}.",
+        FEWER,
+        "Equal keys disclose the sensitive value of too many people.",
+        INFERENCE,
+        "people",
+        MARGINS,
+    ),
+    "tcap": Label(
+        "Right attributions where keys agree (TCAP)",
+        "Where all released records with the same keys agree on {variable}, they are right for {value} of the people with these keys.",
+        FEWER,
+        "Where released records agree, they disclose too many sensitive values.",
+        INFERENCE,
+        baseline=MARGINS,
+    ),
+    "disco": Label(
+        "Disclosed by released records that agree",
+        "All released records with the same keys have the right {variable} for {value}.",
+        FEWER,
+        "Released records that agree disclose the sensitive value of too many people.",
+        INFERENCE,
+        "people",
+        MARGINS,
+    ),
+    "disco_beyond": Label(
+        "Disclosed beyond what is obvious",
+        "Released records that agree disclose the {variable} of {value}, where margins and single keys do not.",
+        FEWER,
+        "The release discloses values that were not obvious for too many people.",
+        INFERENCE,
+        "people",
+        MARGINS,
+    ),
+    "cap": Label(
+        "Right attributions within the table (CAP)",
+        "Another record of the table with the same keys has the right {variable} for {value} of the records.",
+    ),
+    "shared_keys": Label(
+        "People whose keys are released", "A released record has the keys of {value}.", counts="people"
+    ),
+}
+
+
 def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
     questions: tuple[Question, ...] = ("inference",) if goal == "low" else ()
     beyond: Literal["", "margin"] = "margin" if name == "disco_beyond" else ""
     return Output(
-        name, meaning, goal, "share", range=SHARE, risk=RiskOutput(questions=questions, gate_reference=beyond)
+        name,
+        meaning,
+        goal,
+        "share",
+        range=SHARE,
+        risk=RiskOutput(questions=questions, gate_reference=beyond),
+        label=LABELS[name],
     )
 
 

@@ -21,7 +21,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput
-from ..methods.outputs import Output, RiskOutput
+from ..methods.levers import COPYING
+from ..methods.outputs import Label, Output, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -68,6 +69,14 @@ class ExactCopiesSpec(Spec):
             "share",
             range=SHARE,
             risk=RiskOutput(evidence="exact copies"),
+            label=Label(
+                "Released records equal to a person's",
+                "Among the released records, {value} equal a confidential record.",
+                "Good is no more than an independent sample would repeat.",
+                "Too many released records equal those of people in the data.",
+                COPYING,
+                baseline="what an independent sample would repeat",
+            ),
         ),
         Output(
             "lone_copies",
@@ -76,6 +85,14 @@ class ExactCopiesSpec(Spec):
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("singling out",), evidence="exact copies"),
+            label=Label(
+                "Released records equal to one person's",
+                "Among the released records, {value} equal exactly one confidential record.",
+                "Good is no more than an independent sample would repeat.",
+                "Too many released records equal the record of a single person.",
+                COPYING,
+                baseline="what an independent sample would repeat",
+            ),
         ),
     ),
 )

@@ -21,7 +21,8 @@ from ..matching.radius import Radii
 from ..matching.targets import check_among, chosen, described
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import IDENTITY
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import averages_of_intervals
@@ -39,6 +40,14 @@ OUTPUTS = (
         estimated=True,
         short="EMR",
         risk=RiskOutput(questions=("linkability",)),
+        label=Label(
+            "Expected re-identifications",
+            "An intruder who picks one match at random re-identifies {value} on average.",
+            "Fewer are better; at 0 no match leads to the right person.",
+            "Picking one match at random finds more people than the limit allows.",
+            IDENTITY,
+            counts="people",
+        ),
     ),
     Output(
         "true_match_rate",
@@ -49,6 +58,14 @@ OUTPUTS = (
         estimated=True,
         short="TMR",
         risk=RiskOutput(questions=("singling out", "linkability")),
+        label=Label(
+            "Re-identified with certainty",
+            "An intruder finds exactly one match, the right one, for {value}.",
+            "Lower is better; at 0 no single match is the right person.",
+            "The intruder is certain of the right record for more people than the limit allows.",
+            IDENTITY,
+            counts="people",
+        ),
     ),
     Output(
         "false_match_rate",
@@ -59,6 +76,13 @@ OUTPUTS = (
         estimated=True,
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
+        label=Label(
+            "Wrong among single matches",
+            "Of the people with a single match, {value} are matched to the wrong record.",
+            "Higher is better: an intruder cannot trust a single match.",
+            "Too few single matches are wrong, so an intruder may trust them.",
+            IDENTITY,
+        ),
     ),
     Output(
         "unique_matches",
@@ -69,6 +93,11 @@ OUTPUTS = (
         estimated=True,
         short="unique",
         risk=RiskOutput(questions=("singling out",)),
+        label=Label(
+            "People with a single match",
+            "Exactly one released record, right or wrong, matches {value}.",
+            counts="people",
+        ),
     ),
 )
 

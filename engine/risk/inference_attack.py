@@ -47,7 +47,8 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
 from ..methods.intruder import Known
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import INFERENCE
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -238,6 +239,15 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("inference",), evidence=ATTACK),
+            label=Label(
+                "Wrong inferences from similar records",
+                "An intruder who infers {variable} from similar released records is wrong for {value}.",
+                "Higher is better: inferences are as wrong as without the release.",
+                "An intruder infers too many people's values rightly.",
+                INFERENCE,
+                counts="people",
+                baseline="with the data released unprotected",
+            ),
         ),
         Output(
             "mean_absolute_error",
@@ -245,6 +255,14 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "high",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("inference",), evidence=ATTACK),
+            label=Label(
+                "Mean error of inferred numbers",
+                "An intruder who infers {variable} from similar released records errs by {value} on average.",
+                "Higher is better: inferred numbers are far from the truth.",
+                "An intruder infers numbers too near the true ones.",
+                INFERENCE,
+                baseline="with the data released unprotected",
+            ),
         ),
         Output(
             "guess_misclassification",
@@ -253,6 +271,11 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "share",
             range=SHARE,
             risk=RiskOutput(evidence=ATTACK),
+            label=Label(
+                "Wrong guesses without knowledge of a person",
+                "An intruder who knows nothing of a person guesses {variable} wrongly for {value}.",
+                counts="people",
+            ),
         ),
         Output(
             "guess_mean_absolute_error",
@@ -260,6 +283,10 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
             "none",
             range=NON_NEGATIVE,
             risk=RiskOutput(evidence=ATTACK),
+            label=Label(
+                "Mean error without knowledge of a person",
+                "An intruder who knows nothing of a person errs by {value} in {variable} on average.",
+            ),
         ),
     ),
     confidential=True,

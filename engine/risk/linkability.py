@@ -32,6 +32,7 @@ from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.intruder import Known
+from ..methods.levers import IDENTITY
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -104,7 +105,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     "Linkability",
     spec=LinkabilitySpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3.1 and §4.3",
-    outputs=attack_outputs("guesses", "are linked rightly", ("linkability",)),
+    outputs=attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
     confidential=True,
     controls=True,
     combine=combined,
@@ -129,7 +130,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         params = {} if kind == "random" else {"people": kind}
         if not len(others):
             why = "no control record is as vulnerable as the people who are attacked"
-            names = (output.name for output in attack_outputs("guesses", "", ()))
+            names = (output.name for output in attack_outputs("", "guesses", "", (), ()))
             found += [Estimate.not_computed(name, why, **params) for name in names]
             continue
         rates = []

@@ -43,7 +43,8 @@ from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts
 from ..methods.intruder import Known
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import MEMBERSHIP
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.release_models import Models
 from ..methods.results import Estimate, Measure, WholeMeasure
@@ -133,6 +134,14 @@ FAMILY = (
         detectable="detectable_auc",
         row_defaults=(("people", "random"),),
         risk=RiskOutput(gate_reference="chance", questions=("membership",)),
+        label=Label(
+            "Members distinguished, best attacker (AUC)",
+            "The best of several attackers distinguishes a member from another person in {value} of pairs; 50 % is chance.",
+            "Good is 50 %: no attacker distinguishes members from other people.",
+            "At least one attacker finds out who is in the data.",
+            MEMBERSHIP,
+            counts="share",
+        ),
     ),
     Output(
         "family_tpr",
@@ -143,6 +152,14 @@ FAMILY = (
         short="found by the family",
         estimated=True,
         risk=RiskOutput(questions=("membership",)),
+        label=Label(
+            "Members found by the best attacker",
+            "At the allowed rate of false alarms, the best of several attackers finds {value} of the members asked about.",
+            "Good is no more than the rate of false alarms.",
+            "The best attacker finds too many members.",
+            MEMBERSHIP,
+            counts="share",
+        ),
     ),
     Output(
         "p_value",
@@ -151,6 +168,11 @@ FAMILY = (
         range=SHARE,
         short="p",
         estimated=True,
+        label=Label(
+            "Chance of such a membership finding",
+            "If the release revealed nothing, the best attacker would do as well with probability {value}.",
+            counts="share",
+        ),
     ),
     Output(
         "detectable_auc",
@@ -160,6 +182,11 @@ FAMILY = (
         range=SHARE,
         short="detectable AUC",
         estimated=True,
+        label=Label(
+            "Smallest AUC that the best attacker shows",
+            "With a power of 80 %, the test finds an AUC of {value} or more.",
+            counts="share",
+        ),
     ),
 )
 OUTPUTS = (
@@ -173,8 +200,22 @@ OUTPUTS = (
         estimated=True,
         risk=RiskOutput(questions=("membership",)),
         statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Members distinguished from others (AUC)",
+            "A member looks more like the release than another person does in {value} of pairs; 50 % is chance.",
+            "Good is 50 %: members look like anybody else.",
+            "The release reveals who is in the data.",
+            MEMBERSHIP,
+            counts="share",
+        ),
     ),
-    *attack_outputs("guesses", "take a person for one of the data, at the false positives asked for,", ("membership",)),
+    *attack_outputs(
+        "membership",
+        "guesses",
+        "take a person for one of the data, at the false positives asked for,",
+        ("membership",),
+        MEMBERSHIP,
+    ),
     *FAMILY,
 )
 

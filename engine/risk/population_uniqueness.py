@@ -76,7 +76,8 @@ from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import KeyVariables
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import POPULATION
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import Row, average, by_series
@@ -367,6 +368,13 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             estimated=True,
             risk=RiskOutput(questions=("singling out",)),
             drawn="interval",
+            label=Label(
+                "Unique in the population",
+                "By a log-linear model, {value} with a unique key are unique in the population too.",
+                "Fewer are better; at 0 each has a double in the population.",
+                "Too many people are unique in the population, so a match is certain.",
+                POPULATION,
+            ),
         ),
         Output(
             MATCHES.name,
@@ -377,18 +385,33 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             estimated=True,
             risk=RiskOutput(questions=("singling out",), gate_reference="nothing"),
             drawn="interval",
+            label=Label(
+                "Expected matches in the population",
+                "Picking one person of the population with the same key finds {value} with a unique key.",
+                "Fewer are better; at 0 no match is right.",
+                "An intruder who searches the population finds too many people.",
+                POPULATION,
+            ),
         ),
         Output(
             "specification_uniques",
             "specification test of a model for expected_uniques: above 1.96 terms are missing, below -1.96 there are too many",
             "none",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Test of the model for population uniques",
+                "The specification test of the model is {value}; between -1.96 and 1.96 the model fits.",
+            ),
         ),
         Output(
             "specification_matches",
             "specification test of a model for expected_matches: above 1.96 terms are missing, below -1.96 there are too many",
             "none",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Test of the model for population matches",
+                "The specification test of the model is {value}; between -1.96 and 1.96 the model fits.",
+            ),
         ),
         Output(
             "pitman_uniques",
@@ -398,6 +421,13 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             range=NON_NEGATIVE,
             estimated=True,
             risk=RiskOutput(questions=("singling out",)),
+            label=Label(
+                "Unique in the population (Pitman)",
+                "By the Pitman model, {value} with a unique key are unique in the population too.",
+                "Fewer are better; at 0 each has a double in the population.",
+                "Too many people are unique in the population, so a match is certain.",
+                POPULATION,
+            ),
         ),
         Output(
             "zayatz_uniques",
@@ -407,6 +437,13 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             range=NON_NEGATIVE,
             estimated=True,
             risk=RiskOutput(questions=("singling out",)),
+            label=Label(
+                "Unique in the population (Zayatz)",
+                "By Zayatz's estimate, {value} with a unique key are unique in the population too.",
+                "Fewer are better; at 0 each has a double in the population.",
+                "Too many people are unique in the population, so a match is certain.",
+                POPULATION,
+            ),
         ),
     ),
     per_record=(

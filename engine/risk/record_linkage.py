@@ -53,7 +53,8 @@ from ..matching.linkage import Links, best_links, pairs_compared
 from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
 from ..matching.radius import Radii
 from ..methods.intruder import Known
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import IDENTITY
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -135,6 +136,14 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             short="linked",
             estimated=True,
             risk=RiskOutput(questions=("linkability",), gate_reference="chance"),
+            label=Label(
+                "Linked to their own record",
+                "A linkage by all known values links {value} to their own released record.",
+                "Good is no more than picking a record at random.",
+                "Linkage finds the own record of too many people.",
+                IDENTITY,
+                baseline="picking a record of the block at random",
+            ),
         ),
         Output(
             "linked_share_informed",
@@ -144,6 +153,14 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             range=SHARE,
             estimated=True,
             risk=RiskOutput(questions=("linkability",), gate_reference="chance"),
+            label=Label(
+                "Linked to their own record, informed intruder",
+                "An intruder who knows how often true pairs agree links {value} to their own released record.",
+                "Good is no more than picking a record at random.",
+                "Informed linkage finds the own record of too many people.",
+                IDENTITY,
+                baseline="picking a record of the block at random",
+            ),
         ),
         Output(
             "uniquely_linked",
@@ -153,6 +170,13 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             range=SHARE,
             estimated=True,
             risk=RiskOutput(questions=("singling out", "linkability")),
+            label=Label(
+                "Linked to their own record alone",
+                "For {value}, the one most likely released record is their own.",
+                "Lower is better; at 0 no link is unique and right.",
+                "Linkage points at the right record, and no other, for too many people.",
+                IDENTITY,
+            ),
         ),
         Output(
             "precision",
@@ -162,6 +186,13 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             range=SHARE,
             estimated=True,
             risk=RiskOutput(questions=("linkability",)),
+            label=Label(
+                "Right among probable links",
+                "Of the links with at least this probability, {value} are right.",
+                "Lower is better: an intruder cannot trust probable links.",
+                "An intruder can trust probable links too much.",
+                IDENTITY,
+            ),
         ),
         Output(
             "recall",
@@ -171,6 +202,13 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             range=SHARE,
             estimated=True,
             risk=RiskOutput(questions=("linkability",)),
+            label=Label(
+                "Linked rightly with a probable link",
+                "For {value}, a link with at least this probability is right.",
+                "Lower is better; at 0 no probable link is right.",
+                "Too many people are linked rightly by a probable link.",
+                IDENTITY,
+            ),
         ),
         Output(
             "blocked_away",
@@ -178,6 +216,10 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             "none",
             "share",
             range=SHARE,
+            label=Label(
+                "Own record never compared",
+                "For {value}, the own released record is in another block and never compared.",
+            ),
         ),
     ),
     confidential=True,

@@ -45,6 +45,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.levers import IDENTITY
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -306,7 +307,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     "Singling out",
     spec=SinglingOutSpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3 and §4.2; Cohen & Nissim (2020), PNAS 117(15)",
-    outputs=attack_outputs("predicates", "hold of exactly one", ("singling out",)),
+    outputs=attack_outputs("singling-out", "predicates", "hold of exactly one", ("singling out",), IDENTITY),
     confidential=True,
     controls=True,
     combine=combined,

@@ -50,7 +50,8 @@ from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import KeyVariables
-from ..methods.outputs import Output, RecordArray, RiskOutput
+from ..methods.levers import POPULATION
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -189,6 +190,13 @@ class SpecialUniquesSpec(Spec):
             "records",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("singling out",)),
+            label=Label(
+                "Unique by few variables",
+                "In the table, {value} are unique by a small set of key variables.",
+                "Fewer are better; at 0 no person is unique by so few variables.",
+                "Too many records are unique by a few variables alone.",
+                POPULATION,
+            ),
         ),
         Output(
             "minimal_uniques",
@@ -197,9 +205,41 @@ class SpecialUniquesSpec(Spec):
             "sets",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("singling out",)),
+            label=Label(
+                "Smallest sets that make a record unique",
+                "In the table, {value} of key variables of this size make a record unique.",
+                "Fewer are better: more knowledge is needed to single somebody out.",
+                "Small sets of variables single out too many records.",
+                POPULATION,
+            ),
         ),
-        Output("mean_score", "SUDA score, averaged over all records of the table", "low", range=NON_NEGATIVE),
-        Output("largest_score", "largest SUDA score of a record", "low", range=NON_NEGATIVE, statbarn="Endpoints"),
+        Output(
+            "mean_score",
+            "SUDA score, averaged over all records of the table",
+            "low",
+            range=NON_NEGATIVE,
+            label=Label(
+                "Mean SUDA score",
+                "The SUDA score of a record is {value} on average.",
+                "Lower is better: records are unique by many variables at once, or not at all.",
+                "Records are unique by too few variables.",
+                POPULATION,
+            ),
+        ),
+        Output(
+            "largest_score",
+            "largest SUDA score of a record",
+            "low",
+            range=NON_NEGATIVE,
+            statbarn="Endpoints",
+            label=Label(
+                "Largest SUDA score",
+                "The riskiest record has a SUDA score of {value}.",
+                "Lower is better: no record is unique by few variables.",
+                "At least one record is unique by too few variables.",
+                POPULATION,
+            ),
+        ),
         Output(
             "dis",
             "probability that a unique match with a record of the table is the right person of the population",
@@ -207,6 +247,14 @@ class SpecialUniquesSpec(Spec):
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("singling out", "linkability")),
+            label=Label(
+                "Single match is the right person",
+                "A single match with a record of the table is the right person with probability {value}.",
+                "Lower is better: an intruder cannot trust a single match.",
+                "An intruder may trust a single match with the table.",
+                POPULATION,
+                counts="share",
+            ),
         ),
         Output(
             "largest_dis",
@@ -216,6 +264,14 @@ class SpecialUniquesSpec(Spec):
             range=SHARE,
             risk=RiskOutput(questions=("singling out", "linkability")),
             statbarn="Endpoints",
+            label=Label(
+                "Single match of the riskiest record is right",
+                "For the record with the largest score, a single match is the right person with probability {value}.",
+                "Lower is better: an intruder cannot trust the match.",
+                "An intruder may trust a match with the riskiest record.",
+                POPULATION,
+                counts="share",
+            ),
         ),
         Output(
             "attribute_contribution",
@@ -223,6 +279,9 @@ class SpecialUniquesSpec(Spec):
             "none",
             "share",
             range=SHARE,
+            label=Label(
+                "Part of a variable in the SUDA scores", "Sets that contain {variable} make {value} of all scores."
+            ),
         ),
         Output(
             "level_contribution",
@@ -230,6 +289,10 @@ class SpecialUniquesSpec(Spec):
             "none",
             "share",
             range=SHARE,
+            label=Label(
+                "Part of a value in the SUDA scores",
+                "Records with this value of {variable} make {value} of all scores, by sets that contain it.",
+            ),
         ),
     ),
     confidential=True,

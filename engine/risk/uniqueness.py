@@ -26,7 +26,8 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import KeyVariables
-from ..methods.outputs import Output, RiskOutput
+from ..methods.levers import IDENTITY, POPULATION
+from ..methods.outputs import Label, Output, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -83,6 +84,13 @@ def _offer(case: Case) -> Offer | None:
             "records",
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("singling out",)),
+            label=Label(
+                "Unique records in the table",
+                "In the table, {value} have a combination of key values that no other record has.",
+                "Fewer are better; at 0 no record stands alone.",
+                "Too many records stand alone with their key values.",
+                POPULATION,
+            ),
         ),
         Output(
             "population_uniques",
@@ -91,6 +99,13 @@ def _offer(case: Case) -> Offer | None:
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("singling out", "linkability")),
+            label=Label(
+                "Released records that fit one person",
+                "Among the released records, {value} have key values of exactly one confidential record.",
+                "Lower is better; at 0 each fits several people or none.",
+                "Too many released records fit exactly one person.",
+                IDENTITY,
+            ),
         ),
         Output(
             "replicated_uniques",
@@ -99,6 +114,14 @@ def _offer(case: Case) -> Offer | None:
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("singling out", "linkability"), gate_reference="nothing"),
+            label=Label(
+                "Unique people unique in the release too",
+                "The key values of {value} are unique in the data and in the release.",
+                "Lower is better; at 0 no unique person is unique in the release.",
+                "Too many unique people can be found in the release by their key values.",
+                IDENTITY,
+                counts="people",
+            ),
         ),
         Output(
             "share_in_small_groups",
@@ -107,6 +130,13 @@ def _offer(case: Case) -> Offer | None:
             "share",
             range=SHARE,
             risk=RiskOutput(questions=("singling out",)),
+            label=Label(
+                "Records in small groups",
+                "Of the records, {value} share their key values with few others.",
+                "Lower is better: records have many doubles.",
+                "Too many records have few doubles.",
+                POPULATION,
+            ),
         ),
     ),
     confidential=True,

@@ -33,7 +33,8 @@ from ..data.microdata import Microdata, as_column
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Axis, Output, Plane, Split, StudyOutput
+from ..methods.levers import COARSENING, OTHER_MEASURE
+from ..methods.outputs import Axis, Label, Output, Plane, Split, StudyOutput
 from ..methods.registry import Method, find, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
@@ -150,6 +151,95 @@ SHORT = {
     "true_positive_rate": "recall",
     "false_positive_rate": "false positives",
     "error_rate": "error rate",
+}
+LABELS = {
+    "generators": Label("Generators trained", "The study trained {value} generators."),
+    "originals": Label("Original tables generated", "The study generated {value} original tables."),
+    "anonymisations": Label("Anonymised tables tested", "The study scored and tested {value} anonymised tables."),
+    "auc": Label(
+        "Good labels scored above bad ones (AUC)",
+        "The measure scores a good label above a bad one in {value} of pairs; 50 % is chance.",
+        "Higher is better; 100 % separates good from bad labels.",
+        "The measure hardly separates good from bad labels.",
+        OTHER_MEASURE,
+        "share",
+    ),
+    "average_precision": Label(
+        "Average precision of the measure",
+        "Averaged over recall, {value} of the labels that pass are good.",
+        "Higher is better; 100 % means that only good labels pass.",
+        "Too many labels that pass are bad.",
+        OTHER_MEASURE,
+        "share",
+    ),
+    "good": Label("Good labels among all", "Of all labels, {value} are good.", counts="share"),
+    "suggested_threshold": Label(
+        "Suggested threshold of the measure", "From a score of {value} on, at most 5 % of the tests err."
+    ),
+    "lost": Label(
+        "Findings lost by anonymisation",
+        "Of the tests, {value} are significant on the original alone.",
+        "Lower is better; at 0 % no finding is lost.",
+        "Anonymisation loses too many findings.",
+        COARSENING,
+        "share",
+    ),
+    "spurious": Label(
+        "Spurious findings by anonymisation",
+        "Of the tests, {value} are significant on the anonymised table alone.",
+        "Lower is better; at 0 % no finding is spurious.",
+        "Anonymisation makes too many spurious findings.",
+        COARSENING,
+        "share",
+    ),
+    "sign_flip": Label(
+        "Findings reversed by anonymisation",
+        "Of the tests, {value} are significant on both tables, in opposite directions.",
+        "Lower is better; at 0 % no finding is reversed.",
+        "Anonymisation reverses too many findings.",
+        COARSENING,
+        "share",
+    ),
+    "errors": Label(
+        "Findings changed by anonymisation",
+        "Of the tests, {value} differ in significance or sign from the original.",
+        "Lower is better; at 0 % no finding changes.",
+        "Anonymisation changes too many findings.",
+        COARSENING,
+        "share",
+    ),
+    "true_positive_rate": Label(
+        "Good labels that pass, by threshold",
+        "Of the good labels, {value} pass the threshold.",
+        "Higher is better: the threshold rejects few good labels.",
+        "The threshold rejects too many good labels.",
+        OTHER_MEASURE,
+        "share",
+    ),
+    "false_positive_rate": Label(
+        "Bad labels that pass, by threshold",
+        "Of the bad labels, {value} pass the threshold.",
+        "Lower is better: the threshold rejects bad labels.",
+        "The threshold accepts too many bad labels.",
+        OTHER_MEASURE,
+        "share",
+    ),
+    "precision": Label(
+        "Good labels among those that pass",
+        "Of the labels that pass the threshold, {value} are good.",
+        "Higher is better: a label that passes is good.",
+        "Too many labels that pass are bad.",
+        OTHER_MEASURE,
+        "share",
+    ),
+    "error_rate": Label(
+        "Tests in error among those that pass",
+        "Of the tests whose label passes the threshold, {value} err.",
+        "Lower is better: tests of labels that pass are right.",
+        "Too many tests of labels that pass err.",
+        OTHER_MEASURE,
+        "share",
+    ),
 }
 CURVES = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
 LEVELS = np.round(np.arange(0, 1.005, 0.05), 2)
@@ -510,6 +600,7 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
                 range=AT_LEAST_ONE if name in COUNTED else SHARE,
                 short=SHORT.get(name, ""),
                 estimated=name not in COUNTED,
+                label=LABELS[name],
                 study=StudyOutput(
                     answer=name not in CURVES,
                     on_axis=name == "suggested_threshold",

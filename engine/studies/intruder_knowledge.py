@@ -32,7 +32,8 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.matching import Exact, Matcher, Within, expected_match_risk, true_match_rate
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
-from ..methods.outputs import Axis, Lattice, Output, RiskOutput, StudyOutput
+from ..methods.levers import IDENTITY
+from ..methods.outputs import Axis, Label, Lattice, Output, RiskOutput, StudyOutput
 from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row
@@ -148,6 +149,14 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         short="EMR",
+        label=Label(
+            "Expected re-identifications by knowledge",
+            "An intruder who knows {variables} re-identifies {value} on average.",
+            "Fewer are better; at 0 no match leads to the right person.",
+            "This knowledge re-identifies more people than the limit allows.",
+            IDENTITY,
+            "people",
+        ),
         study=StudyOutput(answer=True),
     ),
     Output(
@@ -157,6 +166,14 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="TMR",
+        label=Label(
+            "Re-identified with certainty by knowledge",
+            "An intruder who knows {variables} finds exactly one match, the right one, for {value}.",
+            "Lower is better; at 0 no single match is the right person.",
+            "This knowledge makes an intruder certain of too many people.",
+            IDENTITY,
+            "people",
+        ),
         study=StudyOutput(answer=True),
     ),
     Output(
@@ -168,6 +185,14 @@ OUTPUTS = (
         short="largest",
         study=StudyOutput(answer=True),
         risk=RiskOutput(ratio_to="of the confidential data", questions=("linkability",)),
+        label=Label(
+            "Most re-identifications of any knowledge",
+            "The best informed choice of variables re-identifies {value} on average.",
+            "Fewer are better; at 0 no knowledge leads to the right person.",
+            "Some knowledge re-identifies more people than the limit allows.",
+            IDENTITY,
+            counts="people",
+        ),
     ),
     Output(
         "shapley_risk",
@@ -177,6 +202,10 @@ OUTPUTS = (
         range=UNBOUNDED,
         short="Shapley",
         study=StudyOutput(answer=True),
+        label=Label(
+            "Part of a variable in re-identifications",
+            "Knowing {variable} accounts for {value}, averaged over all orders of knowing.",
+        ),
     ),
     Output(
         "added_risk",
@@ -186,6 +215,7 @@ OUTPUTS = (
         range=UNBOUNDED,
         short="added",
         study=StudyOutput(answer=True),
+        label=Label("Re-identifications that a variable adds", "Knowing {variable} on top of all others adds {value}."),
     ),
     Output(
         "risk_without",
@@ -195,6 +225,11 @@ OUTPUTS = (
         range=NON_NEGATIVE,
         short="without",
         study=StudyOutput(answer=True),
+        label=Label(
+            "Most re-identifications without a variable",
+            "Without knowledge of {variable}, at most {value} are re-identified on average.",
+            counts="people",
+        ),
     ),
     Output(
         "lowering_share",
@@ -204,6 +239,10 @@ OUTPUTS = (
         range=SHARE,
         short="lowers",
         study=StudyOutput(answer=True),
+        label=Label(
+            "Knowledge that a variable makes worse",
+            "In {value} of the combinations, knowing {variable} too finds fewer people.",
+        ),
     ),
     Output(
         "coarsen_first",
@@ -213,6 +252,11 @@ OUTPUTS = (
         range=NON_NEGATIVE,
         short="coarsen first",
         study=StudyOutput(answer=True),
+        label=Label(
+            "Variable to coarsen first",
+            "Without the variable to coarsen first, at most {value} are re-identified on average.",
+            counts="people",
+        ),
     ),
 )
 _OUTPUTS = {output.name: output for output in OUTPUTS}

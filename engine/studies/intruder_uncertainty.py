@@ -42,7 +42,8 @@ from ..matching.matching import (
 )
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised, SensitiveVariables
-from ..methods.outputs import Axis, Output, RiskOutput, StudyOutput
+from ..methods.levers import INFERENCE
+from ..methods.outputs import Axis, Label, Output, RiskOutput, StudyOutput
 from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row, by_series
@@ -70,7 +71,10 @@ NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
 Belief = Callable[[Microdata], Exact | Within]
 OUTPUTS = (
-    *(replace(output, estimated=True) for output in identification.OUTPUTS),
+    *(
+        replace(output, estimated=True, label=replace(output.label, name=f"{output.label.name}, intruder unsure"))
+        for output in identification.OUTPUTS
+    ),
     Output(
         "attribute_risk",
         "records whose sensitive values are given away, a sum of probabilities",
@@ -80,6 +84,14 @@ OUTPUTS = (
         short="AR",
         estimated=True,
         risk=RiskOutput(questions=("inference",)),
+        label=Label(
+            "Sensitive values disclosed, intruder unsure",
+            "By a sum of probabilities, an unsure intruder learns the sensitive values of {value}.",
+            "Fewer are better; 0 means that no sensitive value is learned.",
+            "An intruder learns the sensitive values of more people than the limit allows.",
+            INFERENCE,
+            counts="people",
+        ),
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(
@@ -92,8 +104,11 @@ OUTPUTS = (
             short=short,
             estimated=True,
             study=StudyOutput(variance_share_of="of"),
+            label=Label(f"Variance by {cause}", f"The variance of the mean is {{value}} due to {cause}."),
         )
-        for (name, meaning), short in zip(SHARES.items(), ("data", "noise", "both"), strict=True)
+        for (name, meaning), short, cause in zip(
+            SHARES.items(), ("data", "noise", "both"), ("datasets", "noise", "datasets and noise together"), strict=True
+        )
     ),
 )
 _OUTPUTS = {output.name: output for output in OUTPUTS}

@@ -17,7 +17,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Axis, Output, StudyOutput
+from ..methods.levers import SAMPLE
+from ..methods.outputs import Axis, Label, Output, StudyOutput
 from ..methods.registry import study_method
 from ..methods.results import Estimate, StudyPoint
 from ..methods.rows import Row
@@ -37,6 +38,12 @@ MEASURES = {
     "non_suppressed": ("quality.non_suppressed", "share", (*NUMBERS, *CATEGORIES)),
 }
 SHORT = {"rilm_categorical": "rilm", "non_suppressed": "non-suppressed"}
+TITLES = {
+    "rho": "Least correlation, by sample size",
+    "rilm_categorical": "Least detail kept, by sample size",
+    "nmi": "Least information kept, by sample size",
+    "non_suppressed": "Fewest records kept, by sample size",
+}
 FAILED = "no size has sub-samples that all meet every threshold"
 
 
@@ -126,6 +133,13 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
                 estimated=True,
                 statbarn="CorrelationCoefficients" if name in ("rho", "nmi") else "",
                 study=StudyOutput(limit_parameter=name),
+                label=Label(
+                    TITLES[name],
+                    "In the worst sub-sample of this size, {value} is reached.",
+                    "Higher is better; 1 loses nothing.",
+                    "Some sub-sample of this size is not good enough.",
+                    SAMPLE,
+                ),
             )
             for name, (key, output, _) in MEASURES.items()
         ),
@@ -137,6 +151,14 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
             range=SHARE,
             short="meet all limits",
             estimated=True,
+            label=Label(
+                "Sub-samples that meet all quality limits",
+                "At this size, {value} of the sub-samples meet every limit of data quality.",
+                "Higher is better: at 100 % every sub-sample of this size is good enough.",
+                "Sub-samples of this size are too often not good enough.",
+                SAMPLE,
+                counts="share",
+            ),
         ),
         Output(
             "smallest_size",
@@ -151,6 +173,13 @@ def smallest_size(rows: Sequence[Row]) -> list[Row]:
                 sentence="{value:,.0f} records are enough: every sub-sample meets minimum data quality",
                 no_answer_text="No size is enough",
                 criterion="passing",
+            ),
+            label=Label(
+                "Smallest sufficient sample",
+                "A sample of {value} is enough: every sub-sample of this size meets the limits of data quality.",
+                "Smaller is better: fewer people's records are needed.",
+                "More records are needed than the limit allows.",
+                SAMPLE,
             ),
         ),
     ),

@@ -52,7 +52,8 @@ from ..design.categories import BinsByVariable, categories_of
 from ..design.estimation import Model
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
-from ..methods.outputs import Axis, Output, Plane, StudyOutput
+from ..methods.levers import LESS_EPSILON, PRIVATE_FIDELITY
+from ..methods.outputs import Axis, Label, Output, Plane, StudyOutput
 from ..methods.privacy import POSITIVE, NoAccount, PrivacyAccount
 from ..methods.registry import Method, find, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
@@ -398,22 +399,20 @@ def within_limits(rows: Sequence[Row]) -> list[Row]:
 
 
 OUTPUTS = (
-    Output("marginal", "mean over the variables of the squared distance of their distributions", "low", range=NON_NEGATIVE, short="marginal distance", estimated=True, statbarn="StatisticalHypothesisTests"),
-    Output("conditional", "mean over the pairs of the squared distance of the distributions given each level of another variable", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests"),
-    Output("regression", "mean over the models of the sum of the relative deviations of their coefficients", "low", range=NON_NEGATIVE, short="regression distance", estimated=True, statbarn="CorrelationCoefficients"),
-    Output("conditional_given", "the same given the levels of one variable, which the row names", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests"),
-    Output("coefficient_deviation", "what a coefficient exceeds the confidential one by, as a share of it; below 0 where it falls short", "none", short="deviation of the coefficient", estimated=True, statbarn="CorrelationCoefficients"),
-    Output("misclassification", "share of the confidential records whose value an intruder infers wrongly", "high", "share", range=SHARE, estimated=True),
-    Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error", estimated=True),
-    Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies", estimated=True),
-    Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records", estimated=True),
-    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release", statbarn="none"),
+    Output("marginal", "mean over the variables of the squared distance of their distributions", "low", range=NON_NEGATIVE, short="marginal distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Mean distance of distributions, by epsilon", "The distributions of single variables are {value} away from the confidential ones on average.", "Lower is better; 0 is the same distribution.", "The distributions of single variables differ too much.", PRIVATE_FIDELITY),),
+    Output("conditional", "mean over the pairs of the squared distance of the distributions given each level of another variable", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Mean conditional distance, by epsilon", "The distributions given other variables are {value} away from the confidential ones on average.", "Lower is better; 0 is the same distribution.", "Relations between variables differ too much.", PRIVATE_FIDELITY),),
+    Output("regression", "mean over the models of the sum of the relative deviations of their coefficients", "low", range=NON_NEGATIVE, short="regression distance", estimated=True, statbarn="CorrelationCoefficients", label=Label("Mean regression distance, by epsilon", "The coefficients of regressions deviate by {value} in all, as shares of the confidential ones.", "Lower is better; 0 is the same regression.", "Regressions of the release differ too much.", PRIVATE_FIDELITY),),
+    Output("conditional_given", "the same given the levels of one variable, which the row names", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Distance given one variable, by epsilon", "Given the levels of one variable, distributions are {value} away from the confidential ones.", "Lower is better; 0 is the same distribution.", "Relations with this variable differ too much.", PRIVATE_FIDELITY),),
+    Output("coefficient_deviation", "what a coefficient exceeds the confidential one by, as a share of it; below 0 where it falls short", "none", short="deviation of the coefficient", estimated=True, statbarn="CorrelationCoefficients", label=Label("Deviation of a coefficient, by epsilon", "The coefficient exceeds the confidential one by {value}, as a share of it."),),
+    Output("misclassification", "share of the confidential records whose value an intruder infers wrongly", "high", "share", range=SHARE, estimated=True, label=Label("Wrong inferences, by epsilon", "An intruder infers the values of {value} of the confidential records wrongly.", "Higher is better: inferences are as wrong as without the release.", "An intruder infers too many values rightly.", LESS_EPSILON, counts="share"),),
+    Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error", estimated=True, label=Label("Mean error of inferred numbers, by epsilon", "An intruder errs by {value} on average.", "Higher is better: inferred numbers are far from the truth.", "An intruder infers numbers too near the true ones.", LESS_EPSILON),),
+    Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies", estimated=True, label=Label("Released records equal to one, by epsilon", "Among the drawn records, {value} equal a confidential record in all categories.", "Lower is better; 0 means no copies.", "Too many drawn records equal those of people in the data.", LESS_EPSILON),),
+    Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records", estimated=True, label=Label("Drawn records that are unique, by epsilon", "Among the drawn records, {value} are alone with their known values."),),
+    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release", statbarn="none", label=Label("Privacy loss of the release, by epsilon", "The noise of such a release accounts for an epsilon of {value}, while its key is secret.", "Lower is better: one person changes the release less.", "One person may change the release more than the limit allows.", LESS_EPSILON),),
     Output(
-        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"), statbarn="none",
-    ),
+        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"), statbarn="none", label=Label("Least epsilon with enough utility", "From an epsilon of {value} on, the measure of utility is within its limit.", "Lower is better: utility needs less privacy loss.", "Enough utility costs more privacy than the limit allows.", PRIVATE_FIDELITY),),
     Output(
-        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"), statbarn="none",
-    ),
+        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"), statbarn="none", label=Label("Largest epsilon with acceptable risk", "Up to an epsilon of {value}, the measure of risk is within its limit.", "Higher is better: the risk leaves room for utility.", "The risk leaves too little room for utility.", LESS_EPSILON),),
 )  # fmt: skip
 
 

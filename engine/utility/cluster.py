@@ -33,7 +33,8 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role
 from ..errors import NotComputable
-from ..methods.outputs import Output
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import averages_of_intervals
@@ -257,6 +258,14 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
             estimated=True,
             public="score",
             statbarn="Clusters",
+            label=Label(
+                "Imbalance of clusters",
+                "Clusters of similar records mix released and confidential ones with an error of {value}; 0 is an even mix.",
+                "Good is no more than for labels at random.",
+                "Some kinds of records are released too often or too rarely.",
+                FIDELITY,
+                baseline="labels at random",
+            ),
         ),
     ),
     combine=averages_of_intervals,

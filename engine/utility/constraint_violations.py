@@ -17,7 +17,8 @@ from ..data.conditions import Constraint
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods.outputs import Output
+from ..methods.levers import CONSTRAINTS
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -57,11 +58,10 @@ class ConstraintViolationsSpec(Spec):
     spec=ConstraintViolationsSpec,
     source="edit rules: Fellegi & Holt (1976); three-valued truth: Kleene (1938)",
     outputs=(
-        Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken"),
+        Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken", label=Label("Records that break a rule", "In the release, {value} break the rule {variable}.", "Fewer are better; at 0 every record keeps to the rule.", "Too many released records are impossible by the rule.", CONSTRAINTS),),
         Output(
             "unknown_records", "records for which the rule cannot be evaluated: a value is missing, or generalised",
-            "none", unit="records", range=COUNT, short="unknown",
-        ),
+            "none", unit="records", range=COUNT, short="unknown", label=Label("Records that a rule cannot judge", "In the release, {value} cannot be judged by the rule {variable}."),),
     ),
     confidential=True,
 )  # fmt: skip

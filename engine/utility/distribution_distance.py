@@ -37,7 +37,8 @@ from ..data.schema import Kind, Schema, compared_variables
 from ..design.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
 from ..design.survey import SurveyDesign
 from ..errors import BadInput, NotComputable
-from ..methods.outputs import Output
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -97,6 +98,13 @@ class DistributionDistanceSpec(Spec):
             "low",
             range=(0.0, LARGEST),
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Distance of a distribution",
+                "The distribution of {variable} is {value} away from the confidential one (0 to 2).",
+                "Lower is better; 0 is the same distribution.",
+                "The distribution of the variable differs too much.",
+                FIDELITY,
+            ),
         ),
         Output(
             "conditional",
@@ -104,6 +112,13 @@ class DistributionDistanceSpec(Spec):
             "low",
             range=NON_NEGATIVE,
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Distance of a conditional distribution",
+                "Given another variable, the distribution of {variable} is {value} away from the confidential one.",
+                "Lower is better; 0 is the same distribution.",
+                "The relation of the two variables differs too much.",
+                FIDELITY,
+            ),
         ),
     ),
     survey_weighted=True,

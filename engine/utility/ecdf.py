@@ -27,7 +27,8 @@ from ..design.survey import SurveyDesign
 from ..design.survey_estimation import effective_size
 from ..errors import BadInput
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
-from ..methods.outputs import Output
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -151,6 +152,15 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             public="share",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Largest gap of cumulative shares",
+                "The cumulative shares of {variable} differ by at most {value}.",
+                "Good is no more than for a fresh sample.",
+                "The distribution of the variable differs too much.",
+                FIDELITY,
+                counts="share",
+                baseline="a fresh sample of the same size",
+            ),
         ),
         Output(
             "mean_squared_difference",
@@ -160,6 +170,13 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             public="score",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Mean squared gap of cumulative shares",
+                "The squared gap of the cumulative shares of {variable} is {value} on average.",
+                "Lower is better; 0 is the same distribution.",
+                "The distribution of the variable differs too much.",
+                FIDELITY,
+            ),
         ),
     ),
     survey_weighted=True,

@@ -32,7 +32,8 @@ from ..design.survey_estimation import SurveySample, survey_mean, survey_quantil
 from ..errors import BadInput, NotComputable
 from ..execution.combining import BOUNDS, DEGREES, by_combining_rules, stated_bounds
 from ..methods.drafting import Case, Offer, drafts
-from ..methods.outputs import Output
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -128,12 +129,21 @@ def _offer(case: Case) -> Offer | None:
             drawn="note",
             public="grade",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Overlap of confidence intervals",
+                "The released and the confidential confidence interval overlap by {value}.",
+                "Higher is better; 100 % are equal intervals, below 0 they are apart.",
+                "The release leads to other conclusions than the data.",
+                FIDELITY,
+                counts="share",
+            ),
         ),
         Output(
             "estimate",
             "estimate with its confidence interval, of all datasets by the combining rule",
             "none",
             drawn="interval",
+            label=Label("Estimate", "The estimate is {value}."),
         ),
         Output(
             "standard_error",
@@ -141,6 +151,7 @@ def _offer(case: Case) -> Offer | None:
             "none",
             range=NON_NEGATIVE,
             statbarn="Shape",
+            label=Label("Standard error of an estimate", "The standard error of the estimate is {value}."),
         ),
         *BOUNDS,
         Output(

@@ -46,7 +46,8 @@ from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import Indicators, Intercept, Product, SparseDesign, Standardised, Term, independent_basis
 from ..errors import NotComputable
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
-from ..methods.outputs import Output
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import averages_of_intervals
@@ -243,6 +244,13 @@ def _offer(case: Case) -> Offer | None:
             range=PMSE,
             public="score",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Propensity score error (pMSE)",
+                "A classifier distinguishes released from confidential records with a pMSE of {value}; 0 is not at all.",
+                "Lower is better; 0 means that no classifier can distinguish the tables.",
+                "A classifier distinguishes the release from the data too well.",
+                FIDELITY,
+            ),
         ),
         Output(
             "null_pmse",
@@ -253,6 +261,9 @@ def _offer(case: Case) -> Offer | None:
             estimated=True,
             public="score",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Expected propensity score error", "A release from a fitted model would have a pMSE of {value}."
+            ),
         ),
         Output(
             "s_pmse",
@@ -264,6 +275,13 @@ def _offer(case: Case) -> Offer | None:
             estimated=True,
             public="score",
             statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Propensity score error, as a ratio (S-pMSE)",
+                "The pMSE is {value} times that of a release from a fitted model.",
+                "Good is near 1; far below 1, the release repeats the data.",
+                "The release differs from the data, or repeats it, more than a fitted model does.",
+                FIDELITY,
+            ),
         ),
     ),
     combine=averages_of_intervals,

@@ -27,7 +27,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..design.estimation import Answer, Model, check_models, records_left_out
 from ..errors import BadInput, NotComputable
-from ..methods.outputs import Output
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -77,6 +78,13 @@ def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str
             "low",
             range=NON_NEGATIVE,
             statbarn="CorrelationCoefficients",
+            label=Label(
+                "Deviation of regression coefficients",
+                "The coefficients deviate by {value} in all, as shares of the confidential ones.",
+                "Lower is better; 0 is the same regression.",
+                "The regression of the release differs too much.",
+                FIDELITY,
+            ),
         ),
         Output(
             "relative_deviation",
@@ -85,6 +93,10 @@ def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str
             "none",
             drawn="interval",
             statbarn="CorrelationCoefficients",
+            label=Label(
+                "Deviation of one regression coefficient",
+                "The coefficient exceeds the confidential one by {value}, as a share of it.",
+            ),
         ),
     ),
     check=check,

@@ -16,7 +16,7 @@ from ..design.survey import SurveyDesign
 from ..design.survey_estimation import design_effect, weighted_mean, weighted_quantile, weighted_sd, weighted_share
 from ..errors import BadInput
 from ..execution.combining import BOUNDS, averages_within_bounds, stated_bounds
-from ..methods.outputs import Output
+from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -55,23 +55,51 @@ class SummarySpec(Spec):
     spec=SummarySpec,
     source="Guo & Hu Supp 1, Table 5",
     outputs=(
-        Output("mean", "mean of the variable", "none"),
-        Output("sd", "standard deviation of the variable", "none", range=NON_NEGATIVE, statbarn="Shape"),
+        Output(
+            "mean",
+            "mean of the variable",
+            "none",
+            label=Label("Mean", "The mean of {variable} is {value}."),
+        ),
+        Output(
+            "sd",
+            "standard deviation of the variable",
+            "none",
+            range=NON_NEGATIVE,
+            statbarn="Shape",
+            label=Label("Standard deviation", "The standard deviation of {variable} is {value}."),
+        ),
         Output(
             "quantile",
             "quantile q of the variable, interpolated between the two nearest values; by survey weights the least value with a "
             "share of q at or below it",
             "none",
             statbarn="Position",
+            label=Label("Quantile", "The {q} quantile of {variable} is {value}."),
         ),
-        Output("share_of_zeros", "share of the records whose count is 0", "none", "share", range=SHARE),
-        Output("share", "share of the records that have the level", "none", "share", range=SHARE),
+        Output(
+            "share_of_zeros",
+            "share of the records whose count is 0",
+            "none",
+            "share",
+            range=SHARE,
+            label=Label("Records with a count of 0", "In {value} of the records, {variable} is 0."),
+        ),
+        Output(
+            "share",
+            "share of the records that have the level",
+            "none",
+            "share",
+            range=SHARE,
+            label=Label("Records with a value", "Of the records, {value} have this value of {variable}."),
+        ),
         Output(
             "share_missing",
             "share of the records that have no value; the other statistics are of those that have one",
             "none",
             "share",
             range=SHARE,
+            label=Label("Records without a value", "Of the records, {value} have no value of {variable}."),
         ),
         Output(
             "population",
@@ -79,6 +107,7 @@ class SummarySpec(Spec):
             "none",
             range=NON_NEGATIVE,
             statbarn="Frequencies",
+            label=Label("People that the records stand for", "The records stand for {value} people."),
         ),
         Output(
             "design_effect",
@@ -86,6 +115,10 @@ class SummarySpec(Spec):
             "none",
             range=AT_LEAST_ONE,
             statbarn="Shape",
+            label=Label(
+                "Design effect of the survey weights",
+                "Unequal survey weights raise the variance of a mean {value} times.",
+            ),
         ),
         *BOUNDS,
     ),

@@ -3,6 +3,7 @@
 from sfumato.engine.methods.rows import Row
 from sfumato.tui.screens.explain import Meaning, facts
 from sfumato.tui.variable_titles import first_titled, titled, titles_of
+from sfumato.workspace.reporting.explanation import FoundNumber
 
 TOML = '[variables]\nlpi = { kind = "continuous", title = "incentive payment" }\nage = { kind = "count" }\n'
 
@@ -23,4 +24,4 @@ def test_a_title_stands_with_the_name():
 
 def test_an_explained_number_names_its_variable_in_full():
     row = Row("utility", "ecdf", "max", "lpi", "synthetic", None, None, 0.1, None, None, None, "", "computed", "", {})
-    assert ("variable", "lpi: incentive payment") in facts(row, Meaning("", "", "", ""), titles_of(TOML))
+    assert ("variable", "lpi: incentive payment") in facts(FoundNumber(row), Meaning("", "", "", ""), titles_of(TOML))

@@ -127,10 +127,18 @@ def meanings(found: Method) -> list[tuple[str, str]]:
 
 
 def output_cells(found: Method) -> list[list[str]]:
-    """Key, meaning, direction and range of each output of a method."""
+    """Key, human name with the meaning, direction and range of each output of a method."""
     from sfumato.workspace.reporting.words import DIRECTIONS
 
-    return [[f"{found.key}.{o.name}", o.meaning, DIRECTIONS[o.goal], o.range_words] for o in found.results]
+    return [
+        [
+            f"{found.key}.{o.name}",
+            f"{o.label.name}: {o.meaning}" if o.label.name else o.meaning,
+            DIRECTIONS[o.goal],
+            o.range_words,
+        ]
+        for o in found.results
+    ]
 
 
 def default_text(info: ParamInfo) -> str:

@@ -295,8 +295,11 @@ def evaluate(
 @WORKSPACE
 @JSON
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
+@click.option("--keys", is_flag=True, help="Show each number's key too, as recipes and --json have it.")
 @PUBLIC
-def results(run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, public: bool) -> None:
+def results(
+    run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, keys: bool, public: bool
+) -> None:
     """Show what a run found.
 
     RUN is a number, a name, or last.
@@ -319,9 +322,9 @@ def results(run_id: str, directory: Path | None, json_file: str | None, *, draws
     write_json(workspace, found.id, json_file)
     if json_file != "-":
         beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
-        echo_parts(show(workspace, [found, *beside]))
+        echo_parts(show(workspace, [found, *beside], keys=keys))
         if draws:
-            echo(f"\n{draws_text(workspace, found)}")
+            echo(f"\n{draws_text(workspace, found, keys=keys)}")
 
 
 @sfumato.command()

@@ -188,12 +188,13 @@ def _notify(runs: Sequence[Run]) -> None:
     sys.stderr.flush()
 
 
-def show(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
+def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> list[str]:
     """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots. In parts."""
     check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
-    parts = [summarise(workspace, main), *[f"Beside it: {summarise(workspace, run)}" for run in done]]
+    others = [f"Beside it: {summarise(workspace, run, keys=keys)}" for run in done]
+    parts = [summarise(workspace, main, keys=keys), *others]
     if main.recipe.published and main.recipe.synthesis and main.state is RunState.DONE:
         from .charts import draw_figures
 

@@ -68,8 +68,8 @@ def exit_code(verdicts: Sequence[Verdict]) -> int:
     return 0 if all(verdict.outcome == "met" for verdict in verdicts) else 1
 
 
-def summarise(workspace: Workspace, run: Run) -> str:
-    """Everything a reader needs first."""
+def summarise(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
+    """Everything a reader needs first; with ``keys`` those of numbers stand beside their names."""
     dataset = workspace.dataset(run.dataset_id)
     head = (
         f"{run.title}: run {run.id}, {named_text(run)}{counted(dataset.records, 'record')} of {dataset.name}, "
@@ -79,18 +79,21 @@ def summarise(workspace: Workspace, run: Run) -> str:
     weighing = [] if run.recipe.weights is None else [printable(f"Weights: {run.recipe.weights}")]
     held_out = [f"Controls: {controls_text(controls)}"] if (controls := control_records(workspace, run.id)) else []
     redrawn = [f"Constraints: {said}"] if (said := redraws_text(redraws_of(workspace, run.id))) else []
-    parts = ["\n".join([printable(head), *held_out, *redrawn, *weighing]), *found_text(rows, run.recipe, apart)]
+    parts = [
+        "\n".join([printable(head), *held_out, *redrawn, *weighing]),
+        *found_text(rows, run.recipe, apart, keys=keys),
+    ]
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     if verdicts := verdicts_of(workspace, run.id):
-        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart))}")
+        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart, dataset.records, keys=keys))}")
     return "\n\n".join(parts)
 
 
-def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart) -> list[str]:
+def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart, *, keys: bool = False) -> list[str]:
     """The averages of a run: measures by family, sweeps, then the studies that sum their points up."""
     measured = [row for row in rows if row.family != "studies"]
-    parts = [printed(table) for table, _ in result_tables(measured, recipe.published, apart)]
+    parts = [printed(table) for table, _ in result_tables(measured, recipe.published, apart, keys=keys)]
     swept = [row for row in rows if row.family == "studies" and not sums_up(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
@@ -125,9 +128,9 @@ def sweeps_text(rows: Sequence[Row], apart: Apart) -> str:
     return "\n\n".join(parts)
 
 
-def draws_text(workspace: Workspace, run: Run) -> str:
+def draws_text(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
     rows = result_rows(workspace, run.id)
-    return f"Every dataset\n{printed(draw_table(rows, settings_apart(run.recipe_toml)))}"
+    return f"Every dataset\n{printed(draw_table(rows, settings_apart(run.recipe_toml), keys=keys))}"
 
 
 def published_text(workspace: Workspace, runs: Sequence[Run]) -> list[str]:

@@ -24,40 +24,38 @@ from sfumato.workspace.reporting.words import (
     Apart,
     full_params,
     interval,
-    limit_text,
     method_of,
     number,
+    observed_text,
     outcome_text,
     params_text,
     use_text,
 )
+from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
-    from sfumato.engine.recipe.thresholds import Verdict
+    from sfumato.workspace.reporting.explanation import FoundNumber
     from sfumato.workspace.store.workspace import Workspace
 
     from .split import LaidOut
 
 NO_TITLES: Mapping[str, str] = {}
-BASELINES = {
-    "risk": "the same on the confidential data: the risk without protection",
-    "studies": "the same on the confidential data: the risk without protection",
-}
-BASELINE = "what it would be without a difference, or on the confidential data"
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a method says of itself and of one of its measures; ``defaults`` of its settings by name."""
+    """What a method says of itself and of one of its measures, by its ``key``; ``name`` is the human one, ``defaults`` those of its settings."""
 
     title: str
     meaning: str
     goal: str
     source: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    name: str = ""
 
 
 class ExplainNumber(Dialog[None]):
@@ -76,7 +74,7 @@ class ExplainNumber(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
-            yield Static(f"{self._key}   (q closes)", classes="dialog-title", markup=False)
+            yield Static("…   (q closes)", classes="dialog-title", markup=False)
             yield Scroll()
 
     def on_mount(self) -> None:
@@ -93,6 +91,7 @@ class ExplainNumber(Dialog[None]):
     @on(Understood)
     def _understand(self, event: Understood) -> None:
         self._meaning = event.meaning
+        self.query_one(".dialog-title", Static).update(f"{printable(event.meaning.name)}   (q closes)")
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -100,20 +99,24 @@ class ExplainNumber(Dialog[None]):
 
     def _lay_out(self) -> None:
         pane = self.query_one(Scroll)
-        width = pane.scrollable_content_region.width
-        pane.show(Content("\n").join(fact_lines(self._facts_of(self._meaning), width)))
+        region, facts = pane.scrollable_content_region, self._facts_of(self._meaning)
+        lines = fact_lines(facts, region.width)
+        if len(lines) > pane.size.height:
+            lines = fact_lines(facts, region.width - pane.styles.scrollbar_size_vertical)
+        pane.show(Content("\n").join(lines))
 
 
 class Explain(ExplainNumber):
-    """One row of the results, explained."""
+    """One row of the results, explained with what stands beside it."""
 
-    def __init__(self, row: Row, titles: Mapping[str, str] | None = None) -> None:
+    def __init__(self, found: FoundNumber, titles: Mapping[str, str] | None = None) -> None:
         """``titles`` are those of variables, by name."""
-        super().__init__(row.key, partial(facts, row, titles=titles or {}))
+        super().__init__(found.row.key, partial(facts, found, titles=titles or {}))
 
 
 def meaning_of(key: str) -> Meaning:
     """What this version's method says of a measure; slow the first time."""
+    from sfumato.engine.methods.labels import name_called
     from sfumato.engine.methods.registry import method_called
     from sfumato.engine.methods.spec import written
 
@@ -121,54 +124,43 @@ def meaning_of(key: str) -> Meaning:
     method = method_called(name)
     outputs = [] if method is None else [output for output in method.outputs if output.name == measure]
     if method is None or not outputs:
-        return Meaning("a method that this version does not have", "", "", "")
+        return Meaning("a method that this version does not have", "", "", "", key=key, name=name_called(key))
     defaults = {info.name: written(info.default) for info in method.spec.params() if not info.required}
-    return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source, defaults)
+    return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source, defaults, key, name_called(key))
 
 
-def facts(row: Row, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> list[tuple[str, str]]:
-    """Every fact about a row that there is, by name."""
+def facts(found: FoundNumber, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> list[tuple[str, str]]:
+    """Every fact about a row that there is, by name: what people ask first, then definition, source, settings and key."""
+    from sfumato.workspace.reporting.explanation import explanation
+
+    row = found.row
     together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
-    said = [
+    settings = [
         ("measured on", of),
-        ("value", row.status if row.value is None else f"{number(row.value)} {row.unit}".strip()),
-        ("interval", _interval(row)),
-        ("baseline", "" if row.baseline is None else f"{number(row.baseline)}: {BASELINES.get(row.family, BASELINE)}"),
-        ("reason", row.reason),
         *full_params(row.params),
         ("by default", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
     ]
-    return _told(meaning, titled(row.target, titles), row.level, said)
+    return [*explanation(found), *_defined(meaning, titled(row.target, titles), row.level, settings)]
+
+
+def read_number(workspace: Workspace, run_id: int, row: Row) -> FoundNumber:
+    """A row of a run with what stands beside it."""
+    from sfumato.workspace.reporting.explanation import FoundNumber
+    from sfumato.workspace.store.runs import find_run
+    from sfumato.workspace.views.results import rows_beside, verdicts_on
+
+    records = workspace.dataset(find_run(workspace, run_id).dataset_id).records
+    return FoundNumber(row, rows_beside(workspace, run_id, row), verdicts_on(workspace, run_id, row), records)
 
 
 def explained(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, str]) -> LaidOut:
     """A row of a run with what stands beside it, and what it means."""
-    from sfumato.workspace.views.results import rows_beside, verdicts_on
+    from sfumato.workspace.reporting.explanation import title_called
 
-    found = facts_beside(rows_beside(workspace, run_id, row), verdicts_on(workspace, run_id, row))
-    return partial(facts_in, row.key, [*found, *facts(row, meaning_of(row.key), titles)])
-
-
-def facts_beside(beside: Sequence[Row], verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """What stands beside a row of a run: the verdicts on its series, the confidential data's own value, those of the datasets."""
-    draws = [row for row in beside if row.draw is not None and row.dataset != "confidential"]
-    own = [row for row in beside if row.dataset == "confidential"]
-    named = [
-        *(("verdict", verdict_text(one)) for one in verdicts),
-        *(("confidential", f"{number(row.value)} {row.unit}".strip()) for row in own if row.value is not None),
-        ("datasets", ", ".join(row.status if row.value is None else number(row.value) for row in draws)),
-    ]
-    return [(name, text) for name, text in named if text]
-
-
-def verdict_text(verdict: Verdict) -> str:
-    """``✗ not met: observed 0.1, at most 0.02; no record …``."""
-    limit = limit_text(verdict.bound, verdict.limit, verdict.value)
-    why = f"; {verdict.reason}" if verdict.reason else ""
-    band = interval(verdict.lower, verdict.upper)
-    return f"{outcome_text(verdict.outcome)}: observed {number(verdict.observed)}{f' ({band})' if band else ''}, {limit}{why}"
+    found = read_number(workspace, run_id, row)
+    return partial(facts_in, title_called(row.key), facts(found, meaning_of(row.key), titles))
 
 
 def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:
@@ -184,7 +176,7 @@ def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: 
         ("reason", row.reason),
         ("settings", params_text(row.params, apart.get(method_of(row.key), {}))),
     ]
-    return _told(meaning, row.target, row.level, said)
+    return [*_given(said), *_defined(meaning, row.target, row.level)]
 
 
 def judged_facts(
@@ -197,36 +189,36 @@ def judged_facts(
         *(
             (
                 f"run {run}",
-                f"{outcome_text(side.outcome)}, observed {number(side.observed)}" if side else "no threshold",
+                f"{outcome_text(side.outcome)}, {observed_text(side)}" if side else "no threshold",
             )
             for run, side in sides
         ),
         ("settings", params_text(verdict.params or {}, apart.get(method_of(verdict.value), {}))),
     ]
-    return _told(meaning, verdict.target, verdict.level, said)
+    return [*_given(said), *_defined(meaning, verdict.target, verdict.level)]
 
 
-def _told(
-    meaning: Meaning, variable: str, level: float | None, said: Sequence[tuple[str, str]]
+def _defined(
+    meaning: Meaning, variable: str, level: float | None, settings: Sequence[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """What is ``said`` of a number between what its method says of it and where that comes from; only what there is."""
+    """What a number is, how it was made, where that comes from, and its key; only what there is."""
     named = [
-        ("method", meaning.title),
-        ("meaning", meaning.meaning),
+        ("definition", meaning.meaning),
         ("direction", DIRECTIONS.get(meaning.goal, "")),
+        ("method", meaning.title),
         ("variable", variable),
         ("level", "" if level is None else f"S = {number(level)}"),
-        *said,
         ("source", meaning.source),
+        *settings,
+        ("key", meaning.key),
     ]
+    return _given(named)
+
+
+def _given(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in named if text]
 
 
 def _value(side: Side, unit: str) -> str:
     band = interval(side.lower, side.upper)
     return f"{number(side.value)} {unit}".strip() + (f", {band}" if band else "")
-
-
-def _interval(row: Row) -> str:
-    text = interval(row.lower, row.upper)
-    return f"{text}, 95 % over the released datasets" if text and row.draw is None else text

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
+from sfumato.engine.methods.labels import Subject, label_of, name_called
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.export import Exportable, Lines
@@ -24,7 +25,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, measured, number
+from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, number
 from sfumato.workspace.store.runs import RunLine
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
@@ -207,7 +208,7 @@ class Map(Pane):
         ]
         plot.set_series(
             series,
-            x_label=x.key.rpartition(".")[2],
+            x_label=name_called(x.key),
             y_label=f"{name_of(y)}, {DIRECTIONS[y.goal]}",
             keep_view=keep_view,
         )
@@ -343,10 +344,10 @@ class Map(Pane):
 
 
 def name_of(axis: Axis) -> str:
-    """``risk.identification.true_match_rate at S = 0.1 (income ±5%)``."""
-    of = measured(axis.target, axis.settings, axis.apart)
-    at = "" if axis.level is None else f" at S = {number(axis.level)}"
-    return f"{axis.key}{at}" + (f" ({of})" if of else "")
+    """``Re-identified with certainty (income; S 0.1)``: the human name of an axis, with the settings in which uses of its method differ."""
+    told = {name: axis.settings.get(name, default) for name, default in axis.apart.items()}
+    short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
+    return label_of(Subject(axis.key, axis.target, axis.level, {**told, **short}))
 
 
 def point_series(points: Sequence[Point]) -> list[Series]:

@@ -26,7 +26,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
-from sfumato.workspace.reporting.words import mark, settings_apart
+from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
 from ..messages import ErrorMessage
@@ -518,9 +518,7 @@ def release_text(
     plan: ReleasePlan, looked: Looked | None, past: Sequence[PastRelease], form: Form, width: int
 ) -> list[Content]:
     """The verdicts, what the gate found, what goes out, and what went out before, in lines of at most ``width`` cells."""
-    lines = [
-        board(plan.verdicts, width, settings_apart(plan.run.recipe_toml)) if plan.verdicts else Content(NO_THRESHOLDS)
-    ]
+    lines = [board(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     lines += [Content(""), *_gate_text(looked, width)]
     lines += [Content(""), Content.styled("What goes out", "bold")]
     for name, text in _contents(plan, form):

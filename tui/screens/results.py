@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,6 +16,8 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
+from sfumato.engine.methods.labels import name_called
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
@@ -29,7 +32,7 @@ from sfumato.workspace.reporting.attacks import attack_lines
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import fitted
-from sfumato.workspace.reporting.words import Apart, mark, names_of, settings_apart
+from sfumato.workspace.reporting.words import Apart, mark, settings_apart, shortened
 from sfumato.workspace.store.runs import recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
@@ -43,9 +46,12 @@ from sfumato.workspace.views.results import (
     verdicts_of,
 )
 
-from .explain import Explain, explained
+from .explain import Explain, explained, read_number
 from .page import Pane, stage
 from .split import DetailQuery, LaidOut, Split
+
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.explanation import FoundNumber
 
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
@@ -55,11 +61,14 @@ MANY = 5_000
 
 @dataclass(frozen=True)
 class ResultLine:
-    """A row, the outcome of its verdict where there is one, and the settings that tell uses of its method apart."""
+    """A row, the outcome of its verdict where there is one, the settings that tell uses of its method apart, and the names of all numbers
+    of its run's methods, from which its own must differ where it is shortened.
+    """
 
     row: Row
     outcome: str
     apart: Apart
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,9 @@ class FoundResults:
         with Workspace.open(self.directory, read_only=True) as workspace:
             rows = self.orders.rows(workspace, self.selection, offset, limit)
             outcomes = self.orders.outcomes(workspace, self.selection.run_id)
-            apart = settings_apart(recipe_toml(workspace, self.selection.run_id))
-        return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart) for row in rows]
+            toml = recipe_toml(workspace, self.selection.run_id)
+        apart, names = settings_apart(toml), names_in_recipe(toml)
+        return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart, names) for row in rows]
 
     def line(self, workspace: Workspace, index: int) -> Row | None:
         """One row with all that there is to it."""
@@ -121,7 +131,7 @@ class Results(Pane, Split):
 
     @dataclass
     class Selected(Message):
-        row: Row | None
+        found: FoundNumber | None
 
     @dataclass
     class Pictured(Message):
@@ -236,7 +246,7 @@ class Results(Pane, Split):
         return Exportable(self.named("results"), lines, public=public)
 
     def manual_topics(self) -> Sequence[str]:
-        """The measure under the cursor: the table may have shortened its key, so the row is read, as its order is at hand."""
+        """The measure under the cursor: the table has its human name, so the row is read, as its order is at hand."""
         opened, grid = self._opened, self.query_one(Grid)
         if opened is None or not grid.count:
             return ()
@@ -296,8 +306,13 @@ class Results(Pane, Split):
     def _choose(self, event: Grid.Selected) -> None:
         """Read the row that was chosen: the table has only its text."""
         if (opened := self._opened) is not None:
-            index = event.index
-            self.read(lambda workspace: opened.line(workspace, index), self.Selected)
+            index, run_id = event.index, opened.selection.run_id
+
+            def query(workspace: Workspace) -> FoundNumber | None:
+                row = opened.line(workspace, index)
+                return None if row is None else read_number(workspace, run_id, row)
+
+            self.read(query, self.Selected)
 
     def detail_query(self) -> DetailQuery | None:
         """The row under the cursor, explained."""
@@ -316,8 +331,8 @@ class Results(Pane, Split):
 
     @on(Selected)
     async def _explain(self, event: Selected) -> None:
-        if event.row is not None and self.line is not None:
-            await self.sfumato.open(Explain(event.row, titles_of(self.line.run.recipe_toml)))
+        if event.found is not None and self.line is not None:
+            await self.sfumato.open(Explain(event.found, titles_of(self.line.run.recipe_toml)))
 
 
 def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
@@ -341,10 +356,26 @@ def _fitted(sort: str, columns: Columns[ResultLine], width: int) -> Columns[Resu
     wide = wide if width > 150 else wide[:-1]
     kept = (*fitted(wide[:seen], width), *wide[seen:])
     room = next(column.width for column in kept if column.name == "measure")
-    named = [replace(c, cell=lambda line: name_in(room, line.row)) if c.name == "measure" else c for c in kept]
+    named = [replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept]
     return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in named)
 
 
-def name_in(width: int, row: Row) -> str:
-    """``family.method.measure``, without family, then without method, where there is no room for them."""
-    return next((name for name in names_of(row.key) if len(name) <= width), row.measure)
+def name_in(width: int, line: ResultLine) -> str:
+    """The human name of a number in ``width`` cells, unlike that of any other number of the run's methods."""
+    name = name_called(line.row.key)
+    return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]
+
+
+@lru_cache(maxsize=64)
+def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
+    return shortened(names, width)
+
+
+@lru_cache(maxsize=16)
+def names_in_recipe(toml: str) -> tuple[str, ...]:
+    """The human names of all numbers that a recipe's methods may give."""
+    table = tomllib.loads(toml)
+    steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
+    methods = [method_called(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]
+    keys = (f"{method.key}.{output.name}" for method in methods if method for output in method.outputs)
+    return tuple(dict.fromkeys(map(name_called, keys)))

@@ -15,12 +15,13 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
+from sfumato.engine.methods.labels import Subject, label_of
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board, overall
-from sfumato.workspace.reporting.words import Apart, limit_text, measured, number, settings_apart
+from sfumato.workspace.reporting.words import limit_text
 
 from .page import Dialog
 
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
 
 
-Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", Apart]
-"""Thresholds, the averages that they speak of, the verdicts of the run, the settings that tell its measures apart."""
+Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", int]
+"""Thresholds, the averages that they speak of, the verdicts of the run, and how many confidential records it has."""
 
 
 class Limit(Entry):
@@ -76,7 +77,7 @@ class Trial(Dialog[None]):
         self._rows: Sequence[Row] = ()
         self._stored: Sequence[Verdict] = ()
         self._verdicts: Sequence[Verdict] = ()
-        self._apart: Apart = {}
+        self._records: int | None = None
         self._at = 0
 
     def compose(self) -> ComposeResult:
@@ -99,7 +100,7 @@ class Trial(Dialog[None]):
 
     def take(self, answer: Judged) -> None:
         """Begin with the first threshold."""
-        self._own, self._rows, self._stored, self._apart = answer
+        self._own, self._rows, self._stored, self._records = answer
         self._tried = self._own
         self._edit(0)
         self._judge()
@@ -110,12 +111,10 @@ class Trial(Dialog[None]):
             return
         self._at = at % len(self._tried)
         one, own = self._tried[self._at], self._own[self._at]
-        level = "" if one.level is None else f" at S = {number(one.level)}"
-        spoken = measured(one.target, one.params, dict.fromkeys(one.params))
-        of = f" ({spoken})" if spoken else ""
+        name = label_of(Subject(one.value, one.target, one.level, one.params))
         self._say(
             "name",
-            f"threshold {self._at + 1}/{len(self._tried)}: {one.value}{level}{of}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
+            f"threshold {self._at + 1}/{len(self._tried)}: {name}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
         )
         with self.prevent(Input.Changed):
             self.query_one(Input).value = f"{one.limit:.12g}"
@@ -154,7 +153,7 @@ class Trial(Dialog[None]):
             return
         stored = Content.assemble("As stored: ", overall(self._stored), "\nIn this trial:")
         width = max(40, self.size.width - 4)
-        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width, self._apart)]))
+        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width, self._records)]))
 
     def action_threshold(self, step: int) -> None:
         """Edit the next threshold, or the one before."""
@@ -203,4 +202,4 @@ def _load(run_id: int, workspace: Workspace) -> Judged:
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)
-    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), settings_apart(run.recipe_toml)
+    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), workspace.dataset(run.dataset_id).records

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.verdict_board import VerdictBoard
-from sfumato.workspace.reporting.words import Apart, settings_apart
-from sfumato.workspace.store.runs import recipe_toml
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
 
@@ -26,7 +25,28 @@ from .page import Pane
 from .split import DetailQuery, LaidOut, Split
 from .trial import Trial
 
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.explanation import FoundNumber
+
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdicts of a run, the worst first, and how many confidential records it has."""
+
+    run_id: int
+    verdicts: list[Verdict]
+    records: int
+
+
+def _judged(run_id: int, workspace: Workspace) -> Judged:
+    """Read them, and have the methods loaded that name them, away from the keys."""
+    from sfumato.engine.methods.labels import labels_of
+
+    verdicts = sorted(verdicts_of(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
+    labels_of(verdicts)
+    return Judged(run_id, verdicts, workspace.dataset(find_run(workspace, run_id).dataset_id).records)
 
 
 class Verdicts(Pane, Split):
@@ -38,26 +58,22 @@ class Verdicts(Pane, Split):
     def __init__(self) -> None:
         super().__init__(id="verdicts")
         self._verdicts: list[Verdict] = []
-        self._apart: Apart = {}
+        self._records: int | None = None
         self._is_read = False
 
     def compose(self) -> ComposeResult:
         yield from self.compose_split(VerdictBoard())
 
-    def read_query(self) -> Callable[[Workspace], tuple[int, list[Verdict], Apart]] | None:
-        """The verdicts of the run, and the settings that tell its measures apart."""
+    def read_query(self) -> Callable[[Workspace], Judged] | None:
+        """The verdicts of the run, and how many records it has."""
         if self.line is None:
             return None
-        run_id = self.line.run.id
-        return lambda workspace: (
-            run_id, sorted(verdicts_of(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome)), settings_apart(recipe_toml(workspace, run_id))
-        )  # fmt: skip
+        return partial(_judged, self.line.run.id)
 
-    def take(self, answer: tuple[int, list[Verdict], Apart]) -> None:
+    def take(self, answer: Judged) -> None:
         """Show them, unless another run is shown by now."""
-        run_id, verdicts, apart = answer
-        if self.line is not None and run_id == self.line.run.id:
-            self._verdicts, self._apart, self._is_read = verdicts, apart, True
+        if self.line is not None and answer.run_id == self.line.run.id:
+            self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
             self._show()
 
     async def action_try(self) -> None:
@@ -82,11 +98,13 @@ class Verdicts(Pane, Split):
         run_id, toml = self.line.run.id, self.line.run.recipe_toml
 
         def query(workspace: Workspace) -> LaidOut:
-            from .explain import explained, verdict_text
+            from sfumato.workspace.reporting.explanation import title_called, verdict_text
+
+            from .explain import explained
 
             row = judged_row(workspace, run_id, verdict)
             if row is None:
-                return partial(facts_in, verdict.value, [("verdict", verdict_text(verdict))])
+                return partial(facts_in, title_called(verdict.value), [("verdict", verdict_text(verdict))])
             return explained(workspace, run_id, row, titles_of(toml))
 
         return (run_id, self._verdicts.index(verdict)), verdict, query
@@ -95,20 +113,27 @@ class Verdicts(Pane, Split):
     def _look_up(self, event: VerdictBoard.Asked) -> None:
         if self.line is not None:
             run_id = self.line.run.id
-            self.read(lambda workspace: judged_row(workspace, run_id, event.verdict), self._explain)
 
-    async def _explain(self, row: Row | None) -> None:
+            def query(workspace: Workspace) -> FoundNumber | None:
+                from .explain import read_number
+
+                row = judged_row(workspace, run_id, event.verdict)
+                return None if row is None else read_number(workspace, run_id, row)
+
+            self.read(query, self._explain)
+
+    async def _explain(self, found: FoundNumber | None) -> None:
         from .explain import Explain
 
-        if row is None:
+        if found is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
         else:
-            await self.sfumato.open(Explain(row, titles_of(self.line.run.recipe_toml) if self.line else None))
+            await self.sfumato.open(Explain(found, titles_of(self.line.run.recipe_toml) if self.line else None))
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
         if self._verdicts:
-            shown.lay_out(self._verdicts, max(40, self.list_width - 4), self._apart)
+            shown.lay_out(self._verdicts, max(40, self.list_width - 4), self._records)
         else:
             shown.clear(self.why_none("verdicts", NONE) if self._is_read else "…")
 

@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from textual.content import Content
 
+from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
@@ -23,9 +24,7 @@ from sfumato.workspace.reporting.words import (
     duration,
     limit_text,
     mark,
-    measured,
-    method_of,
-    number,
+    observed_text,
 )
 from sfumato.workspace.views.run_detail import Phase, RunDetail
 from sfumato.workspace.visible_text import printable
@@ -42,7 +41,8 @@ Named = list[tuple[str, str, str]]
 def glance(detail: RunDetail, width: int) -> Content:
     """The run in lines of ``width`` cells: what it is of, what is new in it, where the time went, what was not met."""
     said = _said(detail, MOST_CHANGES)
-    said += _some("not met", [(_unmet(one), _style(one.outcome)) for one in detail.unmet], MOST_UNMET)
+    unmet = [(_unmet(one, name), _style(one.outcome)) for one, name in zip(detail.unmet, detail.names, strict=True)]
+    said += _some("not met", unmet, MOST_UNMET)
     return Content("\n").join(
         Content.assemble((f"{name:<{NAME}}", "$primary"), (cut(printable(text), max(20, width - NAME)), style))
         for name, text, style in said
@@ -59,19 +59,16 @@ class WholeRun:
     rows: Sequence[Row]
     apart: Apart
 
-    def _of(self, verdict: Verdict) -> str:
-        """Which use of a measure a verdict speaks of."""
-        of = measured(verdict.target, verdict.params, self.apart.get(method_of(verdict.value), {}))
-        return f"({of})" if of else ""
-
     def lines(self, width: int) -> Content:
         """All of it in lines of ``width`` cells: verdicts, those that are not met first, and numbers below what ``glance`` says."""
         verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _said(self.detail, len(self.detail.changes))
         said = [run, ("now", self.standing, ""), *others]
-        said += _some(
-            "verdicts", [(_unmet(one, self._of(one)), _style(one.outcome)) for one in verdicts], len(verdicts)
-        )
+        judged = [
+            (_unmet(one, name, self.detail.records), _style(one.outcome))
+            for one, name in zip(verdicts, labels_of(verdicts), strict=True)
+        ]
+        said += _some("verdicts", judged, len(judged))
         lines = [
             Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
             for name, text, style in said
@@ -124,10 +121,8 @@ def _phase(phase: Phase) -> str:
     return f"{phase.kind} {tasks}{took}{memory}"
 
 
-def _unmet(verdict: Verdict, of: str | None = None) -> str:
-    """A verdict; ``of`` says what it is of where it is told from others, else its variable does."""
+def _unmet(verdict: Verdict, name: str, records: int | None = None) -> str:
+    """``✗ Re-identified with certainty: 88 of 20,190 (0.44 %), at most 0.1 %``."""
     limit = limit_text(verdict.bound, verdict.limit, verdict.value)
-    found = verdict.reason if verdict.observed is None else number(verdict.observed)
-    return f"{mark(verdict.outcome)} {verdict.value} {verdict.target if of is None else of}: {found}, {limit}".replace(
-        " : ", ": "
-    )
+    found = verdict.reason if verdict.observed is None else observed_text(verdict, records)
+    return f"{mark(verdict.outcome)} {name}: {found}, {limit}"

@@ -4,78 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
+from sfumato.engine.methods.labels import label_of, labels_of
 from sfumato.engine.recipe.outcomes import worst
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.words import (
-    NOTHING,
-    Apart,
     limit_text,
     mark,
-    measured,
-    number,
+    observed_text,
     outcome_text,
+    shortened,
     thresholds_text,
 )
 from sfumato.workspace.visible_text import printable
 
 from .lines import Scroll
 
+GAUGE = 18
+"""Cells of a gauge, its two ends among them."""
 
-def gauge(observed: float | None, limit: float, width: int, style: str) -> Content:
-    """A bar of ``width`` cells from 0 to twice the limit, filled up to what was observed, and its share of the limit.
 
-    Empty where there is nothing to compare: nothing observed, a negative number, or a limit that is not positive.
+def gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
+    """``├──■━━━━━┃──┤``: from 0 to twice the limit, the value as a mark, its interval as a bar, the limit upright.
+
+    Gauges of least and of largest values run the same way. What lies beyond an end is drawn at it. Blank where there is nothing to
+    compare: nothing observed, or a limit that is not positive.
     """
-    said = len("  0.0067 % of the limit")
-    half = (width - said - 1) // 2
-    if observed is None or observed < 0 or limit <= 0 or half < 4:
-        return Content("")
-    share = observed / limit
-    filled = min(2 * half, round(half * share))
-    before, after = min(filled, half), max(filled - half, 0)
-    return Content.assemble(
-        (mark("bar") * before, style),
-        (mark("track") * (half - before), "$text-muted"),
-        (mark("limit"), "bold"),
-        (mark("bar") * after, style),
-        (mark("track") * (half - after), "$text-muted"),
-        (f"  {_percent(share)} % of the limit", "$text-muted"),
-    )
+    inner = width - 2
+    if verdict.observed is None or verdict.limit <= 0 or inner < 6:
+        return Content(" " * width)
 
+    def cell(value: float) -> int:
+        return max(0, min(inner - 1, round(value / (2 * verdict.limit) * (inner - 1))))
 
-def _percent(share: float) -> str:
-    """Two digits, so that 99.96 % of a limit is not called all of it."""
-    percent = 100 * share
-    if percent > 999:
-        return ">999"
-    return (
-        f"{percent:.0f}"
-        if abs(share - 1) > 0.005 and percent >= 1
-        else f"{percent:.2g}"
-        if percent < 1
-        else f"{percent:.4g}"
-    )
+    at, bound = cell(verdict.observed), cell(verdict.limit)
+    first = at if verdict.lower is None else cell(verdict.lower)
+    last = at if verdict.lower is None else inner - 1 if verdict.upper is None else cell(verdict.upper)
+    parts: list[tuple[str, str]] = [(mark("from"), "$text-muted")]
+    for place in range(inner):
+        if place == at:
+            parts.append((mark("value"), style))
+        elif place == bound:
+            parts.append((mark("limit"), "bold"))
+        elif first <= place <= last:
+            parts.append((mark("bar"), style))
+        else:
+            parts.append((mark("track"), "$text-muted"))
+    return Content.assemble(*parts, (mark("to"), "$text-muted"))
 
 
 STYLES = {
     "met": "$success bold",
     "not met": "$error bold",
     "undecided": "$warning bold",
-    "not computed": "$warning bold",
+    "not computed": "$text-muted bold",
 }
 NAME_LEAST = 30
-OUTCOME, NUMBER, LIMIT = 14, 10, 27
-GAUGE = 64
-INDENT = OUTCOME + 2
+OUTCOME = 14
+GAP = 2
+MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 19
+"""Cells for a limit, which may name what it compares with, and where there is little room."""
 
 
 def overall(verdicts: Sequence[Verdict]) -> Content:
@@ -84,91 +80,53 @@ def overall(verdicts: Sequence[Verdict]) -> Content:
     return Content.assemble((outcome_text(found), STYLES[found]), f"  {thresholds_text(verdicts)}")
 
 
-def board(verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> Content:
-    """Every verdict in ``width`` cells: numbers beside the name where there is room, else below it.
+def board(verdicts: Sequence[Verdict], width: int, records: int | None = None) -> Content:
+    """The overall line, the heads, and every verdict in a line of ``width`` cells; ``records`` is how many confidential records there are."""
+    return Content("\n").join([overall(verdicts), Content(""), *lines(verdicts, width, records)])
 
-    ``apart`` are the settings in which uses of a method differ.
+
+def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -> list[Content]:
+    """The heads of the columns and a line for each verdict: state, name, value, gauge and limit.
+
+    Where there is little room people are left out of the values, then the gauges; names are shortened, no two alike.
     """
-    return Content("\n").join([overall(verdicts), Content(""), *heads(width), *blocks(verdicts, width, apart)])
-
-
-def heads(width: int) -> list[Content]:
-    """The names of the columns, where the board has columns."""
-    name = _name_width(width)
-    if name < NAME_LEAST:
-        return []
-    words = (
-        f"{'verdict':<{OUTCOME}}  {'measure':<{name}}  {'observed':>{NUMBER}}  {'limit':<{LIMIT}} {'margin':>{NUMBER}}"
-    )
-    return [Content.styled(words, "bold")]
-
-
-def blocks(verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> list[Content]:
-    """The lines of each verdict: name and numbers, how much of its limit is used, and why where it was not computed."""
-    name = _name_width(width)
-    wide = name >= NAME_LEAST
-    found = []
-    for verdict in verdicts:
-        of = _of(verdict, apart)
-        lines = [_wide(verdict, name, of)] if wide else _narrow(verdict, width, of)
-        lines += _below(of if len(_name(verdict, of)) > (name if wide else width - INDENT) else "", width)
-        used = gauge(verdict.observed, verdict.limit, min(GAUGE, width - INDENT), STYLES[verdict.outcome])
-        lines += [Content.assemble(" " * INDENT, used)] if used else []
-        lines += _below(f"{mark('into')} {verdict.reason}" if verdict.reason else "", width)
-        found.append(Content("\n").join(lines))
+    names, limits = labels_of(verdicts), [limit_text(one.bound, one.limit, one.value) for one in verdicts]
+    wanted = min(max(map(cell_len, names), default=0), 60)
+    for people, gauges in ((records, True), (None, True), (None, False)):
+        values = [observed_text(one, people).removesuffix(" of the people") for one in verdicts]
+        sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", limits))]
+        sizes[1] = min(sizes[1], MOST_OF_LIMIT if gauges else LEAST_OF_LIMIT)
+        room = width - OUTCOME - sum(sizes) - 3 * GAP - ((GAUGE + GAP) if gauges else 0)
+        if room >= max(NAME_LEAST, wanted if people else 0):
+            break
+    room = max(room, 8)
+    short = shortened(names, room)
+    gap = " " * GAP
+    found = [Content.styled(gap.join(
+        [fit("verdict", OUTCOME), fit("number", room), f"{'value':>{sizes[0]}}", *([" " * GAUGE] if gauges else []), "limit"]
+    ), "bold")]  # fmt: skip
+    for verdict, name, value, limit in zip(verdicts, names, values, limits, strict=True):
+        parts: list[Content | str | tuple[str, str]] = [
+            (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
+            f"{gap}{fit(printable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
+        ]
+        parts += [gauge(verdict, STYLES[verdict.outcome]), gap] if gauges else []
+        parts += [cut(limit, sizes[1])]
+        found.append(Content.assemble(*parts))
     return found
 
 
-def _name_width(width: int) -> int:
-    return width - OUTCOME - LIMIT - 2 * NUMBER - 8
-
-
-def _wide(verdict: Verdict, name: int, of: str) -> Content:
-    limit = fit(limit_text(verdict.bound, verdict.limit, verdict.value), LIMIT)
-    return Content.assemble(
-        (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
-        f"  {_name_in(verdict, name, of)}  {number(verdict.observed):>{NUMBER}}  {limit} {number(verdict.margin):>{NUMBER}}",
-    )
-
-
-def _narrow(verdict: Verdict, width: int, of: str) -> list[Content]:
-    outcome = (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome])
-    limit, margin = limit_text(verdict.bound, verdict.limit, verdict.value), number(verdict.margin)
-    numbers = f"observed {number(verdict.observed)}, {limit}, margin {margin}"
-    room = width - INDENT
-    return [
-        Content.assemble(outcome, "  ", _name_in(verdict, room, of)),
-        Content(" " * INDENT + cut(numbers, room)),
-    ]
-
-
-def _name_in(verdict: Verdict, width: int, of: str) -> str:
-    whole = _name(verdict, of)
-    return fit(whole if len(whole) <= width else _measure(verdict), width)
-
-
-def _name(verdict: Verdict, of: str) -> str:
-    return _measure(verdict) + (f" ({of})" if of else "")
-
-
-def _measure(verdict: Verdict) -> str:
-    return printable(verdict.value + ("" if verdict.level is None else f" at S = {number(verdict.level)}"))
-
-
-def _of(verdict: Verdict, apart: Apart) -> str:
-    """What the verdict speaks of: the target, and which use of the method."""
-    return printable(measured(verdict.target, verdict.params, apart.get(verdict.value.rpartition(".")[0], {})))
-
-
-def _below(text: str, width: int) -> list[Content]:
-    lead = " " * INDENT
-    lines = wrap(printable(text), max(INDENT + 20, width), initial_indent=lead, subsequent_indent=lead)
-    return [Content.styled(line, "$text-muted") for line in lines if text]
+def chosen_text(verdict: Verdict, width: int) -> Content:
+    """The whole name of a verdict, and its reason, as far as there is room."""
+    said = " · ".join(part for part in (label_of(verdict), verdict.reason) if part)
+    return Content.styled(cut(printable(f"{mark('into')} {said}"), width), "$text-muted")
 
 
 class VerdictBoard(Scroll):
     """Every verdict of a run; one of them is chosen."""
 
+    ABOVE = 3
+    """Lines above the first verdict."""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "ask", "Explain", id="verdicts.explain")]
 
     @dataclass
@@ -183,11 +141,11 @@ class VerdictBoard(Scroll):
         self._verdicts: Sequence[Verdict] = ()
         self._at = 0
 
-    def lay_out(self, verdicts: Sequence[Verdict], width: int, apart: Apart = NOTHING) -> None:
+    def lay_out(self, verdicts: Sequence[Verdict], width: int, records: int | None = None) -> None:
         """Show these verdicts in ``width`` cells; the cursor stays at its place where there is one."""
         if not self._verdicts:
             self.call_after_refresh(self.refresh_bindings)
-        self._verdicts, self._width, self._apart = verdicts, width, apart
+        self._verdicts, self._width, self._records = verdicts, width, records
         self._at = max(0, min(self._at, len(verdicts) - 1))
         self._paint()
 
@@ -210,8 +168,7 @@ class VerdictBoard(Scroll):
         if at != self._at:
             self._at = at
             self._paint()
-        first, height = self._places[at]
-        self.scroll_to_region(Region(0, first, 1, height), animate=False)
+        self.scroll_to_region(Region(0, self.ABOVE + at, 1, 1), animate=False)
 
     def action_ends(self, end: int) -> None:
         """Go to the first (0) or the last (1) verdict."""
@@ -232,13 +189,7 @@ class VerdictBoard(Scroll):
 
     def _paint(self) -> None:
         self.post_message(self.Moved())
-        above = [overall(self._verdicts), Content(""), *heads(self._width)]
-        texts = blocks(self._verdicts, self._width, self._apart)
-        self._places, first = [], len(above)
-        for text in texts:
-            height = text.plain.count("\n") + 1
-            self._places.append((first, height))
-            first += height
-        end = texts[self._at].plain.find("\n")
-        texts[self._at] = texts[self._at].stylize("reverse", 0, None if end < 0 else end)
-        self.show(Content("\n").join([*above, *texts]))
+        heads, *texts = lines(self._verdicts, self._width, self._records)
+        about = chosen_text(self._verdicts[self._at], self._width)
+        texts[self._at] = texts[self._at].stylize("reverse")
+        self.show(Content("\n").join([overall(self._verdicts), about, heads, *texts]))

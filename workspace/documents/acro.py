@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any, Literal
 
+from sfumato.engine.methods.labels import label_of
 from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, by_unit
@@ -139,10 +140,10 @@ def _findings(dossier: Dossier) -> Output:
 
 
 def _verdicts(dossier: Dossier) -> Output:
-    heads = ("verdict", "value", "of", "level", "settings", "observed", "limit", "reason")
+    heads = ("verdict", "name", "value", "of", "level", "settings", "observed", "limit", "reason")
     verdicts = dossier.plan.verdicts
     lines = [
-        (one.outcome, one.value, one.target, one.level, settings_text(one.params or {}), one.observed,
+        (one.outcome, label_of(one), one.value, one.target, one.level, settings_text(one.params or {}), one.observed,
          limit_text(one.bound, one.limit, one.value), one.reason)
         for one in verdicts
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
+from sfumato.engine.methods.labels import labelled_object
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.recipe import Step
 
@@ -46,7 +47,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
         "suppression": _suppression(dossier),
         "model_requirements": [asdict(one) for one in dossier.diagnostics if one.rule],
         "thresholds": [one.to_table() for one in dossier.plan.run.recipe.thresholds],
-        "verdicts": [one.to_dict() for one in dossier.plan.verdicts],
+        "verdicts": [labelled_object(one) for one in dossier.plan.verdicts],
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
         "waivers": examination["waivers"],
         **({"approval": examination["approval"]} if "approval" in examination else {}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.labels import name_called, quantity_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row, by_series
 from sfumato.engine.recipe.outcomes import worst
@@ -33,7 +34,7 @@ from ..reporting.questions import (
     strongest_intruder,
 )
 from ..reporting.release_summary import APPROVED, judged, moment, release_overview
-from ..reporting.results import method_title, output_of
+from ..reporting.results import output_of
 from ..reporting.tables import Cell, Line, outcome_cell, table
 from ..reporting.words import (
     DIRECTIONS,
@@ -281,12 +282,12 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
         verdicts = _verdicts(dossier.plan.verdicts, row)
         lines.append(
             [
-                f"{method_title(row.method_key)}: {row.measure.replace('_', ' ')}",
+                name_called(row.key),
                 scenario or "as the method has it by default",
-                "" if confidential is None else number(confidential.value),
-                f"not computed: {row.reason}" if row.value is None else f"{number(row.value)} {row.unit}".strip(),
-                _worst_draw(row, draws.get(row.series, ())),
-                number(row.baseline) if _own_baseline(row, confidential) else "",
+                "" if confidential is None else _figure(dossier, row, confidential.value),
+                f"not computed: {row.reason}" if row.value is None else _figure(dossier, row, row.value),
+                _figure(dossier, row, _worst_draw(row, draws.get(row.series, ()))),
+                _figure(dossier, row, row.baseline) if _own_baseline(row, confidential) else "",
                 "; ".join(limit_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
                 _outcome(verdicts),
             ]
@@ -295,6 +296,11 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
         "measure", "scenario", "confidential data", "release", "worst dataset", "baseline", "threshold", "verdict",
     )  # fmt: skip
     return table(titles, lines, right=(2, 4, 5))
+
+
+def _figure(dossier: Dossier, row: Row, value: float | None) -> str:
+    """A value of a row's measure in people or its unit; empty for none."""
+    return "" if value is None else quantity_of(row.key, value, dossier.original.records, row.params, unit=row.unit)
 
 
 def _own_baseline(row: Row, confidential: Row | None) -> bool:
@@ -324,12 +330,12 @@ def _high_is_good(output: Output | None) -> bool:
     return output is not None and output.goal == "high"
 
 
-def _worst_draw(row: Row, draws: Sequence[Row]) -> str:
-    """The worst value of a single dataset, or that of all together where it is worse; nothing where one direction is not worse than the other."""
+def _worst_draw(row: Row, draws: Sequence[Row]) -> float | None:
+    """The worst value of a single dataset, or that of all together where it is worse; None where one direction is not worse than the other."""
     output = output_of(row)
     if len(draws) < 2 or output is None or output.goal == "none":
-        return ""
-    return number(_worst([row, *draws]).value)
+        return None
+    return _worst([row, *draws]).value
 
 
 def _verdicts(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
@@ -350,8 +356,14 @@ def _outcome(verdicts: Sequence[Verdict]) -> Cell | str:
 
 
 def _meanings(rows: Sequence[Row]) -> Terms:
-    outputs = {f"{row.method}.{row.measure}": output_of(row) for row in rows}
-    return Terms([(name, f"{output.meaning}; {DIRECTIONS[output.goal]}") for name, output in outputs.items() if output])
+    outputs = {row.key: output_of(row) for row in rows}
+    return Terms(
+        [
+            (name_called(key), f"{output.meaning}; {DIRECTIONS[output.goal]} ({key})")
+            for key, output in outputs.items()
+            if output
+        ]
+    )
 
 
 def _testing(dossier: Dossier) -> Chapter:

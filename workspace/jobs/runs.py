@@ -23,6 +23,7 @@ from sfumato.engine.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Task, plan
+from sfumato.engine.methods.labels import labelled_object
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.published import Findings, Published, SourceTable, source_tables
@@ -302,8 +303,8 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "seed": run.seed,
         "versions": dict(run.versions),
         "seconds": run.seconds,
-        "rows": [row.to_dict() for row in rows],
-        "verdicts": [verdict.to_dict() for verdict in verdicts_of(workspace, run_id)],
+        "rows": [labelled_object(row) for row in rows],
+        "verdicts": [labelled_object(verdict) for verdict in verdicts_of(workspace, run_id)],
         "published": [_published(figure, rows) for figure in run.recipe.published],
         **({"attacks": attacks} if (attacks := attack_objects(rows)) else {}),
         **({"redrawn": redrawn} if (redrawn := redraws_objects(redraws_of(workspace, run_id))) else {}),

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind
+from sfumato.engine.methods.labels import labelled_object
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import accounts_of
@@ -118,7 +119,7 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
         "kept": list(release.kept),
         "rules": rules,
         **({} if release.privacy is None else {"privacy": privacy_table(release.privacy)}),
-        "rows": [row.to_dict() for row in release.rows],
+        "rows": [labelled_object(row) for row in release.rows],
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sfumato.engine.methods.outputs import ATTACK_PARTS
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 
 from .tables import Cell, Column, Line, Table
@@ -64,7 +65,7 @@ def attack_table(rows: Iterable[Row], apart: Apart = NOTHING) -> Table | None:
 def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
     row = parts["excess"]
     uses = apart.get(row.method_key, {})
-    found: list[Cell | str] = [row.method, _of(row, uses), row.dataset]
+    found: list[Cell | str] = [_title(row), _of(row, uses), row.dataset]
     for name in RATES:
         one = parts.get(name)
         found += (
@@ -76,6 +77,12 @@ def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
     reasons = dict.fromkeys(one.reason for one in parts.values() if one.reason)
     return [*found, "" if detectable is None else number(detectable.value), "" if guesses is None else number(guesses.value),
             Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]  # fmt: skip
+
+
+def _title(row: Row) -> str:
+    """The human name of the attack."""
+    method = method_called(row.method_key)
+    return row.method.replace("_", " ") if method is None else method.title
 
 
 def _of(row: Row, uses: Mapping[str, Any]) -> str:
@@ -103,7 +110,7 @@ def attack_lines(rows: Iterable[Row]) -> list[str]:
 
 def _said(parts: Mapping[str, Row]) -> str:
     row = parts["excess"]
-    name = ", ".join(filter(None, (row.method.replace("_", " "), _of(row, {}))))
+    name = ", ".join(filter(None, (_title(row), _of(row, {}))))
     ends = f" ({_ends(row)})" if row.lower is not None else ""
     rates = [f"{what} {_value(parts[what])}" for what in RATES if what in parts and what != "excess"]
     return f"{name}: excess {_value(row)}{ends}, {', '.join(rates)}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
+from sfumato.engine.methods.labels import labels_of, name_called
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agree, counted
 
@@ -16,18 +17,17 @@ from .words import (
     NOTHING,
     Apart,
     interval,
+    limit_quantity,
     limit_text,
-    measured,
     method_of,
-    name_of,
-    names_of,
     number,
+    observed_text,
     params_text,
+    shortened,
+    whole_name,
 )
 
 Runs = tuple[int, int]
-LEAST_OF_NAME = 6
-"""Letters of a measure that are left where what tells it from others takes the room."""
 NOTE = (
     "The difference is the second run's value minus the first's. Its interval is Welch's 95 % Monte Carlo interval over the\n"
     "datasets that each run drew, for each number by itself; where it covers 0 the runs are not distinguishable."
@@ -112,7 +112,7 @@ def compared_table(title: str, rows: Sequence[Compared], runs: Runs, apart: Apar
         cells = number_cells(row, runs)[1:]
         level = "" if row.level is None else number(row.level)
         said = "; ".join(filter(None, ("" if shared else params, row.reason)))
-        lines.append([row.key.partition(".")[2], row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
+        lines.append([name_called(row.key), row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
     return Table(columns, lines, f"{title} ({shared})" if shared else title)
 
 
@@ -138,85 +138,17 @@ def _one_or_both(row: Compared, of: Callable[[Side], float | None]) -> str:
     return " / ".join(dict.fromkeys(shown))
 
 
-def names_in(room: int, rows: Sequence[Compared | ComparedVerdict], apart: Apart) -> list[str]:
-    """A name in ``room`` cells for every row of a list, no two alike where there is any room for it.
-
-    With its family, else its method, else the measure alone, at last without parameters; where rows would then have one name, each
-    has what it differs in from the others.
-    """
-    names = [_name_in(room, row, apart) for row in rows]
-    alike: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        alike.setdefault(name, []).append(place)
-    for places in alike.values():
-        same = [rows[place] for place in places]
-        for place, row, told in zip(places, same, _told_apart(same, apart), strict=True):
-            names[place] = _name_with(room, row, told) if len(places) > 1 else names[place]
-    return names
-
-
-def _key(row: Compared | ComparedVerdict) -> str:
-    return row.value if isinstance(row, ComparedVerdict) else row.key
-
-
-def _name_in(room: int, row: Compared | ComparedVerdict, apart: Apart) -> str:
-    own = {name: value for name, value in (row.params or {}).items() if name != "radius"}
-    keys = names_of(_key(row))
-    of = measured(row.target, own, apart.get(method_of(_key(row)), {}))
-    names = [name_of(name, of, row.level) for name in keys] + [name_of(keys[-1], row.target, row.level)]
-    return next((name for name in names if len(name) <= room), f"{names[-1][: room - 1]}…")
-
-
-def _name_with(room: int, row: Compared | ComparedVerdict, told: str) -> str:
-    """A name with what tells it from others, to which its measure gives way."""
-    keys = names_of(_key(row))
-    whole = [name_of(name, of, row.level) for name in keys for of in _several(row.target, told)]
-    fitting = next((name for name in whole if len(name) <= room), None)
-    bare = len(name_of("", "-", row.level)) - 1
-    rest = name_of("", _without_middle(told, room - LEAST_OF_NAME - bare), row.level)
-    return fitting or f"{keys[-1][: room - len(rest) - 1]}…{rest}"
-
-
-def _without_middle(text: str, room: int) -> str:
-    """A text in ``room`` letters, of which its beginning and its end are left: settings often differ in their ends."""
-    room = max(LEAST_OF_NAME, room)
-    return text if len(text) <= room else f"{text[: room // 2]}…{text[-(room - room // 2 - 1) :]}"
-
-
-def _several(target: str, told: str) -> list[str]:
-    """What stands in brackets, with the variable where there is room for it."""
-    return [told] if not target or told.startswith(target) else [f"{target}, {told}", told]
-
-
-def _told_apart(rows: Sequence[Compared | ComparedVerdict], apart: Apart) -> list[str]:
-    """What each of several rows differs in from the others: variable, settings, at last the limit."""
-    defaults = apart.get(method_of(_key(rows[0])), {})
-    given = [{**defaults, **(row.params or {})} for row in rows]
-    names = [name for name in dict.fromkeys(name for one in given for name in one) if _differ(given, name)]
-    told = [[_setting(name, given, one) for name in names] for one in given]
-    if len({row.target for row in rows}) > 1:
-        told = [[row.target, *parts] for row, parts in zip(rows, told, strict=True)]
-    texts = [", ".join(filter(None, parts)) for parts in told]
-    if len(set(texts)) < len(rows):
-        limits = [limits_text(row) if isinstance(row, ComparedVerdict) else "" for row in rows]
-        texts = [", ".join(filter(None, both)) for both in zip(texts, limits, strict=True)]
-    return texts
-
-
-def _differ(tables: Sequence[Mapping[str, Any]], name: str) -> bool:
-    return any(table.get(name) != tables[0].get(name) for table in tables)
-
-
-def _setting(name: str, given: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> str:
-    """A setting that differs; of one with a value for each variable, those that differ."""
-    value = own.get(name)
-    if value in (None, [], {}, ""):
-        return f"{name} by default"
-    if isinstance(value, Mapping):
-        tables = [table.get(name) or {} for table in given]
-        told = {key: one for key, one in value.items() if _differ(tables, key)}
-        value = told or value
-    return params_text({name: value}, {name: None})
+def names_in(room: int, rows: Sequence[Compared | ComparedVerdict], apart: Apart = NOTHING) -> list[str]:
+    """A human name in ``room`` cells for every row of a list, no two alike: settings where rows differ in them, limits where those alone do."""
+    full = [replace(row, params={**apart.get(method_of(row.key), {}), **(row.params or {})}) for row in rows]
+    names = labels_of(full)
+    times = Counter(names)
+    whole = [
+        f"{name} ({limits_text(row)})" if times[name] > 1 and isinstance(row, ComparedVerdict) else name
+        for name, row in zip(names, rows, strict=True)
+    ]
+    short = shortened(whole, room)
+    return [short[name] for name in whole]
 
 
 ONLY = (
@@ -228,20 +160,17 @@ ONLY = (
 
 def only_cells(row: Compared, place: int, run: int, apart: Apart = NOTHING) -> tuple[str, str, str]:
     """What one run alone has, by column."""
-    name, params, value = _only(row, place, apart)
-    return str(run), f"{name} ({params})" if params else name, value
+    return str(run), whole_name(row, apart), _value(row, place)
 
 
 def only_lines(rows: Sequence[Compared], place: int, apart: Apart = NOTHING) -> list[str]:
     """A line for every number that one run alone has."""
-    found = [_only(row, place, apart) for row in rows]
-    return [f"{name} = {value}" + (f" ({params})" if params else "") for name, params, value in found]
+    return [f"{whole_name(row, apart)} = {_value(row, place)}" for row in rows]
 
 
-def _only(row: Compared, place: int, apart: Apart) -> tuple[str, str, str]:
+def _value(row: Compared, place: int) -> str:
     side = (row.first, row.second)[place]
-    params = params_text(row.params, apart.get(method_of(row.key), {}))
-    return name_of(row.key, row.target, row.level), params, number(side.value if side else None)
+    return number(side.value if side else None)
 
 
 def verdict_columns(runs: Runs) -> tuple[Column, ...]:
@@ -250,7 +179,7 @@ def verdict_columns(runs: Runs) -> tuple[Column, ...]:
         (Column(f"run {run}", f"run {run}", 14), Column(f"{run} observed", "observed", 9, "right", spare=spare))
         for spare, run in enumerate(runs, start=1)
     ]
-    head = (Column("name", "threshold", 26, grows=1), Column("limit", "limit", 18, spare=3))
+    head = (Column("name", "number", 26, grows=1), Column("limit", "limit", 18, spare=3))
     return *head, *sides[0], *sides[1]
 
 
@@ -263,20 +192,21 @@ def verdict_cells(verdict: ComparedVerdict, name: str = "") -> tuple[Cell | str,
 def _side(verdict: Verdict | None) -> tuple[Cell | str, str]:
     if verdict is None:
         return "no threshold", ""
-    return outcome_cell(verdict.outcome), number(verdict.observed)
+    return outcome_cell(verdict.outcome), observed_text(verdict)
 
 
-def verdicts_table(verdicts: Iterable[ComparedVerdict], runs: Runs, apart: Apart = NOTHING) -> Table:
+def verdicts_table(verdicts: Sequence[ComparedVerdict], runs: Runs, apart: Apart = NOTHING) -> Table:
     """One line a threshold, the two runs' outcomes side by side."""
     lines = []
-    for verdict in verdicts:
+    for verdict, name in zip(verdicts, labels_of(verdicts), strict=True):
         _, *cells = verdict_cells(verdict)
-        params = params_text(verdict.params, apart.get(method_of(verdict.value), {}))
-        lines.append([name_of(verdict.value, verdict.target, verdict.level), *cells, params])
-    return Table([*verdict_columns(runs), Column("with", "with", spare=4)], lines, "Verdicts")
+        lines.append([Cell(name, full=whole_name(verdict, apart)), *cells])
+    return Table(verdict_columns(runs), lines, "Verdicts")
 
 
 def limits_text(verdict: ComparedVerdict) -> str:
     """The limit; both where the runs' limits differ."""
-    limits = dict.fromkeys(number(side.limit) for side in (verdict.first, verdict.second) if side)
+    limits = dict.fromkeys(
+        limit_quantity(verdict.bound, side.limit, verdict.value) for side in (verdict.first, verdict.second) if side
+    )
     return limit_text(verdict.bound, " / ".join(limits), verdict.value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sfumato.engine.methods.labels import name_called
 from sfumato.engine.methods.registry import Method, method_called, registry
 from sfumato.engine.methods.rows import Row
 
@@ -46,8 +47,7 @@ def evidence_table(rows: Sequence[Row]) -> Table | None:
 
 
 def _of_account(row: Row) -> Line:
-    method = method_called(row.method_key)
-    title = method.output(row.measure).title if method else row.measure
+    title = name_called(row.key)
     where = f"{title}, {row.target}" if row.target else title
     return [
         "privacy account",
@@ -74,7 +74,7 @@ def _measured(rows: Sequence[Row]) -> list[Line]:
             lines.append(
                 [
                     kind,
-                    ", ".join(part for part in (f"{row.method}.{row.measure}", row.target) if part),
+                    ", ".join(part for part in (name_called(row.key), row.target) if part),
                     _value(row),
                     interval(row.lower, row.upper),
                     "" if beside is None else number(beside.value),
@@ -119,7 +119,7 @@ def evidence_lines(rows: Iterable[Row]) -> list[str]:
     for kind in kinds():
         own = [row for row in kept if row.family == "risk" and _kind(row) == kind and row.dataset != "confidential"]
         told = [
-            f"{row.measure.replace('_', ' ')} {_value(row)}"
+            f"{name_called(row.key)} {_value(row)}"
             + (f" (baseline {number(row.baseline)})" if row.baseline is not None else "")
             for row in own
         ]

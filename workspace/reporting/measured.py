@@ -15,7 +15,7 @@ from .words import FAMILIES, NOTHING, Apart
 
 
 def result_tables(
-    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING
+    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING, *, keys: bool = False
 ) -> list[tuple[Table, list[Row]]]:
     """A table for every family that was measured, its heading the title; and the rows that it shows.
 
@@ -24,7 +24,7 @@ def result_tables(
     attacks = [row for row in rows if is_of_attack(row)]
     plain = [row for row in rows if not is_of_attack(row)]
     found = [(heading, [row for row in plain if row.family == family]) for family, heading in FAMILIES.items()]
-    tables = [(result_table(own, published, apart, heading), own) for heading, own in found if own]
+    tables = [(result_table(own, published, apart, heading, keys=keys), own) for heading, own in found if own]
     tables += [(beside, attacks)] if (beside := attack_table(attacks, apart)) else []
     evidence = evidence_table(rows)
     return [*tables[:1], (evidence, []), *tables[1:]] if evidence else tables

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.data.schema import Role, Variable
+from sfumato.engine.methods.labels import name_called
 from sfumato.engine.methods.registry import Method, method_called
 from sfumato.engine.methods.results import Diagnostic, Trace
 from sfumato.engine.methods.rows import Row
@@ -160,7 +161,7 @@ def _decision_section(decision: Decision | None) -> Chapter:
 def _verdicts(run: ReportedRun) -> Part:
     if not run.verdicts:
         return Paragraph("The recipe has no thresholds.")
-    return verdict_table(run.verdicts, settings_apart(run.recipe_toml))
+    return verdict_table(run.verdicts, settings_apart(run.recipe_toml), run.records)
 
 
 def _beside(run: ReportedRun) -> list[Chapter]:
@@ -225,7 +226,10 @@ def _meanings(rows: Sequence[Row]) -> Terms:
     known = [(method_called(key), measure) for key, measure in keys]
     return Terms(
         [
-            (f"{found.name}.{measure}", f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]}")
+            (
+                name_called(f"{found.key}.{measure}"),
+                f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]} ({found.key}.{measure})",
+            )
             for found, measure in known
             if found is not None
         ]

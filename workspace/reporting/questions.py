@@ -14,9 +14,10 @@ from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.registry import method_called, registry
 from sfumato.engine.methods.rows import Row, may_be_of
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import percent
 
 from .results import method_title, output_of
-from .words import number, row_settings, settings_text
+from .words import row_settings, settings_text
 
 ASKS: Mapping[Question, str] = MappingProxyType(
     {
@@ -81,19 +82,17 @@ def answered_by(
 def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> str:
     """Why a row that declares that it answers a question does not; empty where it does."""
     if row.value is None:
-        return f"{row.method_key} was not computed ({row.reason})"
+        return f"{method_title(row.method_key)} was not computed ({row.reason})"
     if missing := unknown_to_intruder(row, recipe):
-        return f"{row.method_key} assumes an intruder who does not know {', '.join(missing)}"
+        return f"{method_title(row.method_key)} assumes an intruder who does not know {', '.join(missing)}"
     output = output_of(row)
     if output is None or not output.detectable or limit is None:
         return ""
     least = next((one for one in rows if _same_use(one, row) and one.measure == output.detectable), None)
     if least is None or least.value is None:
-        return f"the smallest leak that {row.method_key} would find is not known"
+        return f"the smallest leak that {method_title(row.method_key)} would find is not known"
     if (found := beyond_baseline(least.value, row, output)) > limit:
-        return (
-            f"{row.method_key} finds a leak of {number(found)} or more only, and the gate blocks from {number(limit)}"
-        )
+        return f"{method_title(row.method_key)} finds a leak of {percent(found)} or more only, and the gate blocks from {percent(limit)}"
     return ""
 
 
@@ -177,8 +176,8 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
         if row.value is None:
             found.append(f"{name}: asked, NOT COMPUTED: {row.reason}.")
         else:
-            before = f", {number(row.baseline)} before it is" if row.baseline is not None else ""
+            before = f", {percent(row.baseline)} before it is" if row.baseline is not None else ""
             found.append(
-                f"{name}: {number(row.value)} of the records are guessed right once the release is known{before}."
+                f"{name}: {percent(row.value)} of the records are guessed right once the release is known{before}."
             )
     return found or [NOT_ASKED]

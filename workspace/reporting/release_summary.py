@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.labels import label_of
 from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
@@ -16,7 +17,7 @@ from sfumato.engine.wording import counted
 from .evidence import evidence_lines
 from .questions import NO_LIMITS, coverage, strongest_intruder
 from .tables import Table, table
-from .words import limit_text, name_of, number, thresholds_text
+from .words import limit_text, observed_text, thresholds_text
 
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
@@ -99,11 +100,10 @@ def judged(verdicts: Sequence[Verdict]) -> str:
 
 
 def _unmet(verdict: Verdict) -> str:
-    """``risk.identification.true_match_rate is 0.03, limit at most 0.01``."""
-    found = "was not computed" if verdict.observed is None else f"is {number(verdict.observed)}"
-    name = name_of(verdict.value, verdict.target, verdict.level)
+    """``Re-identified with certainty: 3 % of the people, limit at most 1 %``."""
+    found = "not computed" if verdict.observed is None else observed_text(verdict)
     why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
-    return f"{name} {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"
+    return f"{label_of(verdict)}: {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"
 
 
 def summary_lines(

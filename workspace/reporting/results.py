@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from sfumato.engine.methods.labels import labels_of, name_called, sentence_of
 from sfumato.engine.methods.outputs import Axis, Output
 from sfumato.engine.methods.registry import Method, method_called
 from sfumato.engine.methods.rows import Row
@@ -25,16 +26,17 @@ from .words import (
     NOTHING,
     Apart,
     interval,
+    judged_interval,
     limit_text,
     measured,
-    method_of,
-    name_of,
     number,
+    observed_text,
     params_text,
     percentages,
     row_settings,
     settings_text,
     use_text,
+    whole_name,
 )
 
 
@@ -125,7 +127,7 @@ ROW_COLUMNS = (
 )
 """How single rows are listed."""
 NAMING = ("variable", "model")
-"""Parameters that name a use of a study (``Axis.uses``): written out, since a page of rows does not wait for the methods."""
+"""Parameters that name a use of a study (``Axis.uses``)."""
 
 
 def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
@@ -134,7 +136,7 @@ def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
     hidden = () if row.level is None else NAMING
     params = {name: value for name, value in row.params.items() if name in uses or name not in hidden}
     return {
-        "measure": f"{row.method}.{row.measure}",
+        "measure": name_called(row.key),
         "of": measured(row.target, params, uses),
         "dataset": row.dataset if row.draw is None else f"{row.dataset[:9]} {row.draw}",
         "level": _level(row.level),
@@ -145,30 +147,50 @@ def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
     }
 
 
-def draw_table(rows: Iterable[Row], apart: Apart = NOTHING) -> Table:
+def draw_table(rows: Iterable[Row], apart: Apart = NOTHING, *, keys: bool = False) -> Table:
     """Every dataset's own rows, and why one was not computed."""
     shown = [column for column in ROW_COLUMNS if column.name not in ("interval", "baseline", "status")]
     cells = [
-        (*(values[column.name] for column in shown), row.reason)
+        (*(values[column.name] for column in shown), row.reason, row.key if keys else "")
         for row in rows
         if row.draw is not None and (values := row_cells(row, apart))
     ]
-    return Table([*shown, Column("reason", "", spare=1)], cells)
+    return Table([*shown, Column("reason", "", spare=1), Column("key", "key")], cells)
 
 
 def result_table(
-    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING, title: str = ""
+    rows: Sequence[Row],
+    published: Sequence[Published] = (),
+    apart: Apart = NOTHING,
+    title: str = "",
+    *,
+    keys: bool = False,
 ) -> Table:
-    """One line a number: the confidential data's value beside the release's, with its interval and baseline.
+    """One line a number by its human name: the confidential data's value beside the release's, with its interval and baseline.
 
-    Each is beside the published figure, where the recipe quotes one, and its ratio to it.
+    Each is beside the published figure, where the recipe quotes one, and its ratio to it. With ``keys`` its key ends the line.
     """
     pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
         pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row
     quoted = ("published", "ratio")
-    titles = ("measure", "variable", "S", "confidential", *quoted, "release", *quoted, "interval", "baseline", "with")
-    lines = [_result(pair.get(True), pair.get(False), published, apart) for pair in pairs.values()]
+    titles = (
+        "measure",
+        "variable",
+        "S",
+        "confidential",
+        *quoted,
+        "release",
+        *quoted,
+        "interval",
+        "baseline",
+        "with",
+        "key",
+    )
+    lines = [
+        [*_result(pair.get(True), pair.get(False), published, apart), next(iter(pair.values())).key if keys else ""]
+        for pair in pairs.values()
+    ]
     return table(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
 
 
@@ -182,7 +204,7 @@ def _result(own: Row | None, released: Row | None, published: Sequence[Published
     short = params_text({name: value for name, value in row.params.items() if name not in (*naming, *uses)})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
     return [
-        f"{row.method}.{row.measure}",
+        name_called(row.key),
         ", ".join(part for part in (row.target, named, use_text(row.params, uses)) if part),
         _level(row.level),
         *_value(own, published),
@@ -219,9 +241,9 @@ def axis_of(row: Row) -> Axis | None:
 
 
 def title_of(row: Row) -> str:
-    """The row's measure by the name that a line has room for."""
+    """The row's measure by the name that the head of a column has room for."""
     output = output_of(row)
-    return (output and output.short) or row.measure
+    return (output and output.short) or name_called(row.key)
 
 
 def is_share(row: Row) -> bool:
@@ -354,7 +376,7 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
     )
     single = [row for row in found if not (curve and curve in row.params) and not (by and by in row.params)]
     parts = [
-        "\n".join(_answer(method, row, published) for row in single),
+        "\n".join(_answer(row, published) for row in single),
         curve_table(method, found, beside),
         split_table(method, found, beside),
         None if curve else points_table(rows),
@@ -422,14 +444,13 @@ def _told_table(
     return table(heads, lines, range(1, len(heads)), range(len(heads) - 1, 2, -1), title)
 
 
-def _answer(method: Method, row: Row, published: Sequence[Published]) -> str:
-    meaning = method.output(row.measure).meaning
+def _answer(row: Row, published: Sequence[Published]) -> str:
     if row.value is None:
-        return f"{meaning}: {row.reason}"
+        return sentence_of(row)
     _, figure, share = _value(row, published)
-    value = f"{number(row.value)} {row.unit}".rstrip()
-    said = [value, interval(row.lower, row.upper), figure and f"published {figure}, ratio {share}"]
-    return f"{meaning}: {', '.join(filter(None, said))}"
+    said = [interval(row.lower, row.upper), figure and f"published {figure}, ratio {share}"]
+    beside = ", ".join(filter(None, said))
+    return sentence_of(row).removesuffix(".") + (f"; {beside}." if beside else ".")
 
 
 def points_table(rows: Sequence[Row]) -> Table | None:
@@ -456,35 +477,45 @@ def points_table(rows: Sequence[Row]) -> Table | None:
         ]
         for level, found in sorted(points.items())
     ]
-    titles = ["level", *names, *(f"{measure} ({dataset})" if several else measure for measure, dataset in columns)]
+    heads = {row.measure: title_of(row) for row in rows}
+    titles = [
+        "level",
+        *names,
+        *(f"{heads[measure]} ({dataset})" if several else heads[measure] for measure, dataset in columns),
+    ]
     return table(titles, lines, range(len(titles)), range(1 + len(names), len(titles) - 1))
 
 
-def verdict_table(verdicts: Iterable[Verdict], apart: Apart = NOTHING) -> Table:
-    """Every number that a threshold is held against: what was observed, and how far inside the limit it lies."""
+def verdict_table(
+    verdicts: Sequence[Verdict], apart: Apart = NOTHING, records: int | None = None, *, keys: bool = False
+) -> Table:
+    """One line a verdict: its outcome, the number by its human name, its value in people or its unit, and the limit in words.
+
+    ``records`` is how many confidential records there are. On a page the name has every setting, those ``apart`` with their defaults.
+    With ``keys`` the key stands beside it.
+    """
+    columns = (
+        Column("verdict", "verdict"),
+        Column("name", "number"),
+        Column("value", "value", align="right"),
+        Column("interval", "interval", spare=2),
+        Column("limit", "limit"),
+        Column("reason", "reason", spare=1),
+        Column("key", "key"),
+    )
     lines: list[Line] = [
         [
             outcome_cell(verdict.outcome),
-            _threshold(verdict, apart.get(method_of(verdict.value), {})),
-            number(verdict.observed),
-            interval(verdict.lower, verdict.upper),
+            Cell(name, full=whole_name(verdict, apart)),
+            observed_text(verdict, records),
+            judged_interval(verdict),
             limit_text(verdict.bound, verdict.limit, verdict.value),
-            number(verdict.margin),
             verdict.reason,
+            verdict.value if keys else "",
         ]
-        for verdict in verdicts
+        for verdict, name in zip(verdicts, labels_of(verdicts), strict=True)
     ]
-    return table(
-        ("verdict", "threshold", "observed", "interval", "limit", "margin", "reason"), lines, (2, 5), spare=(5, 3, 6)
-    )
-
-
-def _threshold(verdict: Verdict, uses: Mapping[str, Any]) -> Cell:
-    own = params_text(row_settings(method_of(verdict.value), verdict.params))
-    short = ", ".join(part for part in (verdict.target, own, use_text(verdict.params, uses)) if part)
-    whole = ", ".join(part for part in (verdict.target, settings_text(verdict.params or {}, uses)) if part)
-    name = verdict.value.partition(".")[2]
-    return Cell(name_of(name, short, verdict.level), full=name_of(verdict.value, whole, verdict.level))
+    return Table(columns, lines)
 
 
 def source_table(quoted: SourceTable) -> Table:
@@ -501,7 +532,7 @@ def source_table(quoted: SourceTable) -> Table:
         note = "; ".join(part for part in (settings_text(line.params), line.note) if part)
         lines.append(
             [
-                line.value.partition(".")[2],
+                name_called(line.value),
                 line.target,
                 _level(line.level),
                 *(text for cell in line.cells for text in _quoted(cell)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.engine.methods.labels import name_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
@@ -13,7 +14,7 @@ from ..plots.figure import Figure
 from ..policy.disclosure import DisclosureRules
 from .document import Chapter, Document, Items, Paragraph, Part, Terms, numbered
 from .privacy_promise import PrivacyPromise, promise
-from .results import method_title, output_of
+from .results import output_of
 from .tables import Line, Table, table
 from .words import DIRECTIONS, interval, measured, number
 from .worked_example import BoundedMean, CombinedMean
@@ -235,8 +236,7 @@ def _kept(release: PublicRelease) -> list[Part]:
 
 
 def _name(row: Row) -> str:
-    output = output_of(row)
-    return f"{method_title(row.method_key)}: {output.title if output else row.measure}"
+    return name_called(row.key)
 
 
 def utility_table(rows: Sequence[Row]) -> Table:

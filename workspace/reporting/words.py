@@ -8,12 +8,14 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine import wording
 from sfumato.engine.data.schema import SURVEY_SETTING
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agree, counted, percent
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Verdict
@@ -33,9 +35,8 @@ DIRECTIONS = {
     "none": "no better direction",
 }
 _HASH = re.compile("[0-9a-f]{64}")
-HOW = ("confidence", "synthesis")
-"""Parameters that say how an interval was made, not what it speaks of."""
 PUBLIC_KEY = "public key"
+number, spelled = wording.number, wording.spelled
 _BOUNDS = {
     "max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential",
     "max_increase": "at most confidential + {}",
@@ -46,7 +47,7 @@ _MARKS = {
     "met": "✓", "not met": "✗", "undecided": "~",
     "warn": "!", "block": "✗", "not checked": "?",
     "at least": "≥", "at most": "≤",
-    "cursor": "▌", "bar": "━", "track": "─", "limit": "┃",
+    "cursor": "▌", "bar": "━", "track": "─", "limit": "┃", "value": "■", "from": "├", "to": "┤",
 }  # fmt: skip
 ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
@@ -54,29 +55,13 @@ ASCII_MARKS = {
     "met": "+", "not met": "x", "undecided": "~",
     "warn": "!", "block": "x", "not checked": "?",
     "at least": ">=", "at most": "<=",
-    "cursor": ">", "bar": "=", "track": "-", "limit": "|",
+    "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
 
 
 def mark(name: str) -> str:
     """The sign of a state or an outcome, in ASCII where SFUMATO_GLYPHS says so."""
     return (ASCII_MARKS if os.environ.get("SFUMATO_GLYPHS") == "ascii" else _MARKS)[name]
-
-
-def number(value: float | None) -> str:
-    """Four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
-    if value is None:
-        return "-"
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    size = abs(value)
-    if size >= 10_000:
-        return f"{value:,.0f}"
-    if size < 1e-4:
-        return f"{value:.3g}"
-    decimals = max(0, 3 - math.floor(math.log10(size)))
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def percentages(shares: Sequence[float]) -> str:
@@ -119,10 +104,12 @@ def outcome_text(outcome: str) -> str:
 
 
 def limit_text(bound: str, limit: float | str, value: str = "") -> str:
-    """``at most 0.02``; a ratio and an increase name what they compare with: the confidential data's own value unless ``value`` (a
-    measure's key) has a baseline for that, ``at most 1.2 × before the release``.
+    """``at most 2 %``, ``at least 5 records``: the limit in the unit of ``value`` (a measure's key), which has to be loaded for that.
+
+    A ratio and an increase name what they compare with: the confidential data's own value unless the measure has a baseline for that,
+    ``at most 1.2 × before the release``. A text stands as it is.
     """
-    text, against = limit if isinstance(limit, str) else number(limit), ""
+    text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
     if bound in ("max_ratio", "max_increase") and value:
         from sfumato.engine.recipe.thresholds import ratio_to
 
@@ -130,6 +117,44 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     if against:
         return f"at most {text} × {against}" if bound == "max_ratio" else f"at most {text} above the value {against}"
     return _BOUNDS[bound].format(text)
+
+
+def limit_quantity(bound: str, limit: float, value: str) -> str:
+    """``2 %``, ``5 records``, ``1.2``: a limit, or what is compared with it, in the unit of the bound."""
+    if bound == "max_ratio" or not value:
+        return number(limit)
+    from sfumato.engine.methods.labels import output_called, quantity_of
+
+    output = output_called(value)[1]
+    if bound == "max_increase":
+        return f"{percent(limit).removesuffix(' %')} points" if output.in_percent else number(limit)
+    return percent(limit) if output.in_percent else quantity_of(value, limit)
+
+
+def observed_text(verdict: Verdict, records: int | None = None) -> str:
+    """What a verdict judges, in people or its unit: ``88 of 20,190 (0.44 %)``; a dash for none. ``records`` is how many confidential records there are."""
+    if verdict.observed is None:
+        return "-"
+    if verdict.bound not in ("max", "min"):
+        ratio = " ×" if verdict.bound == "max_ratio" else ""
+        return f"{limit_quantity(verdict.bound, verdict.observed, verdict.value)}{ratio}"
+    from sfumato.engine.methods.labels import quantity_of
+
+    value = quantity_of(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
+    return value.replace(" people (", " (")
+
+
+def judged_interval(verdict: Verdict) -> str:
+    """The interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
+    if verdict.lower is None:
+        return ""
+    from sfumato.engine.methods.labels import output_called
+
+    in_percent = verdict.bound != "max_ratio" and output_called(verdict.value)[1].in_percent
+    ends = [percent(end) if in_percent else number(end) for end in (verdict.lower, verdict.upper) if end is not None]
+    if len(ends) < 2:
+        return f"{ends[0]} or more"
+    return f"{ends[0].removesuffix(' %')} .. {ends[1]}"
 
 
 UNMET = ("not met", "undecided", "not computed")
@@ -161,18 +186,6 @@ def thresholds_text(verdicts: Sequence[Verdict]) -> str:
 def method_of(key: str) -> str:
     """``family.method`` of a measure's key."""
     return key.rpartition(".")[0]
-
-
-def name_of(key: str, target: str, level: float | None) -> str:
-    """``risk.identification.true_match_rate at S = 0.1 (price)``."""
-    at = "" if level is None else f" at S = {number(level)}"
-    return f"{key}{at}" + (f" ({target})" if target else "")
-
-
-def names_of(key: str) -> tuple[str, str, str]:
-    """A measure's key, without its family, and without its method: what there is room for."""
-    _, method, measure = key.split(".", 2)
-    return key, f"{method}.{measure}", measure
 
 
 Apart = Mapping[str, Mapping[str, Any]]
@@ -230,7 +243,7 @@ def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOT
         f"{key} {value if _is_short(value) else spelled(value)}"
         for key, value in shown.items()
         if (key in apart and key != "radius" and value not in ([], {}, ""))
-        or (_is_short(value) and key not in ("radius", *HOW))
+        or (_is_short(value) and key not in ("radius", "confidence", "synthesis"))
     ]
     if isinstance(radius, Mapping):
         parts += [f"{key} {mark('plus or minus')}{value}" for key, value in radius.items()]
@@ -261,21 +274,95 @@ def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, 
 
 
 def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The parameters that tell a row of method ``key`` from others of its step: all but the step's own settings.
-
-    A text under the name of a setting that is a list is the row's own, such as the kind of ``targets`` that it is about.
-    """
+    """The parameters that tell a row of method ``key`` from others of its step (``own_params``)."""
+    from sfumato.engine.methods.labels import own_params
     from sfumato.engine.methods.registry import method_called
 
-    method = method_called(key)
-    settings = {info.name for info in method.spec.params()} | {SURVEY_SETTING} if method else set()
-    lists = {info.name for info in method.spec.params() if isinstance(info.default, tuple)} if method else set()
-    return {
-        name: value
-        for name, value in (params or {}).items()
-        if method
-        and (name.removeprefix(f"{method.name}.") not in settings or (name in lists and isinstance(value, str)))
-    }
+    return own_params(method_called(key), params)
+
+
+LEAST_OF_A_NAME = 7
+"""Cells of the beginning of a name that are left, however long what follows."""
+
+
+def shortened(names: Iterable[str], width: int) -> dict[str, str]:
+    """Each of several names in at most ``width`` cells; what stands in brackets gives way last.
+
+    ``Least information kept, by original values`` becomes ``Least…original values`` where another name begins alike.
+    Different names stay different, if need be by a number at their end.
+    """
+    whole = list(dict.fromkeys(names))
+    parts = [_parts(name) for name in whole]
+    heads = list(dict.fromkeys(head for head, _ in parts))
+    found = {name: _short(head, rest, heads, width) for name, (head, rest) in zip(whole, parts, strict=True)}
+    alike: dict[str, list[str]] = {}
+    for name, text in found.items():
+        alike.setdefault(text, []).append(name)
+    for rivals in (group for group in alike.values() if len(group) > 1):
+        for name in rivals:
+            found[name] = _from_difference(name, [other for other in rivals if other != name], width)
+    taken: set[str] = set()
+    for name in whole:
+        text, place = found[name], 1
+        while text in taken:
+            place += 1
+            text = f"{_cut(found[name], width - len(str(place)) - 1)}~{place}"
+        taken.add(text)
+        found[name] = text
+    return found
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """A name without its last brackets, and these."""
+    head, bracket, rest = name.rpartition(" (")
+    return (head, f" ({rest}") if bracket and name.endswith(")") else (name, "")
+
+
+def _short(head: str, rest: str, heads: Sequence[str], width: int) -> str:
+    """A name in at most ``width`` cells, its words before the brackets cut first, and so that they are not those of another head."""
+    from .terminal_text import cell_width
+
+    if cell_width(head + rest) <= width:
+        return head + rest
+    room = max(LEAST_OF_A_NAME, width - cell_width(rest))
+    text = _cut(head, room)
+    rivals = [other for other in heads if other != head and other.startswith(text.removesuffix("…"))]
+    return _cut((_from_difference(head, rivals, room) if rivals and text != head else text) + rest, width)
+
+
+def _from_difference(name: str, rivals: Sequence[str], width: int) -> str:
+    """A name in at most ``width`` cells: a little of its beginning, and what follows where it differs from ``rivals``."""
+    same = max(_alike(name, other) for other in rivals)
+    rest = name[name.rfind(" ", 0, same + 1) + 1 :]
+    start = name.removesuffix(rest)
+    return _cut(f"{_cut(start, max(LEAST_OF_A_NAME, width - len(rest)), always=True) if start else ''}{rest}", width)
+
+
+def _alike(first: str, second: str) -> int:
+    """How many letters two texts begin with alike."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+
+
+def _cut(text: str, width: int, *, always: bool = False) -> str:
+    """The text in at most ``width`` cells, an ellipsis in place of its end where it is longer, or ``always``."""
+    from .terminal_text import cell_width
+
+    if cell_width(text) <= width and not always:
+        return text
+    kept = text
+    while kept and cell_width(kept) > max(1, width - 1):
+        kept = kept[:-1]
+    return f"{kept.rstrip()}…"
+
+
+def whole_name(row: Any, apart: Apart = NOTHING) -> str:
+    """The full name of a row, verdict or compared number, with the defaults of settings in which uses of its method differ."""
+    from sfumato.engine.methods.labels import label_of
+
+    uses = apart.get(method_of(row.key), {})
+    return label_of(replace(row, params={**uses, **(row.params or {})}))
 
 
 def use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
@@ -307,16 +394,6 @@ def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING)
         for key, value in told.items()
         if value not in ("", [], {}, None)
     )
-
-
-def spelled(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {spelled(item)}" for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(spelled, value))
-    return number(value) if isinstance(value, float) else str(value)
 
 
 SEAL = "seal"

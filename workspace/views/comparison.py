@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.execution.comparison import Compared, ComparedVerdict, compare, compare_verdicts
+from sfumato.engine.methods.labels import labelled_object
 from sfumato.engine.recipe.difference import Difference
 from sfumato.engine.wording import counted
 
@@ -72,10 +73,10 @@ class RunComparison:
             "runs": [_run_to_dict(run, data) for run, data in zip(self.runs, self.datasets, strict=True)],
             "same_data": self.same_data,
             "plans": [difference_object(one) for one in self.plans],
-            "rows": [row.to_dict() for row in self.shared],
-            "only_first": [row.to_dict() for row in self.only(0)],
-            "only_second": [row.to_dict() for row in self.only(1)],
-            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+            "rows": [labelled_object(row) for row in self.shared],
+            "only_first": [labelled_object(row) for row in self.only(0)],
+            "only_second": [labelled_object(row) for row in self.only(1)],
+            "verdicts": [labelled_object(verdict) for verdict in self.verdicts],
         }
 
 

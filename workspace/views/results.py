@@ -48,7 +48,7 @@ SHARE_OF_BAND = """result.level IS NOT NULL AND instr(result.params, '"of":') > 
 class Selection:
     """Which results of a run, in which order.
 
-    ``draws`` adds the rows of single datasets. Every word of ``text`` must occur in the row; ``!word`` must not. What makes up
+    ``draws`` adds the rows of single datasets. Every word of ``text`` must occur in the row or its human name; ``!word`` must not. What makes up
     the bands of a sweep stands beside them; their shares come as rows with ``draws``, or when ``text`` asks for a share.
     """
 
@@ -65,6 +65,7 @@ def has_averages(workspace: Workspace, run_id: int) -> bool:
     return bool(workspace.connection.execute(query, (run_id,)).fetchone()[0])
 
 
+_KEY = "(result.family || '.' || result.method || '.' || result.measure)"
 _TEXT = """lower(result.family || '.' || result.method || '.' || result.measure || ' ' || result.target || ' '
            || result.dataset || ' ' || result.status || ' ' || result.params)"""
 
@@ -78,12 +79,23 @@ def _where(workspace: Workspace, selection: Selection) -> tuple[str, list[object
         conditions.append("result.draw IS NULL")
     if not selection.draws and "share" not in selection.text.lower():
         conditions.append(f"NOT ({SHARE_OF_BAND})")
+    names = _names_in(workspace, selection.run_id) if selection.text else {}
     for word in selection.text.lower().split():
         wanted = word.removeprefix("!")
         if wanted:
-            conditions.append(f"instr({_TEXT}, ?) {'= 0' if word != wanted else '> 0'}")
-            bound.append(wanted)
+            called = [key for key, name in names.items() if wanted in name]
+            occurs = f"(instr({_TEXT}, ?) > 0 OR {_KEY} IN ({_places(called)}))"
+            conditions.append(occurs if word == wanted else f"NOT {occurs}")
+            bound += [wanted, *called]
     return " AND ".join(conditions), bound
+
+
+def _names_in(workspace: Workspace, run_id: int) -> dict[str, str]:
+    """The human names of a run's numbers by key, in small letters."""
+    from sfumato.engine.methods.labels import name_called  # it loads methods
+
+    found = workspace.connection.execute(f"SELECT DISTINCT {_KEY} FROM result WHERE run_id = ?", (run_id,))
+    return {key: name_called(key).lower() for (key,) in found if isinstance(key, str)}
 
 
 _NAMES = [field.name for field in fields(Row)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.recipe.difference import Difference, differences
@@ -28,6 +29,7 @@ class Phase:
 class RunDetail:
     """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed,
     ``controls`` how many more were held out, ``redrawn`` how many records were drawn anew for its constraints, ``name`` and ``note`` what its analyst said of it.
+    ``names`` are the human ones of the ``unmet`` verdicts.
     """
 
     run_id: int
@@ -45,6 +47,7 @@ class RunDetail:
     redrawn: str = ""
     name: str = ""
     note: str = ""
+    names: tuple[str, ...] = ()
 
 
 def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
@@ -77,7 +80,14 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
         _redrawn(workspace, run.id) if "constraints" in table else "",
         run.name,
         run.note,
+        _names(unmet),
     )
+
+
+def _names(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    from sfumato.engine.methods.labels import labels_of  # it loads methods, which takes the app longer than to start
+
+    return tuple(labels_of(verdicts))
 
 
 def _weights_said(workspace: Workspace, run_id: int) -> tuple[str, ...]:

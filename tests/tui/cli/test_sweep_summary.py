@@ -65,13 +65,15 @@ def test_a_study_that_sums_up_gives_its_answer_first_and_then_a_line_a_point() -
     text = study_text(method, [*points, point("smallest_size", None, 150.0)])
     assert method.title == "Smallest sufficient sample"
     answer, blank, heads, _, *lines = text.splitlines()
-    assert answer == "smallest size whose sub-samples all meet every threshold: 150 records"
-    assert (blank, heads.split()) == ("", ["level", "size", "rho", "passing"])
+    assert (
+        answer == "A sample of 150 records is enough: every sub-sample of this size meets the limits of data quality."
+    )
+    assert (blank, heads.split()) == ("", ["level", "size", "rho", "meet", "all", "limits"])
     assert [line.split() for line in lines] == [
         ["1", "100", "0.91", "0.5"], ["1.5", "150", "0.93", "1"], ["2", "200", "0.97", "1"]
     ]  # fmt: skip
     without = study_text(method, [*points, point("smallest_size", None, None)])
-    assert without.startswith("smallest size whose sub-samples all meet every threshold: none is enough\n")
+    assert without.startswith("Smallest sufficient sample (k 5) was not computed: none is enough.\n")
 
 
 def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> None:

@@ -4,9 +4,10 @@ from textual.widgets import Input
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.screens.explain import facts, meaning_of
-from sfumato.tui.screens.results import name_in, sorted_text
+from sfumato.tui.screens.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
+from sfumato.workspace.reporting.explanation import FoundNumber
 from sfumato.workspace.reporting.words import interval, measured, number, params_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import FAILURES, Selection, result_numbers, selected_rows
@@ -19,7 +20,7 @@ def head(seat):
 async def test_averages_are_shown_first(sit, directory, size):
     async with sit(directory, size=size, tab="results") as seat:
         assert "averages over the datasets" in head(seat)
-        assert "max_abs_difference" in seat.text
+        assert "Largest gap" in seat.text
         assert "confidential" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Workspace.open(directory, read_only=True) as reader:
@@ -155,26 +156,47 @@ def line(**changes):
 
 
 def test_every_fact_of_a_row_is_told():
-    found = dict(facts(line(level=0.1), meaning_of(line().key)))
+    told = facts(FoundNumber(line(level=0.1), records=1000), meaning_of(line().key))
+    found = dict(told)
     assert found["direction"] == "lower is better"
     assert found["level"] == "S = 0.1"
-    assert found["value"] == "0.01813"
-    assert found["interval"] == "0.009 .. 0.027, 95 % over the released datasets"
-    assert found["baseline"] == "0.3: the same on the confidential data: the risk without protection"
+    assert found["in words"].startswith(
+        "An intruder finds exactly one match, the right one, for 18.13 of 1,000 people (1.81 %)"
+    )
+    assert found["how sure"] == "95 % interval 0.9 % to 2.7 %, over the released datasets"
+    assert found["compared with"] == "300 of 1,000 people (30 %): the baseline of the method"
     assert found["known"] == "region"
     assert found["radius"] == "income 5%"
+    assert found["key"] == "risk.identification.true_match_rate"
+
+
+def test_facts_come_in_the_order_in_which_people_ask():
+    own = line(dataset="confidential", value=0.4)
+    low = Verdict(line().key, "", None, "max", 0.01, 0.01813, -0.00813, "not met", "", None)
+    told = facts(FoundNumber(line(baseline=0.4), [own], [low], 1000), meaning_of(line().key))
+    assert [name for name, _ in told] == [
+        "in words", "verdict", "this means", "good is", "compared with", "how sure", "what to change",
+        "definition", "direction", "method", "source", "measured on", "known", "radius", "by default", "key",
+    ]  # fmt: skip
+    found = dict(told)
+    assert found["verdict"] == "✗ not met: 18.13 of 1,000 (1.81 %), at most 1 %, 0.81 points outside the limit"
+    assert found["compared with"] == "400 of 1,000 people (40 %): the same data released unprotected"
+    assert found["this means"] == "The intruder is certain of the right record for more people than the limit allows."
+
+
+def test_a_verdict_that_is_met_needs_no_levers():
+    good = Verdict(line().key, "", None, "max", 0.1, 0.01813, 0.08187, "met", "", None)
+    found = dict(facts(FoundNumber(line(), (), [good], 1000), meaning_of(line().key)))
+    assert found["verdict"] == "✓ met: 18.13 of 1,000 (1.81 %), at most 10 %, 8.19 points inside the limit"
+    assert "what to change" not in found
+    assert "this means" not in found
 
 
 def test_a_row_that_was_not_computed_says_why():
-    found = dict(
-        facts(
-            line(value=None, lower=None, upper=None, status="not computed", reason="no unique match"),
-            meaning_of(line().key),
-        )
-    )
-    assert found["value"] == "not computed"
-    assert found["reason"] == "no unique match"
-    assert "interval" not in found
+    lacking = line(value=None, lower=None, upper=None, status="not computed", reason="no unique match")
+    found = dict(facts(FoundNumber(lacking), meaning_of(line().key)))
+    assert found["in words"].endswith("was not computed: no unique match.")
+    assert "how sure" not in found
 
 
 def test_a_method_of_another_version_is_named_as_unknown():
@@ -184,10 +206,32 @@ def test_a_method_of_another_version_is_named_as_unknown():
 
 @pytest.mark.parametrize(
     ("width", "name"),
-    [(40, "risk.identification.true_match_rate"), (30, "identification.true_match_rate"), (16, "true_match_rate")],
+    [(40, "Re-identified with certainty"), (20, "Re-identified with…"), (12, "Re-identifi…")],
 )
-def test_a_name_loses_its_family_and_method_where_there_is_no_room(width, name):
-    assert name_in(width, line()) == name
+def test_a_name_loses_its_end_where_there_is_no_room(width, name):
+    assert name_in(width, ResultLine(line(), "", {})) == name
+
+
+@pytest.mark.parametrize("width", [14, 20, 28, 40])
+def test_names_of_one_recipe_stay_different_however_short(width):
+    recipe = "".join(
+        f'[[measure]]\nmethod = "{key}"\n'
+        for key in ("quality.nmi_v1", "quality.nmi_v2", "risk.linkability", "risk.singling_out")
+    )
+    names = names_in_recipe(recipe)
+    assert len(names) == 18
+    short = shortened_among(names, width)
+    assert len(set(short.values())) == len(names)
+    assert max(map(len, short.values())) <= width
+
+
+def test_a_word_of_a_human_name_finds_its_rows(directory):
+    with Workspace.open(directory, read_only=True) as reader:
+        found = selected_rows(reader, Selection(1, text="Re-identified"), 0, 100)
+        assert {row.key.rpartition(".")[2] for row in found} == {"true_match_rate"}
+        without = selected_rows(reader, Selection(1, text="!re-identified"), 0, 10_000)
+        assert "true_match_rate" not in {row.key.rpartition(".")[2] for row in without}
+        assert len(found) + len(without) == len(result_numbers(reader, Selection(1)))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +283,7 @@ def test_a_page_is_a_slice_of_the_whole(directory):
 
 def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
-    found = dict(facts(pmse, meaning_of(pmse.key)))
+    found = dict(facts(FoundNumber(pmse), meaning_of(pmse.key)))
     assert found["model"] == "cart"
     assert found["by default"].startswith("minbucket 20, cp ")
     assert "model" not in found["by default"]

@@ -258,7 +258,7 @@ async def test_a_running_run_shows_its_rate(sit, directory):
 async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 24)) as seat:
         assert "not met" in seat.text
-        assert "risk.identification.expected_match_risk" in seat.text
+        assert "Expected re-identifications" in seat.text
         assert f"{DONE}: " in seat.text
         await seat.press("k")
         assert f"{FAILED}: " in seat.text
@@ -267,7 +267,7 @@ async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
 
 async def test_a_low_terminal_keeps_its_lines_for_the_runs(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 12)) as seat:
-        assert "risk.identification.expected_match_risk" not in seat.text
+        assert "Expected re-identifications" not in seat.text
         assert f"{DONE}: " not in seat.text
 
 

@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.widgets.verdict_board import board, gauge, overall
+from sfumato.tui.widgets.verdict_board import board, chosen_text, gauge, overall
 
 
 def verdict(outcome, observed=0.01, **changes):
@@ -40,11 +42,32 @@ def test_every_line_of_the_board_fits(width):
         assert words in text.plain
 
 
-def test_a_board_says_observed_limit_margin_and_reason():
-    text = board([verdict("not computed", None, reason="no unique match"), verdict("met")], 140).plain
-    assert "at most 0.02" in text
-    assert "0.01" in text
-    assert "› no unique match" in text
+def test_a_verdict_is_one_line_with_its_name_value_gauge_and_limit():
+    found = board([verdict("not computed", None, reason="no unique match"), verdict("met", 88 / 20190)], 140, 20190)
+    heads, lacking, met = found.plain.splitlines()[2:]
+    assert heads.split() == ["verdict", "number", "value", "limit"]
+    assert re.split("  +", lacking.strip()) == ["? not computed", "Re-identified with certainty", "-", "at most 2 %"]
+    assert re.split("  +", met) == [
+        "✓ met", "Re-identified with certainty", "88 of 20,190 (0.44 %)", "├──■─────┃───────┤", "at most 2 %",
+    ]  # fmt: skip
+
+
+def test_where_there_is_little_room_people_and_gauges_leave_first():
+    line = board([verdict("met", 88 / 20190)], 76, 20190).plain.splitlines()[-1]
+    assert re.split("  +", line) == ["✓ met", "Re-identified with certainty", "0.44 %", "at most 2 %"]
+
+
+@pytest.mark.parametrize("width", [76, 96, 116, 156])
+def test_names_on_a_board_differ_however_short(width):
+    keys = ("risk.linkability.excess_risk", "risk.singling_out.excess_risk", "risk.attribute_inference.excess_risk")
+    verdicts = [verdict("met", value=key, params=params) for key in keys for params in ({}, {"people": "vulnerable"})]
+    lines = board(verdicts, width).plain.splitlines()[3:]
+    assert len(set(lines)) == len(lines) == len(verdicts)
+
+
+def test_the_chosen_verdict_says_its_whole_name_and_why():
+    lacking = verdict("not computed", None, reason="no unique match", params={"known": ["age"]})
+    assert chosen_text(lacking, 100).plain == "› Re-identified with certainty (knows age) · no unique match"
 
 
 def test_signs_are_ascii_where_asked(monkeypatch):
@@ -58,9 +81,10 @@ def test_signs_are_ascii_where_asked(monkeypatch):
 async def test_the_board_of_a_finished_run(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
         assert "✗ not met  1 of 3 thresholds is not met, 1 not computed" in seat.text
-        assert "risk.identification.true_match_rate" in seat.text
+        assert "Re-identified with certainty" in seat.text
+        assert "at most 90 %" in seat.text
+        await seat.press("j")
         assert "the run has no such row" in seat.text
-        assert "at most 0.9" in seat.text
 
 
 @pytest.mark.slow
@@ -80,7 +104,7 @@ async def test_the_board_follows_the_chosen_run(sit, directory):
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
     async with sit(directory, size=(80, 8), tab="verdicts") as seat:
         first = seat.text
-        assert "✗ not met       risk" in first
+        assert "✗ not met       " in first
         await seat.press("G")
         assert "✓ met" in seat.text
         await seat.press("g")
@@ -89,47 +113,51 @@ async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
         assert "✓ met" in seat.text
 
 
-def used(observed, limit, width=64):
-    return gauge(observed, limit, width, "bold").plain
+def drawn(observed, limit=0.02, width=18, **changes):
+    return gauge(verdict("met", observed, limit=limit, **changes), "bold", width).plain
 
 
 @pytest.mark.parametrize(
-    ("observed", "limit", "share"),
+    ("observed", "picture"),
     [
-        (0.0, 0.02, "0 %"),
-        (0.01, 0.02, "50 %"),
-        (0.02, 0.02, "100 %"),
-        (0.01999, 0.02, "99.95 %"),
-        (0.03, 0.02, "150 %"),
-        (0.00002, 0.02, "0.1 %"),
-        (9.0, 0.02, ">999 %"),
+        (0.0, "├■───────┃───────┤"),
+        (0.01, "├────■───┃───────┤"),
+        (0.02, "├────────■───────┤"),
+        (0.03, "├────────┃──■────┤"),
+        (9.0, "├────────┃──────■┤"),
+        (-0.5, "├■───────┃───────┤"),
     ],
 )
-def test_the_gauge_says_how_much_of_the_limit_is_used(observed, limit, share):
-    text = used(observed, limit)
-    assert text.endswith(f"  {share} of the limit")
-    filled = text.count("━")
-    half = (len(text) - len(f"  {share} of the limit") - 1) // 2
-    assert text[half] == "┃"
-    assert filled == min(2 * half, round(half * observed / limit))
+def test_a_gauge_marks_the_value_between_0_and_twice_the_limit(observed, picture):
+    assert drawn(observed) == picture
 
 
-@pytest.mark.parametrize(("observed", "limit"), [(None, 0.02), (-1.0, 0.02), (1.0, 0.0), (1.0, -2.0)])
-def test_there_is_no_gauge_without_two_positive_numbers(observed, limit):
-    assert used(observed, limit) == ""
+def test_a_gauge_shows_the_interval_as_a_bar_open_to_its_end():
+    assert drawn(0.01, lower=0.005, upper=0.026) == "├──━━■━━━┃━━─────┤"
+    assert drawn(0.01, lower=0.005, upper=None) == "├──━━■━━━┃━━━━━━━┤"
 
 
-@pytest.mark.parametrize("width", [10, 24, 28, 40, 76])
+@pytest.mark.parametrize("bound", ["max", "min"])
+def test_gauges_of_least_and_of_largest_values_run_the_same_way(bound):
+    assert drawn(0.03, bound=bound) == "├────────┃──■────┤"
+
+
+@pytest.mark.parametrize(("observed", "limit"), [(None, 0.02), (1.0, 0.0), (1.0, -2.0)])
+def test_a_gauge_is_blank_where_there_is_nothing_to_compare(observed, limit):
+    assert drawn(observed, limit) == " " * 18
+
+
+@pytest.mark.parametrize("width", [8, 10, 18, 40])
 def test_the_gauge_fits(width):
-    assert len(used(0.03, 0.02, width)) <= width
+    assert len(drawn(0.03, width=width)) == width
 
 
 @pytest.mark.slow
 async def test_enter_explains_the_chosen_verdict(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         await seat.press("enter")
-        assert "meaning" in seat.text
-        assert "direction" in seat.text
+        assert "in words" in seat.text
+        assert "good is" in seat.text
 
 
 @pytest.mark.slow

@@ -30,11 +30,11 @@ def test_an_attack_is_one_line_and_leaves_the_table_of_its_family() -> None:
     (plain, own), (attacks, theirs) = result_tables(found)
     assert own == [PLAIN]
     assert theirs == found[1:]
-    assert [str(row[0]) for row in plain.rows] == ["uniqueness.sample_uniques"]
+    assert [str(row[0]) for row in plain.rows] == ["Unique records in the table"]
     shown = text(attacks).splitlines()
     assert shown[0] == "Attacks beside control records"
-    assert shown[3].split()[:6] == ["some_attack", "synthetic", "0.6", "0.2", "0.1", "0.5"]
-    assert shown[4].split()[:6] == ["some_attack", "confidential", "1", "0.2", "0.1", "1"]
+    assert shown[3].split()[:7] == ["some", "attack", "synthetic", "0.6", "0.2", "0.1", "0.5"]
+    assert shown[4].split()[:7] == ["some", "attack", "confidential", "1", "0.2", "0.1", "1"]
     assert max(map(len, text(attacks, 80).splitlines())) <= 80
 
 

@@ -53,10 +53,15 @@ def test_no_two_rows_have_one_name(rows, room):
     assert max(map(len, names)) <= room
 
 
-def test_rows_that_need_no_more_have_the_names_that_they_had():
+def test_rows_that_need_no_more_have_their_human_names_alone():
     rows = [row(radius={"income": "5%"}), row("utility.ecdf.max_abs_difference", "income")]
-    assert names_in(60, rows, {}) == [RISK, "utility.ecdf.max_abs_difference (income)"]
-    assert names_in(25, rows, {})[0] == "true_match_rate"
+    assert names_in(60, rows, {}) == ["Re-identified with certainty", "Largest gap of cumulative shares (income)"]
+    assert names_in(25, rows, {}) == ["Re-identified with certa…", "Largest gap of… (income)"]
+
+
+def test_a_shortened_name_says_what_another_that_begins_alike_does_not():
+    rows = [row("quality.nmi_v1.minimum_nmi"), row("quality.nmi_v2.minimum_nmi")]
+    assert names_in(25, rows, {}) == ["Least inf…original values", "Least inf…released values"]
 
 
 def test_only_what_differs_is_said():
@@ -64,7 +69,10 @@ def test_only_what_differs_is_said():
         row(radius={"income": "5%", "visits": 1}, known=["a"]),
         row(radius={"income": "20%", "visits": 1}, known=["a"]),
     ]
-    assert names_in(90, rows, {}) == [f"{RISK} (income ±5%)", f"{RISK} (income ±20%)"]
+    assert names_in(90, rows, {}) == [
+        "Re-identified with certainty (income within 5%)",
+        "Re-identified with certainty (income within 20%)",
+    ]
 
 
 def test_the_same_number_twice_has_one_name():

@@ -80,8 +80,8 @@ def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data
     averages = [row for row in outcome.rows if row.draw is None]
     results, verdicts = result_table(averages, (), apart), verdict_table(outcome.verdicts, apart)
     for made in (results, draw_table(outcome.rows, apart)):
-        lines = [line for line in text(made).splitlines() if "propensity.pmse" in line or "true_match_rate" in line]
-        assert len({line.split("  ")[0] + line[20:60] for line in lines}) >= 4
+        lines = [line for line in text(made).splitlines() if "(pMSE)" in line or "with certainty" in line]
+        assert len({" ".join(line.split())[:80] for line in lines}) >= 4
         for words in ("model logit", "model cart", "known region, age", "known age"):
             assert any(words in line for line in lines), words
     for shown in (text(verdicts), str(html(verdicts)), str(html(results))):

@@ -1,0 +1,119 @@
+"""A number explained, in the order in which people ask: what it says, whether that is good, compared with what, how sure, what to change;
+then its definition, formula, settings and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.engine.methods.labels import name_called, output_called, quantity_of, sentence_of
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import percent
+
+from .words import FAMILIES, interval, judged_interval, limit_quantity, limit_text, number, observed_text, outcome_text
+
+OWN_VALUE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
+"""By family what the confidential data's own value stands for; else the confidential data themselves."""
+Facts = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class FoundNumber:
+    """A row, the finished rows of its series (``row`` among them), the verdicts on it, and how many confidential records the run has."""
+
+    row: Row
+    beside: Sequence[Row] = ()
+    verdicts: Sequence[Verdict] = ()
+    records: int | None = None
+
+
+def explanation(found: FoundNumber) -> Facts:
+    """What people ask first of a number, answer by answer; only what there is."""
+    row = found.row
+    _, output = output_called(row.key)
+    facts = [
+        ("in words", sentence_of(row, found.records)),
+        *(("verdict", verdict_text(one, found.records)) for one in found.verdicts),
+        *_judged(found.verdicts, output),
+        *_compared(found, output),
+        ("how sure", _certainty(found, output)),
+        ("what to change", _levers(found.verdicts, output)),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
+def verdict_text(verdict: Verdict, records: int | None = None) -> str:
+    """``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, over by 0.34 points; why``."""
+    band = f" ({judged})" if (judged := judged_interval(verdict)) else ""
+    parts = [f"{observed_text(verdict, records)}{band}", limit_text(verdict.bound, verdict.limit, verdict.value)]
+    parts += [_by_how_much(verdict)] if verdict.margin else []
+    why = f"; {verdict.reason}" if verdict.reason else ""
+    return f"{outcome_text(verdict.outcome)}: {', '.join(parts)}{why}"
+
+
+def _by_how_much(verdict: Verdict) -> str:
+    assert verdict.margin is not None
+    way = "inside the limit" if verdict.margin > 0 else "outside the limit"
+    size = limit_quantity(verdict.bound, abs(verdict.margin), verdict.value)
+    return f"{size.replace(' %', ' points')} {way}"
+
+
+def _judged(verdicts: Sequence[Verdict], output: Output) -> Facts:
+    """What failing means where a limit is not met; what good values are."""
+    fails = any(one.outcome == "not met" for one in verdicts)
+    return [("this means", output.label.fails if fails else ""), ("good is", output.label.good)]
+
+
+def _compared(found: FoundNumber, output: Output) -> Facts:
+    """The confidential data's own value, and the row's baseline where it is another one."""
+    row = found.row
+    own = next((one for one in found.beside if one.dataset == "confidential" and one.value is not None), None)
+    facts = []
+    if own is not None and own.value is not None and row.dataset != "confidential":
+        of = OWN_VALUE.get(row.family, "the confidential data")
+        facts.append(
+            ("compared with", f"{quantity_of(row.key, own.value, found.records, row.params, unit=row.unit)}: {of}")
+        )
+    if row.baseline is not None and (own is None or row.baseline != own.value or output.label.baseline):
+        of = output.label.baseline or "the baseline of the method"
+        value = quantity_of(row.key, row.baseline, found.records, row.params, unit=row.unit)
+        facts.append(("compared with", f"{value}: {of}"))
+    return facts
+
+
+def _certainty(found: FoundNumber, output: Output) -> str:
+    """The interval, the single datasets, and whether the number is exact."""
+    row = found.row
+    parts = []
+    if row.lower is not None and row.upper is not None:
+        ends = f"{percent(row.lower)} to {percent(row.upper)}" if output.in_percent else interval(row.lower, row.upper)
+        over = ", over the released datasets" if row.draw is None else ""
+        parts.append(f"95 % interval {ends}{over}")
+    elif row.value is not None:
+        parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
+    draws = [one for one in found.beside if one.draw is not None and one.dataset != "confidential"]
+    if len(draws) > 1 and row.draw is None:
+        values = ", ".join(one.status if one.value is None else _short(one.value, output) for one in draws)
+        parts.append(f"single datasets: {values}")
+    parts += [row.reason] if row.value is not None and row.reason else []
+    return "; ".join(parts)
+
+
+def _short(value: float, output: Output) -> str:
+    return percent(value) if output.in_percent else number(value)
+
+
+def _levers(verdicts: Sequence[Verdict], output: Output) -> str:
+    """What to change where a limit is not known to be met; nothing where all are."""
+    if verdicts and all(one.outcome == "met" for one in verdicts):
+        return ""
+    return "; ".join(output.label.levers)
+
+
+def title_called(key: str) -> str:
+    """The heading of an explanation: the human name of a measure, under its family."""
+    family = FAMILIES.get(key.partition(".")[0], "")
+    return f"{name_called(key)}{f' · {family}' if family else ''}"
