@@ -49,35 +49,46 @@ class Distances:
         number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit)))
         return np.where(self.levelled, places, number).astype(np.float32)
 
-    def _one(self, k: int, own: Singles, other: Singles, out: Singles) -> None:
-        """The distance by the k-th variable of records (q,) and (r,), into ``out`` (q, r)."""
+    @staticmethod
+    def _number(own: Singles, other: Singles, out: Singles, *, lacks: bool) -> None:
+        """The distance by a number of records (q,) and (r,), into ``out`` (q, r); ``lacks`` where some of them may have none."""
         a, b = own[:, None], other[None, :]
-        if self.levelled[k]:
-            np.not_equal(a, b, out=out, casting="unsafe")
-            out *= UNIT
-            return
         np.abs(np.subtract(a, b, out=out), out=out)
-        if a.min(initial=0) < 0 or b.min(initial=0) < 0:
+        if lacks:
             lacking = (a < 0) | (b < 0)
             out[lacking] = (UNIT * ((a < 0) != (b < 0)))[lacking]
 
     def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, Singles]]:
         """Which of the records (q, d), and their distances to others (r, d) by each subset (s, d) of the variables: (s, some, r).
 
-        The array is overwritten by the next block.
+        The array is overwritten by the next block. Levels that differ are counted in bytes, and become distances once.
         """
         step, s = max(1, AT_ONCE // max(len(other), 1)), len(subsets)
         part, total = (np.empty(k * step * len(other), dtype=np.float32) for k in (1, s))
         columns = np.ascontiguousarray(other.T)
-        uses = [(int(k), np.flatnonzero(subsets[:, k])) for k in np.flatnonzero(subsets.any(axis=0))]
+        used = np.flatnonzero(subsets.any(axis=0))
+        lacks = (own.min(axis=0, initial=0) < 0) | (other.min(axis=0, initial=0) < 0)
+        levels = [(int(k), np.flatnonzero(subsets[:, k])) for k in used if self.levelled[k]]
+        numbers = [(int(k), np.flatnonzero(subsets[:, k])) for k in used if not self.levelled[k]]
+        differ = np.empty(step * len(other), dtype=np.bool_)
+        counts = np.empty(s * step * len(other), dtype=np.uint8 if len(levels) < 256 else np.uint16)
         for start in range(0, len(own), step):
             rows = own[start : start + step]
             shape = len(rows), len(other)
             one, found = part[: len(rows) * len(other)].reshape(shape), total[: s * len(rows) * len(other)]
             found = found.reshape(s, *shape)
-            found[:] = 0
-            for k, chosen in uses:
-                self._one(k, rows[:, k], columns[k], one)
+            if levels:
+                differing, count = differ[: one.size].reshape(shape), counts[: found.size].reshape(found.shape)
+                count[:] = 0
+                for k, chosen in levels:
+                    np.not_equal(rows[:, k, None], columns[k], out=differing)
+                    for place in chosen:
+                        np.add(count[place], differing.view(np.uint8), out=count[place])
+                np.multiply(count, np.float32(UNIT), out=found)
+            else:
+                found[:] = 0
+            for k, chosen in numbers:
+                self._number(rows[:, k], columns[k], one, lacks=bool(lacks[k]))
                 for place in chosen:
                     np.add(found[place], one, out=found[place])
             yield slice(start, start + len(rows)), found
