@@ -12,6 +12,7 @@ from functools import partial
 
 from sfumato.engine.attacks.targets import number_of
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.labels import Subject, label_of, quantity_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
@@ -29,8 +30,7 @@ from ..reporting.questions import (
     unanswered,
     would_answer,
 )
-from ..reporting.results import method_title, output_of
-from ..reporting.words import settings_text
+from ..reporting.results import output_of
 from ..views.results import result_rows
 from ..views.weights import weights_said
 from .checks import Case, Check, Sighting, Status
@@ -99,7 +99,7 @@ def answer_of(
     warn, block = limits_of(question, policy)
     series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
     seen = [
-        _sighting(replace(row, baseline=base), output, records, series, _use(row, recipe), said, at_most)
+        _sighting(replace(row, baseline=base), output, records, series, _label(row, recipe), said, at_most)
         for row, output in _compared(answering(rows, question))
         for base, said, at_most in _baselines(row, question, recipe, records, found_by)
     ]
@@ -138,30 +138,30 @@ def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
     ]
 
 
-def _use(row: Row, recipe: Recipe) -> str:
-    """By what a row differs from others of its method, in words; who knows which variables is said where the recipe has several uses."""
+def _label(row: Row, recipe: Recipe) -> str:
+    """The name of a number, with what tells it from others of its method; who knows which variables where the recipe has several uses."""
     alone = sum(step.method.key == row.method_key for step in (*recipe.measures, *recipe.studies)) <= 1
     named = (*KNOWN, "sensitive", "radius") if alone else ()
-    return settings_text({key: value for key, value in row.params.items() if key not in named})
+    kept = {key: value for key, value in row.params.items() if key not in named}
+    return label_of(Subject(row.key, row.target, row.level, kept))
 
 
-def _sighting(row: Row, output: Output, records: int, series: int, use: str, more: str, at_most: Status) -> Sighting:
+def _sighting(row: Row, output: Output, records: int, series: int, label: str, more: str, at_most: Status) -> Sighting:
     value, base, beyond = _held(row, output, records)
     found = Estimated(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
         found = simultaneous(found, series, output.range)
     sure = found.lower if output.estimated else value if row.lower is None else row.lower
-    target = f" of {row.target}" if row.target else ""
-    against = "" if output.risk.gate_reference == "nothing" else f", {base:.4g} without a disclosure"
+    figure = partial(quantity_of, row.key, params=row.params, unit=row.unit)
+    against = "" if output.risk.gate_reference == "nothing" else f", {figure(base)} without a disclosure"
     interval = (
-        f" (interval {found.lower:.3g} to {found.upper:.3g})"
+        f" (interval {figure(found.lower)} to {figure(found.upper)})"
         if output.estimated and found.lower is not None and found.upper is not None
         else ""
     )
     may = output.risk.gate_reference == "chance" and sure is not None and sure > base
     chance = "; chance alone may give as much, so that it only warns" if interval and not may and beyond > WARNS else ""
-    what = f"{method_title(row.method_key)}, {row.measure.replace('_', ' ')}{target}{f' ({use})' if use else ''}"
-    said = f"{what}: {value:.4g}{interval}{against}{more}{chance}"
+    said = f"{label}: {figure(row.value or 0.0, records)}{interval}{against}{more}{chance}"
     return Sighting(said, value, base, beyond, at_most=at_most if may else "warn")
 
 

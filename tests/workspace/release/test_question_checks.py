@@ -93,8 +93,8 @@ def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(
     sure = row("risk.attribute_inference.excess_risk", 0.3, 0.0, 0.2, target="visits")
     small = replace(sure, value=0.1, lower=0.05)
     assert look(margin, sure)["inference_excess"].status == "block"
-    assert look(margin, sure)["inference_excess"].said.startswith("Attribute inference, excess risk of visits")
-    assert look(margin, small)["inference_excess"].said.startswith("Correct attribution, disco beyond of income")
+    assert look(margin, sure)["inference_excess"].said.startswith("Attribute inference: excess risk (visits)")
+    assert look(margin, small)["inference_excess"].said.startswith("Disclosed beyond what is obvious (income)")
     lax = Policy(findings={"inference_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(margin, sure, policy=lax)["inference_excess"].status == "warn"
 
@@ -111,7 +111,7 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     assert (one.status, one.value) == ("warn", 3)
     assert "linkability" not in one.said.split("; ")[1]
     failed = look(replace(linked, value=None, status="not computed", reason="nothing matches"))["questions_open"]
-    assert "linkability: risk.record_linkage was not computed (nothing matches)" in failed.said
+    assert "linkability: Record linkage was not computed (nothing matches)" in failed.said
     every = [
         row("risk.record_linkage.uniquely_linked", 0.0, 0.9),
         row("risk.attribute.risk", 3.0, 5.0),
@@ -132,7 +132,7 @@ def test_what_nobody_answered_is_not_checked_and_what_was_found_is_shown_all_the
     assert look(whole, power)["membership_excess"].status == "pass"
     finding = look(part)["membership_excess"]
     assert (finding.status, finding.held, finding.advice) == ("not checked", None, "")
-    assert finding.said == "membership: risk.membership_inference assumes an intruder who does not know age"
+    assert finding.said == "membership: Membership inference assumes an intruder who does not know age"
     assert finding.said in look(part)["questions_open"].said
     assert look(replace(part, value=0.3, lower=0.2))["membership_excess"].status == "block"
     assert look(part, whole, power)["membership_excess"].status == "pass", "one that answers is enough"
@@ -168,11 +168,11 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     monkeypatch.setattr(question_checks, "output_of", questions.output_of)
     found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.power", 0.3)
     assert look(found)["membership_excess"].said == (
-        "membership: the smallest leak that risk.membership_inference would find is not known"
+        "membership: the smallest leak that Membership inference would find is not known"
     )
     weak = look(found, power)["membership_excess"]
     assert weak.status == "not checked"
-    assert "finds a leak of 0.3 or more only, and the gate blocks from 0.2" in weak.said
+    assert "finds a leak of 30 % or more only, and the gate blocks from 20 %" in weak.said
     assert look(found, replace(power, value=0.2))["membership_excess"].status == "pass"
     lax = Policy(findings={"membership_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(found, power, policy=lax)["membership_excess"].status == "pass"
@@ -180,7 +180,7 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     assert look(replace(found, value=0.4, lower=None), power)["membership_excess"].status == "warn", "no interval"
     half = replace(found, value=0.51, baseline=0.5, lower=0.45)
     assert look(half, replace(power, value=0.59))["membership_excess"].status == "pass", "0.09 of the 0.5 that are left"
-    assert "a leak of 0.22 or more" in look(half, replace(power, value=0.61))["membership_excess"].said
+    assert "a leak of 22 % or more" in look(half, replace(power, value=0.61))["membership_excess"].said
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
     for run_id in (first, second):
         examination = examine(workspace, plan_release(workspace, run_id), Policy())
         findings = {one.check: one for one in examination.findings}
-        assert findings["linkability_excess"].said.startswith("Record linkage, linked share")
+        assert findings["linkability_excess"].said.startswith("Linked to their own record")
         assert findings["linkability_excess"].baseline is not None
         note = findings["weighted_records"]
         assert note.status == "pass"
