@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.labels import name_called
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
@@ -64,7 +66,7 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     measured = enter(measure=[attribute], threshold=[])
     work(workspace.directory, idle=0)
     made = assessment(dossier_for(measured))
-    why = "risk.attribute assumes an intruder who does not know age"
+    why = "Attribute risk assumes an intruder who does not know age"
     assert Paragraph(f"OPEN: {why}. {OPEN}", strong=True) in question(made, "Inference").parts
     assert (
         f"Inference: OPEN: {why}."
@@ -78,8 +80,8 @@ def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(don
     without = [replace(row, value=None, status="not computed", reason="no record matches") for row in dossier.rows]
     changed = replace(dossier, rows=tuple(without))
     assert [str(one) for one in coverage(changed.rows, dossier.plan.run.recipe)[:2]] == [
-        "Singling out: OPEN: risk.identification was not computed (no record matches).",
-        "Linkability: OPEN: risk.identification was not computed (no record matches).",
+        "Singling out: OPEN: Identification risk was not computed (no record matches).",
+        "Linkability: OPEN: Identification risk was not computed (no record matches).",
     ]
     line = lines(kinds(question(assessment(changed), "Linkability"), Table)[0])[0]
     assert (line["release"], line["verdict"]) == ("not computed: no record matches", "no threshold")
@@ -92,18 +94,28 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
     work(workspace.directory, idle=0)
     dossier = dossier_for(run_id)
     told = lines(kinds(question(assessment(dossier), "Linkability"), Table)[0])
-    line = next(one for one in told if "true match rate" in one["measure"])
+    line = next(one for one in told if one["measure"].startswith(name_called("risk.identification.true_match_rate")))
     rows = [row for row in dossier.rows if row.key == "risk.identification.true_match_rate"]
     own, average = (
         next(r for r in rows if r.draw is None and (r.dataset == "confidential") is it) for it in (True, False)
     )
     worst = max(row.value or 0.0 for row in rows if row.draw is not None)
-    assert float(line["confidential data"]) == pytest.approx(own.value, rel=1e-3)
-    assert float(line["release"].removesuffix(" share")) == pytest.approx(average.value, rel=1e-3)
-    assert float(line["worst dataset"]) == pytest.approx(worst, rel=1e-3)
+
+    def people(shown: str) -> float:
+        """Of ``88 of 20,190 people (0.44 %)`` the share."""
+        found = re.fullmatch(r"([\d.,]+) of ([\d,]+) people \(.*\)", shown)
+        assert found is not None, shown
+        count, of = (float(one.replace(",", "")) for one in found.groups())
+        return count / of
+
+    assert people(line["confidential data"]) == pytest.approx(own.value, rel=1e-3)
+    assert people(line["release"]) == pytest.approx(average.value, rel=1e-3)
+    assert people(line["worst dataset"]) == pytest.approx(worst, rel=1e-3)
     assert worst > (average.value or 0.0)
-    assert (line["threshold"], line["verdict"]) == ("at most 0", "✗ not met")
-    unset = next(one for one in told if "expected match risk" in one["measure"])
+    assert (line["threshold"], line["verdict"]) == ("at most 0 %", "✗ not met")
+    unset = next(
+        one for one in told if one["measure"].startswith(name_called("risk.identification.expected_match_risk"))
+    )
     assert (unset["threshold"], unset["verdict"]) == ("none set", "no threshold")
 
 
@@ -124,7 +136,7 @@ def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> No
     )
     made = assessment(replace(dossier, rows=points))
     line = lines(kinds(question(made, "Linkability"), Table)[0])[0]
-    assert line["release"] == "0.3"
+    assert line["release"] == "24 of 80 people (30 %)"
     assert line["scenario"] == "age; worst of 3 levels: 0.1"
 
 
@@ -308,7 +320,7 @@ def test_the_worst_dataset_is_never_better_than_the_release(done: int, dossier_f
     key = ("risk", "identification", "true_match_rate", "", "synthetic")
     rows = (Row(*key, None, None, 0.4), *(Row(*key, draw, None, value) for draw, value in ((1, 0.1), (2, 0.3))))
     line = lines(kinds(question(assessment(replace(dossier, rows=rows)), "Linkability"), Table)[0])[0]
-    assert (line["release"], line["worst dataset"]) == ("0.4", "0.4")
+    assert (line["release"], line["worst dataset"]) == ("32 of 80 people (40 %)", "32 of 80 people (40 %)")
 
 
 class Tags(HTMLParser):
