@@ -89,7 +89,7 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
     verdict = dossier_for(run_id).plan.verdicts[0]
     assert judged([replace(verdict, outcome="met")]) == "The threshold is met."
     missing = replace(verdict, outcome="not computed", observed=None)
-    assert "was not computed" in judged([missing])
+    assert ": not computed, limit" in judged([missing])
     assert judged([]) == "The recipe sets no threshold: nothing was held against a limit."
 
 
