@@ -58,7 +58,7 @@ ATTACKS: Mapping[str, Callable[[Microdata, Microdata, Run], Sequence[Estimate]]]
         attribute_inference(data, released, AttributeInferenceSpec().for_release(SCHEMA, ()), run).estimates
     ),
     "linkability": lambda data, released, run: (
-        linkability(data, released, LinkabilitySpec().for_release(SCHEMA, ()), run).estimates
+        linkability(data, released, LinkabilitySpec(neighbours=20).for_release(SCHEMA, ()), run).estimates
     ),
     "singling out": lambda data, released, run: (
         singling_out(data, released, SinglingOutSpec(most=300).for_release(SCHEMA, ()), run).estimates
