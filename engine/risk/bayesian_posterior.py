@@ -482,8 +482,8 @@ def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -
     else:
         yield Estimate.not_computed("risk_ratio", "no record is guessed right", **params)
     largest = float(ratio.max())
-    ends = (largest, largest) if limits.exact else (None, None)
-    yield Estimate("largest_risk_ratio", largest, "", *ends, baseline=1.0, reason=remark, params=params)
+    known = largest if limits.exact else None
+    yield Estimate("largest_risk_ratio", largest, "", known, known, baseline=1.0, reason=remark, params=params)
 
 
 def _numbers(found: Arrays, numbers: Sequence[str], limits: Limits, remark: str) -> Iterator[Estimate]:
@@ -493,8 +493,9 @@ def _numbers(found: Arrays, numbers: Sequence[str], limits: Limits, remark: str)
         after, before = (np.abs(found[which][:, v]) for which in ("difference", "prior_difference"))
         known = ~np.isnan(after)
         value = float(np.nanmean(after))
-        ends = (value, value) if limits.exact else limits.some(known).of(after[known], NON_NEGATIVE)
-        yield Estimate("expected_difference", value, name, *ends, baseline=float(np.nanmean(before)), reason=remark)
+        lower, upper = (value, value) if limits.exact else limits.some(known).of(after[known], NON_NEGATIVE)
+        prior = float(np.nanmean(before))
+        yield Estimate("expected_difference", value, name, lower, upper, baseline=prior, reason=remark)
 
 
 def _computing(parts: Sequence[Arrays], found: Arrays) -> Iterator[Estimate]:

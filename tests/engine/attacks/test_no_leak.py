@@ -58,7 +58,7 @@ ATTACKS: Mapping[str, Callable[[Microdata, Microdata, Run], Sequence[Estimate]]]
         attribute_inference(data, released, AttributeInferenceSpec().for_release(SCHEMA, ()), run).estimates
     ),
     "linkability": lambda data, released, run: (
-        linkability(data, released, LinkabilitySpec().for_release(SCHEMA, ()), run).estimates
+        linkability(data, released, LinkabilitySpec(neighbours=20).for_release(SCHEMA, ()), run).estimates
     ),
     "singling out": lambda data, released, run: (
         singling_out(data, released, SinglingOutSpec(most=300).for_release(SCHEMA, ()), run).estimates
@@ -67,8 +67,10 @@ ATTACKS: Mapping[str, Callable[[Microdata, Microdata, Run], Sequence[Estimate]]]
 }
 JUDGED = {"excess_risk": 0.0, "family_auc": 0.5, "auc": 0.5}
 """The values that are compared with limits, and what they are without a leak."""
-CONSERVATIVE: Mapping[str, float] = {}
-DISCRETE: frozenset[tuple[str, ...]] = frozenset()
+CONSERVATIVE = {"linkability": 1.0}
+"""Attacks that cover more often: links count by their chance, and Wilson's interval takes them for whole ones."""
+DISCRETE = {("membership", "excess_risk")}
+"""Values that rest on few controls, 5 of 100 here, so that few different ones can be."""
 
 
 def attacked(attack: str, runs: int, leak: float = 0.0) -> Found:
@@ -139,9 +141,11 @@ def test_a_thousand_releases_without_a_leak(attack: str) -> None:
     uniform = told(attack, found)
     assert 0.93 <= at_once(found) <= CONSERVATIVE.get(attack, 0.97)
     for key, own in found.items():
-        alarms = np.mean([place(one) > 0.975 if one.measure in JUDGED else one.value <= 0.025 for one in own])  # type: ignore[operator]
-        assert alarms <= 0.04, key
-        assert uniform[key] > 0.001 or key in DISCRETE, key
+        if key[0] in JUDGED:
+            assert np.mean([place(one) > 0.975 for one in own]) <= 0.05, key
+        else:
+            assert np.mean([one.value <= 0.05 for one in own]) <= 0.07, key  # type: ignore[operator]
+        assert uniform[key] > 0.001 or (attack, *key) in DISCRETE, key
     leaky = attacked(attack, 60, leak=0.5)
     assert at_once(leaky) < 0.7, "the negative control"
     assert min(told(attack, leaky).values()) < 1e-6

@@ -171,7 +171,8 @@ R = "risk.bayesian_posterior.posterior_risk"
 def test_a_ratio_of_what_an_intruder_guesses_is_held_against_what_was_guessed_before(
     value: float, before: float | None, outcome: str, observed: float | None, reason: str
 ) -> None:
-    of = Row("risk", "bayesian_posterior", "posterior_risk", "", "synthetic", None, None, value, baseline=before)
+    exact = (value, value, value)
+    of = Row("risk", "bayesian_posterior", "posterior_risk", "", "synthetic", None, None, *exact, baseline=before)
     (verdict,) = judge([Threshold(R, "max_ratio", 1.2)], [of])
     assert (verdict.outcome, verdict.reason) == (outcome, reason)
     assert verdict.observed == (None if observed is None else pytest.approx(observed))
