@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.disclosure.agreement import reproduced
+from sfumato.engine.disclosure.agreement import own_scores, reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable
 from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
 from sfumato.engine.disclosure.counts import copied_counts
@@ -214,6 +214,19 @@ def test_noise_and_swapped_cells_hide_nobody() -> None:
     found = corrected(near(MINE, copied))[0]
     assert found.p < 1e-6
     assert p(near(MINE, fresh())) > LEVEL
+
+
+def test_a_records_own_row_and_that_of_another_count_alike() -> None:
+    release = MINE[:MEMBERS].sample(frac=1, random_state=3).reset_index(drop=True)
+    own, other = np.arange(0, MEMBERS, 2), np.arange(1, MEMBERS, 2)
+    exchanged = release.copy()
+    exchanged.iloc[own], exchanged.iloc[other] = release.iloc[other].to_numpy(), release.iloc[own].to_numpy()
+    first, second = ([as_they_are(one) for one in columns(MINE, [table])] for table in (release, exchanged))
+    score = own_scores(first, 0, own, other)
+    assert len(np.unique(score)) > 20
+    assert np.array_equal(own_scores(second, 0, own, other), -score)
+    copy = [as_they_are(one) for one in columns(MINE, [MINE[:MEMBERS]])]
+    assert (own_scores(copy, 0, own, other) > 0).mean() > 0.95
 
 
 def test_a_monotone_or_one_to_one_recoding_hides_nobody() -> None:
