@@ -16,8 +16,9 @@ from scipy.stats import binom
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import own_scores, reproduced
-from sfumato.engine.disclosure.cells import cells_of, comparable
+from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
+from sfumato.engine.disclosure.copies import rows_of_members
 from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import disguise, follows
 from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
@@ -289,6 +290,20 @@ def test_each_two_of_three_levels_are_looked_at_together() -> None:
     sets = {frozenset(one.names) for one in family("abcd", "d", "ab", "c")}
     assert {frozenset(two) for two in combinations("abc", 2)} <= sets
     assert frozenset("ad") not in sets
+
+
+def test_common_rows_that_a_model_draws_too_often_are_no_copies_of_members() -> None:
+    rng = np.random.default_rng(11)
+
+    def of(frame: pd.DataFrame, names: Sequence[str] = NAMES[:2]) -> np.ndarray:
+        return rows_of(cells_of(table(frame), names), names)
+
+    common = OTHERS.groupby(["region", "job"], sort=False).filter(lambda one: len(one) >= 12)
+    concentrated = common.iloc[rng.integers(0, len(common), MEMBERS)]
+    assert np.isin(of(concentrated), of(MINE[:MEMBERS])).mean() > np.isin(of(fresh()), of(MINE[:MEMBERS])).mean()
+    assert rows_of_members(of(MINE), MEMBERS, [of(concentrated)]).by_holdout > 0.05
+    copy = rows_of_members(of(MINE, NAMES), MEMBERS, [of(MINE[:MEMBERS], NAMES)])
+    assert (copy.members, copy.by_holdout < 1e-4) == (MEMBERS, True)
 
 
 def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:
