@@ -113,18 +113,29 @@ def own_rows(
     Row i of the release is record i's, and ``other`` (k,) is nearest to each of the records ``own`` (k,) in what is kept. What follows from the kept
     columns follows from the other's row as well.
     """
+    above = own_scores(columns, release, own, other)
+    return _depths(above, own, int(own.max()) + 1 if len(own) else 0, who, what, WEAK)
+
+
+def own_scores(columns: Sequence[Coded], release: int, own: Integers, other: Integers) -> Singles:
+    """How much more of each record's values its own row says than the row of the other one, (k,).
+
+    Exchanging the two rows changes the sign and nothing else, to the last digit: what is as far above 0 as below is counted by equal scores.
+    """
     above = np.zeros(len(own), dtype=np.float32)
     for one in columns:
-        places = one.released_places[release] if one.place is not None else None
-        for sign, rows in ((1, own), (-1, other)):
-            if one.place is None or places is None:
-                above += np.float32(sign) * np.where(
-                    one.released[release][rows] == one.own[own], one.surprise[own], np.float32(0)
-                )
-            else:
-                near = np.maximum(2 * np.abs(places[rows] - one.place[own]), np.exp(-one.surprise[own]))
-                above -= np.float32(sign) * np.log(np.minimum(near, 1))
-    return _depths(above, own, int(own.max()) + 1 if len(own) else 0, who, what, WEAK)
+        if one.place is None or not one.released_places:
+            codes = one.released[release]
+            mine, theirs = (codes[rows] == one.own[own] for rows in (own, other))
+            above += one.surprise[own] * (mine.astype(np.float32) - theirs.astype(np.float32))
+        else:
+            places, least = one.released_places[release], np.exp(-one.surprise[own])
+            near = [
+                np.log(np.minimum(np.maximum(2 * np.abs(places[rows] - one.place[own]), least), 1))
+                for rows in (own, other)
+            ]
+            above += near[1] - near[0]
+    return above
 
 
 def _depths(

@@ -25,6 +25,7 @@ from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of
+from .evidence import Found
 from .likeness import Likeness, standard_error
 from .neighbours import MOST_RECORDS, Pairs, nearest_pairs
 
@@ -73,6 +74,19 @@ def equal_records(
         baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
     noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, lengths[0])))
     return Likeness(value, baseline, 1.0, noise, repeated)
+
+
+def rows_of_members(rows: Keys, members: int, releases: Sequence[Keys]) -> Found:
+    """How many members, and how many hold-out people, have a row that some release has: the rows of both (N,), members first.
+
+    A model that draws common rows more often than the population has them equals more confidential rows than an independent sample
+    does, and as many rows of people who were held out.
+    """
+    shown = np.zeros(len(rows), dtype=np.bool_)
+    for one in releases:
+        shown |= occurrences(rows, one) > 0
+    hits = int(shown[:members].sum())
+    return Found("people", "", hits, members, int(shown[members:].sum()), len(rows) - members)
 
 
 @dataclass(frozen=True, eq=False)

@@ -858,10 +858,15 @@ def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, bool]) ->
                     if one is not None:
                         one = replace(one, seed=seed)
                         found.append(with_power(one) if power else one)
-                    if one is not None and file:
-                        with Path(file).open("a", encoding="utf-8") as lines:
-                            lines.write(json.dumps(vars(found[-1])) + "\n")
+                        written(found[-1], file)
     return found
+
+
+def written(case: Judged, file: str) -> None:
+    """Add the line of a case to a file, if one is named."""
+    if file:
+        with Path(file).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(vars(case)) + "\n")
 
 
 def auc(leaks: Sequence[int], honest: Sequence[int]) -> float:
@@ -982,7 +987,11 @@ def main() -> None:
             Judged(**line) for line in lines
             if line["table"] in asked.tables.split(",") and (not chosen or any(one in line["name"] for one in chosen))
         ]  # fmt: skip
-        report(list(map(with_power, known)) if asked.power else known)
+        if asked.power:
+            for at, one in enumerate(known):
+                known[at] = with_power(one)
+                written(known[at], asked.json)
+        report(known)
         return
     first, _, last = asked.seeds.partition("-")
     seeds = range(int(first), int(last) + 1) if last else range(1, int(first) + 1)

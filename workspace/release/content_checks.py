@@ -14,7 +14,7 @@ from sfumato.engine.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import own_rows, reproduced
-from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.cells import cells_of, rows_of
 from sfumato.engine.disclosure.coded import by_rank, middle_ranks
 from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import Disguise, disguise
@@ -262,18 +262,27 @@ def _own_values(case: Case) -> Sighting:
         every = Joint(case, pool, (*kept, *drawn))
         order = every.order[every.order < every.members]
         coded = Joint(case, pool, drawn).coded
-        counts = list[Found]()
+        levels = [name for name in kept if case.confidential.schema[name].kind.has_levels]
+        rows = rows_of(case.own, levels, len(case.confidential))
+        counts, asked = list[Found](), 0
         for who, among in (
             ("the rarest people", order[: min(ASKED, len(order) // 5)]),
             ("people spread over the table", None),
         ):
             pairs = case.nearest(kept, drawn, among)
-            own, first = np.unique(pairs.own, return_index=True)
+            # from other levels a model infers other values: only people of the same levels are likely to have each other's
+            alike = rows[pairs.own] == rows[pairs.other]
+            own, first = np.unique(pairs.own[alike], return_index=True)
+            other, asked = pairs.other[alike][first], asked + len(own)
+            if not len(own):
+                continue
             for at in range(len(pool.datasets)):
-                counts += own_rows(coded, at, own, pairs.other[first], f"{len(own):,} of {who}", ", ".join(drawn))
+                counts += own_rows(coded, at, own, other, f"{len(own):,} of {who}", ", ".join(drawn))
                 if len(coded) > 1:
                     for one in coded:
-                        counts += own_rows([one], at, own, pairs.other[first], f"{len(own):,} of {who}", one.name)
+                        counts += own_rows([one], at, own, other, f"{len(own):,} of {who}", one.name)
+        if not asked:
+            raise NotComputable(f"nobody has the same levels as somebody else in {', '.join(levels)}")
         chosen = _chosen(counts, controlled=True)
         if chosen is None:
             return Sighting(

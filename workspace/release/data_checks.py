@@ -10,8 +10,9 @@ import numpy as np
 
 from sfumato.engine.arrays import Floats, Integers
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.cells import occurrences, positions_in, rows_of
-from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels
+from sfumato.engine.disclosure.cells import cells_of, occurrences, positions_in, rows_of
+from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels, rows_of_members
+from sfumato.engine.disclosure.evidence import LEVEL
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
@@ -81,9 +82,26 @@ def _equal_records(case: Case) -> Sighting:
         )
         seen = _beyond(found, said)
         # beside kept columns a fitted model says something of each record, as an inference does: it has the limits of one
-        return replace(seen, at_most="block" if not kept or seen.held > INFERRED else "warn")
+        return (
+            replace(seen, at_most="block" if seen.held > INFERRED else "warn")
+            if kept
+            else _of_members(case, pool, drawn, seen)
+        )
 
     return pooled(case, _alike(case, kept, drawn), look, together=False)
+
+
+def _of_members(case: Case, pool: Pool, names: tuple[str, ...], seen: Sighting) -> Sighting:
+    """What is seen of rows in these variables: it only warns where rows of hold-out people are released as often as those of members."""
+    if case.controls is None or seen.held <= 0:
+        return seen
+    controls = cells_of(case.controls, names)
+    rows = np.concatenate([rows_of(case.own, names), rows_of(controls, names)])
+    shown = rows_of_members(rows, len(case.confidential), [rows_of(cells, names) for cells in pool.cells])
+    if shown.by_holdout <= LEVEL:
+        return seen
+    said = f"{seen.said}; rows of {shown.controls:,} of {shown.of_controls:,} hold-out people are released, and of {shown.members:,} of {shown.of_members:,} people of the data"
+    return replace(seen, said=said, at_most="warn")
 
 
 def _near_records(case: Case) -> Sighting:
@@ -98,7 +116,9 @@ def _near_records(case: Case) -> Sighting:
             f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
             f"independent sample it would be {_percent(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
         )
-        return _beyond(found, said)
+        inexact = any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn))
+        seen = _beyond(found, said)
+        return seen if kept or inexact else _of_members(case, pool, drawn, seen)
 
     return pooled(case, _alike(case, kept, drawn), look, together=False)
 
@@ -116,7 +136,7 @@ def _equal_sensitive(case: Case) -> Sighting:
             f"{_percent(found.value)} of the released rows have all {len(sensitive)} sensitive values of one confidential record; of an "
             f"independent sample it would be {_percent(found.baseline)} ({pool.size})"
         )
-        return _beyond(found, said)
+        return _of_members(case, pool, sensitive, _beyond(found, said))
 
     return pooled(case, _alike(case, (), sensitive), look, together=False)
 

@@ -15,9 +15,10 @@ from scipy.stats import binom
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.disclosure.agreement import reproduced
-from sfumato.engine.disclosure.cells import cells_of, comparable
+from sfumato.engine.disclosure.agreement import own_scores, reproduced
+from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
+from sfumato.engine.disclosure.copies import rows_of_members
 from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import disguise, follows
 from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
@@ -216,6 +217,19 @@ def test_noise_and_swapped_cells_hide_nobody() -> None:
     assert p(near(MINE, fresh())) > LEVEL
 
 
+def test_a_records_own_row_and_that_of_another_count_alike() -> None:
+    release = MINE[:MEMBERS].sample(frac=1, random_state=3).reset_index(drop=True)
+    own, other = np.arange(0, MEMBERS, 2), np.arange(1, MEMBERS, 2)
+    exchanged = release.copy()
+    exchanged.iloc[own], exchanged.iloc[other] = release.iloc[other].to_numpy(), release.iloc[own].to_numpy()
+    first, second = ([as_they_are(one) for one in columns(MINE, [table])] for table in (release, exchanged))
+    score = own_scores(first, 0, own, other)
+    assert len(np.unique(score)) > 20
+    assert np.array_equal(own_scores(second, 0, own, other), -score)
+    copy = [as_they_are(one) for one in columns(MINE, [MINE[:MEMBERS]])]
+    assert (own_scores(copy, 0, own, other) > 0).mean() > 0.95
+
+
 def test_a_monotone_or_one_to_one_recoding_hides_nobody() -> None:
     levels = sorted(set(MINE["job"]) | set(OTHERS["job"]))
     other = dict(zip(levels, reversed(levels), strict=True))
@@ -276,6 +290,20 @@ def test_each_two_of_three_levels_are_looked_at_together() -> None:
     sets = {frozenset(one.names) for one in family("abcd", "d", "ab", "c")}
     assert {frozenset(two) for two in combinations("abc", 2)} <= sets
     assert frozenset("ad") not in sets
+
+
+def test_common_rows_that_a_model_draws_too_often_are_no_copies_of_members() -> None:
+    rng = np.random.default_rng(11)
+
+    def of(frame: pd.DataFrame, names: Sequence[str] = NAMES[:2]) -> np.ndarray:
+        return rows_of(cells_of(table(frame), names), names)
+
+    common = OTHERS.groupby(["region", "job"], sort=False).filter(lambda one: len(one) >= 12)
+    concentrated = common.iloc[rng.integers(0, len(common), MEMBERS)]
+    assert np.isin(of(concentrated), of(MINE[:MEMBERS])).mean() > np.isin(of(fresh()), of(MINE[:MEMBERS])).mean()
+    assert rows_of_members(of(MINE), MEMBERS, [of(concentrated)]).by_holdout > 0.05
+    copy = rows_of_members(of(MINE, NAMES), MEMBERS, [of(MINE[:MEMBERS], NAMES)])
+    assert (copy.members, copy.by_holdout < 1e-4) == (MEMBERS, True)
 
 
 def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:
