@@ -461,6 +461,7 @@ def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -
     yield _share("posterior_of_truth", own, limits, remark, params, prior)
     sure, sure_before = ((one >= NEARLY).astype(np.float64) for one in (own, prior))
     yield _share("nearly_certain", sure, limits, remark, params, sure_before)
+    ends: tuple[float | None, float | None]
     for name, share in (
         ("right_both", before * after),
         ("gained", (1 - before) * after),
