@@ -461,7 +461,6 @@ def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -
     yield _share("posterior_of_truth", own, limits, remark, params, prior)
     sure, sure_before = ((one >= NEARLY).astype(np.float64) for one in (own, prior))
     yield _share("nearly_certain", sure, limits, remark, params, sure_before)
-    ends: tuple[float | None, float | None]
     for name, share in (
         ("right_both", before * after),
         ("gained", (1 - before) * after),
@@ -484,7 +483,7 @@ def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -
         yield Estimate.not_computed("risk_ratio", "no record is guessed right", **params)
     largest = float(ratio.max())
     ends = (largest, largest) if limits.exact else (None, None)
-    yield Estimate("largest_risk_ratio", largest, "", *ends, baseline=1.0, reason=remark, params=params)
+    yield Estimate("largest_risk_ratio", largest, "", ends[0], ends[1], baseline=1.0, reason=remark, params=params)
 
 
 def _numbers(found: Arrays, numbers: Sequence[str], limits: Limits, remark: str) -> Iterator[Estimate]:
