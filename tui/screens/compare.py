@@ -29,6 +29,7 @@ from sfumato.workspace.reporting.comparison import (
     verdict_columns,
     verdict_tally,
 )
+from sfumato.workspace.reporting.explanation import title_called
 from sfumato.workspace.reporting.recipe_difference import difference_table, sentence
 from sfumato.workspace.reporting.tables import Column, fitted
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
@@ -179,7 +180,7 @@ class Compare(TableDialog[int, None], Exports, Split):
         if explained is None:
             return row, view, lambda _: partial(lines_in, [sentence(found.plans[row])])
         key, facts_of = explained
-        return row, view, lambda _: partial(facts_in, key, facts_of(meaning_of(key)))
+        return row, view, lambda _: partial(facts_in, title_called(key), facts_of(meaning_of(key)))
 
     def reading(self, row: int) -> str:
         """All about the row that the table has no room for."""

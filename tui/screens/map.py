@@ -299,7 +299,7 @@ class Map(Pane):
                 self._draw()
 
         def name(place: int) -> str:
-            return f"{name_of(known[place])}, {DIRECTIONS[known[place].goal]}"
+            return f"{name_of(known[place])}, {DIRECTIONS[known[place].goal]} · {known[place].key}"
 
         await self.sfumato.open(Choose("Across" if which == "x" else "Up", len(known), name, at), answered)
 

@@ -48,7 +48,8 @@ def explanation(found: FoundNumber) -> Facts:
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
     """``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, over by 0.34 points; why``."""
     band = f" ({judged})" if (judged := judged_interval(verdict)) else ""
-    parts = [f"{observed_text(verdict, records)}{band}", limit_text(verdict.bound, verdict.limit, verdict.value)]
+    parts = [] if verdict.observed is None else [f"{observed_text(verdict, records)}{band}"]
+    parts += [limit_text(verdict.bound, verdict.limit, verdict.value)]
     parts += [_by_how_much(verdict)] if verdict.margin else []
     why = f"; {verdict.reason}" if verdict.reason else ""
     return f"{outcome_text(verdict.outcome)}: {', '.join(parts)}{why}"

@@ -326,7 +326,8 @@ def _short(head: str, rest: str, heads: Sequence[str], width: int) -> str:
         return head + rest
     room = max(LEAST_OF_A_NAME, width - cell_width(rest))
     text = _cut(head, room)
-    rivals = [other for other in heads if other != head and other.startswith(text.removesuffix("…"))]
+    start = text.removesuffix("…")
+    rivals = [other for other in heads if other.startswith(start) and not other.startswith(head)]
     return _cut((_from_difference(head, rivals, room) if rivals and text != head else text) + rest, width)
 
 

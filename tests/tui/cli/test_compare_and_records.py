@@ -75,7 +75,7 @@ def test_compare_prints_both_runs_and_writes_json(sfumato: Command, capsys: Prin
     assert "Disclosure risk (cost ±5%, visits ±1)" in out
     assert "+ met" in out
     assert "x not met" in out
-    assert "at most 0.5 / -1" in out
+    assert "at most 50 % / -100 %" in out
     assert "Only run 2 has\n  risk.attribute.risk = " in out
     assert "Only run 1 has" not in out
     found = json.loads(Path("out.json").read_text())

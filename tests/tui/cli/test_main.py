@@ -25,7 +25,7 @@ from sfumato.workspace.store.workspace import Workspace
 Command = Callable[..., int]
 ROW = {
     "family", "method", "measure", "target", "dataset", "draw", "level", "value", "lower", "upper", "baseline", "unit",
-    "status", "reason", "params",
+    "status", "reason", "params", "label",
 }  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def test_the_answer_of_a_minimisation_is_printed_under_its_own_heading(
     study.write_text(f"{recipe}{minimisation}{limits}")
     assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1") == 0
     out = capsys.readouterr().out
-    heading = "Smallest sufficient sample\nsmallest size whose sub-samples all meet every threshold: 20 records\n"
+    heading = "Smallest sufficient sample\nA sample of 20 records is enough: every sub-sample of this size meets the limits of data quality"
     assert heading in out
     assert "Intruder knowledge" not in out
 

@@ -41,9 +41,9 @@ async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, direc
 @pytest.mark.parametrize(
     ("words", "found", "absent"),
     [
-        ("summary", "summary.mean", "expected_match_risk"),
-        ("RISK synthetic !studies", "expected_match_risk", "confidential "),
-        ("0.25", "q 0.25", "summary.mean"),
+        ("summary", "Standard deviation", "Expected re-identifications"),
+        ("RISK synthetic !studies", "Expected re-identifications", "confidential "),
+        ("0.25", "q 0.25", "Standard deviation"),
     ],
 )
 async def test_slash_filters_by_words(sit, directory, words, found, absent):
@@ -89,11 +89,11 @@ async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
 async def test_failures_stand_first_beside_the_confidential_row_and_have_their_sign(sit, directory):
     async with sit(directory, tab="results", size=(120, 40)) as seat:
         rows = [line for line in seat.text.splitlines()[4:] if "synthetic" in line or "confidential" in line]
-        assert "expected_match_risk" in rows[0]
+        assert "Expected re-identifications" in rows[0]
         assert "confidential" in rows[0]
         assert not rows[0].strip().startswith("✗")
         assert rows[1].strip().startswith("✗")
-        assert "expected_match_risk" in rows[1]
+        assert "Expected re-identifications" in rows[1]
         assert "synthetic" in rows[1]
         assert [row for row in rows[2:] if "✗" in row] == []
         await seat.press("o")

@@ -11,8 +11,8 @@ from sfumato.tui.widgets.verdict_board import VerdictBoard
 
 TABS = {
     "runs": ("measure",),
-    "results": ("meaning", "direction", "source", "datasets"),
-    "verdicts": ("verdict", "observed", "source"),
+    "results": ("in words", "how sure", "definition", "direction", "source", "key"),
+    "verdicts": ("in words", "verdict", "source", "key"),
     "records": ("released records match", "would match"),
 }
 WIDE, ALONE = (SPLIT_FROM, 50), (SPLIT_FROM - 1, 50)

@@ -127,7 +127,7 @@ async def test_in_a_wide_terminal_each_row_is_explained_beside_the_list(sit, dir
     async with sit(directory, "enter", size=(160, 50)) as seat:
         await compare(seat, ONE, TWO)
         text = ""
-        for view in ("meaning", "limit", "meaning", "was "):
+        for view in ("definition", "limit", "definition", "was "):
             for _ in range(200):
                 await seat.press("shift")
                 text = str(seat.app.screen.query_one(Detail)._text.content)
@@ -201,10 +201,10 @@ async def test_runs_on_different_data_are_compared_on_request_only(sit, director
         assert "The runs are on different data. Press a to compare them all the same." in text
         assert "run 1: 90 records of survey.csv" in text
         assert "run 3: 60 records of survey.csv" in text
-        assert "max_abs" not in text
+        assert "Largest gap" not in text
         text = await seat.press("a")
         assert "on DIFFERENT data" in text
-        assert "max_abs" in text
+        assert "Largest gap" in text
 
 
 def shown_records(text):

@@ -28,15 +28,15 @@ def cells(table: Table | None) -> list[list[str]]:
 def test_account_and_evidence_stand_in_one_table() -> None:
     table = evidence_table([EPSILON, COPIES, ATTACK, OWN, OTHER])
     assert cells(table) == [
-        ["privacy account", "eps of the release", "12.5", "", "", "", ""],
-        ["exact copies", "exact_copies.copies", "0.25", "0.2 .. 0.3", "", "0.5", ""],
-        ["inference attack", "inference_attack.misclassification, job", "0.75", "", "0.625", "0.5", ""],
+        ["privacy account", "Privacy loss of the release (epsilon) (Perturbed Gibbs sampler)", "12.5", "", "", "", ""],
+        ["exact copies", "Released records equal to a person's", "0.25", "0.2 .. 0.3", "", "0.5", ""],
+        ["inference attack", "Wrong inferences from similar records, job", "0.75", "", "0.625", "0.5", ""],
     ]
     assert "12.5" in text(table) if table else False
     assert evidence_lines([EPSILON, COPIES, ATTACK, OWN]) == [
         "epsilon: of the release 12.5",
-        "exact copies: copies 0.25 (baseline 0.5)",
-        "inference attack: misclassification 0.75 (baseline 0.5)",
+        "exact copies: Released records equal to a person's 0.25 (baseline 0.5)",
+        "inference attack: Wrong inferences from similar records 0.75 (baseline 0.5)",
     ]
 
 
@@ -50,7 +50,7 @@ def test_what_was_not_measured_is_said_and_how_to_measure_it() -> None:
 def test_what_could_not_be_computed_is_no_evidence() -> None:
     failed = replace(COPIES, value=None, lower=None, upper=None, baseline=None, status="not computed", reason="why")
     lines = cells(evidence_table([EPSILON, failed]))
-    assert ["exact copies", "exact_copies.copies", "not computed", "", "", "", "why"] in lines
+    assert ["exact copies", "Released records equal to a person's", "not computed", "", "", "", "why"] in lines
     assert ["exact copies", NOT_MEASURED, "", "", "", "", "what was asked for could not be computed"] in lines
 
 
@@ -58,7 +58,7 @@ def test_an_account_without_an_epsilon_says_why() -> None:
     why = replace(EPSILON, value=None, status="not computed", reason="bins were learned")
     assert cells(evidence_table([why]))[0] == [
         "privacy account",
-        "eps of the release",
+        "Privacy loss of the release (epsilon) (Perturbed Gibbs sampler)",
         "not computed",
         "",
         "",
@@ -73,8 +73,8 @@ def test_two_uses_of_one_measure_stand_apart_and_single_datasets_do_not_count() 
     lines = cells(evidence_table([EPSILON, ATTACK, OWN, second, replace(ATTACK, draw=1, value=0.1)]))
     attacks = [line for line in lines if line[0] == "inference attack"]
     assert [line[1:5:3] for line in attacks] == [
-        ["inference_attack.misclassification, job", "0.625"],
-        ["inference_attack.misclassification, pay", ""],
+        ["Wrong inferences from similar records, job", "0.625"],
+        ["Wrong inferences from similar records, pay", ""],
     ]
 
 
@@ -89,7 +89,7 @@ def test_it_stands_right_below_the_account_and_in_the_summary() -> None:
     rows = [EPSILON, COPIES, ATTACK, OWN]
     assert [table.title for table, _ in result_tables(rows)][:2] == ["Privacy account", "Epsilon beside evidence"]
     said = summary_lines("1 dataset.", (), rows, RECIPE)
-    assert "exact copies: copies 0.25 (baseline 0.5)." in said
+    assert "exact copies: Released records equal to a person's 0.25 (baseline 0.5)." in said
     assert "exact copies: NOT MEASURED." in summary_lines("1 dataset.", (), [EPSILON, ATTACK], RECIPE)
 
 
