@@ -57,7 +57,9 @@ def test_its_interval_covers(rates: tuple[float, float]) -> None:
 
 def test_an_attack_has_five_estimates() -> None:
     found = {one.measure: one for one in AttackResult(Rate(8, 10), Rate(1, 10), Rate(3, 10)).estimates("age", kind="x")}
-    assert set(found) == {output.name for output in attack_outputs("guesses", "are right", ("inference",))}
+    assert set(found) == {
+        output.name for output in attack_outputs("attribute inference", "guesses", "are right", ("inference",), ())
+    }
     assert (found["attack_success"].value, found["attack_success"].baseline) == (0.8, 0.1)
     assert (found["control_success"].value, found["baseline_success"].value) == (0.3, 0.1)
     assert (found["excess_risk"].value, found["excess_risk"].baseline) == (pytest.approx(0.5 / 0.7), 0.0)

@@ -168,7 +168,7 @@ def test_bad_input_makes_no_workspace(study: Path, visits_table: pd.DataFrame, s
 
 
 @pytest.mark.parametrize(
-    "words", [("import", "nowhere.csv"), ("evaluate", "randhie", "--original", "nowhere.csv", "--released", "syn.csv")]
+    "words", [("import", "nowhere.csv"), ("evaluate", "acs", "--original", "nowhere.csv", "--released", "syn.csv")]
 )
 def test_no_message_names_an_option_that_the_command_lacks(
     home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

@@ -100,7 +100,10 @@ def test_a_sweep_along_a_logarithmic_axis_is_drawn_on_one_too(monkeypatch: pytes
     assert not sweep_figures([RunRows("run", levels)])[0].panels[0].log_x
     assert plain.study.axis is not None
     log = replace(plain, study=replace(plain.study, axis=replace(plain.study.axis, log=True)))
-    monkeypatch.setattr("sfumato.workspace.plots.curves.registry", lambda: {**registry(), plain.key: log})
+    for name in ("find", "method_called"):
+        monkeypatch.setattr(
+            f"sfumato.workspace.plots.curves.{name}", lambda key, *_: {**registry(), plain.key: log}[key]
+        )
     assert sweep_figures([RunRows("run", levels)])[0].panels[0].log_x
 
 
