@@ -115,7 +115,9 @@ def test_a_copy_gives_everything_away() -> None:
         for params in ({}, {"guesses": "confident"}, {"people": "vulnerable"}):
             got = answers(found, target, **params)
             assert (got["attack_success"].value, got["excess_risk"].value, got["excess_risk"].upper) == (1, 1, 1)
-            fewest = 0.85 if "people" in params else 0.9  # 38 controls are as vulnerable as the 51 targets
+            fewest = (
+                0.76 if "people" in params else 0.9
+            )  # of 34 controls as vulnerable as the 59 targets 24 are guessed right
             assert got["excess_risk"].lower > fewest  # type: ignore[operator]
     assert (found.per_record["right"] == 1).all()
 
