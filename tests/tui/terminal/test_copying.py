@@ -62,7 +62,7 @@ def test_outside_tmux_the_terminal_is_asked(finished: Path, tmp_path: Path) -> N
             "the terminal was asked to copy them, which it does not confirm"
         )
         assert asked(terminal) == [table(finished)]
-        assert "Re-identified with certainty" in table(finished)
+        assert "true_match_rate" in table(finished)
 
 
 @pytest.mark.slow

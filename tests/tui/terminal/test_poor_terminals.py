@@ -12,7 +12,7 @@ from terminals import APP, Pty, app_environment
 pytestmark = pytest.mark.slow
 
 TABS = {
-    "Runs": "done +[0-9]", "Results": "ecdf.*income", "Verdicts": "not met +utility", "Studies": "study 1/1", "Diagnost": "income: ",
+    "Runs": "done +[0-9]", "Results": "Largest gap.*income", "Verdicts": "not met +Largest gap", "Studies": "study 1/1", "Diagnost": "income: ",
     "Records": "probability", "Data": "records, ", "Plan": "threshold", "Map": "not dominated",
 }  # fmt: skip
 """What each shows once it has read its part."""
@@ -30,7 +30,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
             terminal.press(str(digit)).see(rf"\[{digit} {tab}", content).until_quiet(0.03)
             terminal.pictures.append(terminal.screen)
             terminal.seen_colours |= terminal.colours
-        terminal.press("2").see("true_match_rate").press("enter").see("direction").press("q", "Y").see("bytes in")
+        terminal.press("2").see("Re-identified").press("enter").see("lower is better|Lower is better").press("q", "Y").see("bytes in")
         terminal.press("q", "q")
         assert terminal.ended
     assert b"Traceback" not in terminal.received

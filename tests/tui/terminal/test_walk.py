@@ -79,10 +79,10 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
     at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 not met")
-    at.press("2").see(r"\[2 Results\]", "max_abs_difference").press("/").type("true_match").press("enter")
+    at.press("2").see(r"\[2 Results\]", "Largest gap").press("/").type("true_match").press("enter")
     at.see("filter: true_match", "12 rows").press("enter")
     at.see("risk.identification.true_match_rate", "lower is better").press("q")
-    at.press("3").see("met +utility.ecdf", "not met +risk.identification.expected_match_risk")
+    at.press("3").see("not met +Expected re-identifications", "met +Largest gap")
     at.press("t").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
