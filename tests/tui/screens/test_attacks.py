@@ -51,7 +51,7 @@ def attacked(attacked_once, tmp_path):
 async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit, attacked, size):
     save_state(attacked, AppState(project=1, run=1, tab="results"))
     async with sit(attacked, size=size) as seat:
-        lines = [line for line in seat.text.splitlines() if "singling out, kind " in line]
+        lines = [line for line in seat.text.splitlines() if "Singling out, kind " in line]
         assert len(lines) == 3  # of both kinds of predicate, and of the vulnerable
         for line in lines:
             words = ("excess", "attack", "control", "baseline")

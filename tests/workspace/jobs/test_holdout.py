@@ -206,7 +206,7 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
             for telling in (plan.controls.encode(), b"singling", b"held out", b"holdout", b"excess"):
                 assert telling not in content.lower(), (path.name, telling)
     assert any(
-        b"no release is made of those that a column of the file names" in path.read_bytes() for path in everything
+        b"marks are the hold-out: no release is made of them" in path.read_bytes() for path in everything
     )
 
 
