@@ -395,10 +395,12 @@ class Plan(EditQueue):
         if view.problem:
             self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}")
             return
-        run = key_for(self.app, "plan.run", "R")
-        good = f"{mark('pass')} {run} runs this plan{'' if view.lines else '; a adds its first step'}"
+        key = key_for(self.app, "plan.run", "R")
+        first = "" if view.lines else "; a adds its first step"
+        said = f"{key} " + f"runs this plan{first}"
         if self._run_of_plan is not None:
-            good = f"{mark('pass')} run {self._run_of_plan} is this plan; {run} runs it again"
+            said = f"run {self._run_of_plan} is this plan; {key} " + "runs it again"
+        good = f"{mark('pass')} {said}"
         doubts = [f"{mark('warn')} {said}" for said in view.threshold_warnings]
         self.query_one("#plan-head", Line).say(" · ".join(filter(None, (good, *doubts, printable(self.changed)))))
 
