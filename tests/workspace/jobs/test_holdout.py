@@ -205,9 +205,7 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
         if path.is_relative_to(tmp_path / "out/public"):
             for telling in (plan.controls.encode(), b"singling", b"held out", b"holdout", b"excess"):
                 assert telling not in content.lower(), (path.name, telling)
-    assert any(
-        b"marks are the hold-out: no release is made of them" in path.read_bytes() for path in everything
-    )
+    assert any(b"marks are the hold-out: no release is made of them" in path.read_bytes() for path in everything)
 
 
 def test_files_of_other_tools_have_controls_by_a_column_alone(own: Workspace, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_p
     release(believed, 1, tmp_path / "out", reason="a test")
     assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
     assert "NOT ASKED" not in assessment
-    assert f"{one.after.value:.4g} of the records are guessed right once the release is known" in assessment
+    assert f"{100 * one.after.value:.4g} % of the records are guessed right once the release is known" in assessment
     page = report_page(believed, 1)
     for words in (
         "correct after",
