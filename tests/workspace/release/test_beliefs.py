@@ -147,7 +147,8 @@ def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_p
         assert words in page
     own = page[page.index('id="strongest-intruder') : page.index('id="figures"')]
     assert not [level for level in ("zqxdivorced", "lodger", "tenant", "widowed") if level in own]
-    secrets = {f"{value:.4g}" for found in (one, uniform) for value in (found.after.value, found.before.value)}
+    values = [value for found in (one, uniform) for value in (found.after.value, found.before.value)]
+    secrets = {f"{value:.4g}" for value in values} | {f"{100 * value:.4g} %" for value in values}
     for file in (tmp_path / "out" / "public").rglob("*"):
         if file.is_file() and file.suffix not in (".csv", ".parquet"):
             text = file.read_text("utf-8", errors="replace")
