@@ -128,7 +128,7 @@ async def test_the_results_show_epsilon_beside_evidence_or_that_there_is_none(si
     async with sit(private, "2", size=size) as seat:
         assert "epsilon: " in seat.text
         assert "epsilon: a sample not computed" in seat.text, "with a public key there is no epsilon"
-        assert "exact copies: copies " in seat.text
+        assert "exact copies: Released records equal to a person" in seat.text
         assert "inference attack: NOT MEASURED" in seat.text
 
 
