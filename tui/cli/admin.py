@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -176,7 +177,6 @@ def audit() -> None:
 @JSON
 def list_acts(directory: Path | None, json_file: str | None) -> None:
     """List every act, oldest first."""
-    import json
     from dataclasses import asdict
 
     from sfumato.workspace.audit import audit_rows
@@ -185,10 +185,19 @@ def list_acts(directory: Path | None, json_file: str | None) -> None:
 
     check_writable(json_file)
     workspace = open_workspace(directory, unchecked=True)
-    acts = [asdict(row) | {"details": json.loads(row.details)} for row in audit_rows(workspace.connection)]
-    write_object({"disclosure": "internal", "acts": acts}, json_file)
+    if json_file is not None:
+        acts = [asdict(row) | {"details": _as_json(row.details)} for row in audit_rows(workspace.connection)]
+        write_object({"disclosure": "internal", "acts": acts}, json_file)
     if json_file != "-":
         echo(act_table(workspace))
+
+
+def _as_json(text: str) -> object:
+    """What a text of JSON says; the text itself where somebody has changed it to none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 @audit.command()

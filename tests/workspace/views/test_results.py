@@ -4,6 +4,7 @@ import json
 import numpy as np
 import pytest
 
+from sfumato.engine.methods.labels import name_called
 from sfumato.engine.methods.registry import find
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
@@ -150,7 +151,15 @@ def test_an_old_verdict_that_names_no_use_speaks_of_the_first(workspace, run_id)
 @pytest.mark.parametrize("text", ["risk", "RISK !identification", "true_match synthetic", "income 5%", "!a !b"])
 def test_words_filter_as_they_do_in_python(workspace, run_id, text):
     def has(row):
-        line = f"{row.key} {row.target} {row.dataset} {row.status} {json.dumps(row.params, sort_keys=True)}".lower()
+        found = (
+            row.key,
+            name_called(row.key),
+            row.target,
+            row.dataset,
+            row.status,
+            json.dumps(row.params, sort_keys=True),
+        )
+        line = " ".join(found).lower()
         words = text.lower().split()
         return all(word[1:] not in line if word.startswith("!") else word in line for word in words)
 
