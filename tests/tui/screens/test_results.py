@@ -114,7 +114,7 @@ async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
     save_state(directory, AppState(project=1, run=1, tab="results", filter="identification true_match"))
     async with sit(directory, "j", "enter", size=size) as seat:
         assert "risk.identification.true_match_rate" in seat.text
-        for words in ("Identification risk", "lower is better", "without protection", "Reiter"):
+        for words in ("Identification risk", "lower is better", "released unprotected", "Reiter"):
             assert words in seat.text or size == (80, 24)
         await seat.press("q")
         assert "[2 Results]" in seat.text
