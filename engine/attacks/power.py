@@ -34,7 +34,7 @@ def deviates(level: float = LEVEL, power: float = POWER) -> float:
 def detectable_share(
     control: float, targets: float, controls: float, level: float = LEVEL, power: float = POWER
 ) -> float:
-    """The smallest detectable success rate of ``targets`` people beside the rate ``control`` of ``controls`` records; 1 where none is."""
+    """The smallest success rate of ``targets`` people that is distinguished from the rate ``control`` of ``controls`` records; 1 where none is."""
     z = float(norm.ppf(1 - level / 2))
     above = score_interval(control, controls, z)[1] - control
 

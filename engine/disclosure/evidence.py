@@ -72,7 +72,7 @@ class Found:
 
     @property
     def least(self) -> float:
-        """The smallest p that so many people found could have; where all of them were members the hold-out alone must still show ``weak``."""
+        """The smallest p that this number of people could have: all of them are members, and the hold-out alone still shows ``weak``."""
         share = self.exposure / (1 + self.exposure + self.rate) if self.exposure else 1.0
         total = self.members + self.controls
         by_chance = share**total if self.exposure else 1.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ..methods.registry import method_called
+from ..methods.registry import method_called, output_called
 from ..methods.results import Goal
 from ..methods.rows import Row
 from ..recipe.thresholds import Verdict
@@ -132,9 +132,8 @@ def _side_to_dict(side: Side | None) -> dict[str, Any] | None:
 
 def goal_of(row: Row) -> Goal:
     """Which way the row's measure is better; "none" where this version does not have the method or the measure."""
-    method = method_called(row.method_key)
-    outputs = () if method is None else method.outputs
-    return next((output.goal for output in outputs if output.name == row.measure), "none")
+    output = output_called(row.key)
+    return "none" if output is None else output.goal
 
 
 def compare(first: Sequence[Row], second: Sequence[Row], goal: Callable[[Row], Goal] = goal_of) -> tuple[Compared, ...]:

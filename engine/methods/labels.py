@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from ..data.schema import SURVEY_SETTING
 from ..wording import number, percent, spelled
 from .outputs import Label, Output
-from .registry import OWN, Method, method_called
+from .registry import OWN, Method, method_called, output_called
 from .spec import Spec, written
 
 KNOWLEDGE = ("known", "keys", "quasi_identifiers")
@@ -52,17 +52,15 @@ class Subject(NamedTuple):
     params: Mapping[str, Any] | None = None
 
 
-def output_called(key: str) -> tuple[Method | None, Output]:
+def declared(key: str) -> tuple[Method | None, Output]:
     """The method and the output that a measure's key names; None and an empty output where this version does not have them."""
-    name, _, measure = key.rpartition(".")
-    method = method_called(name)
-    found = next((one for one in method.outputs if one.name == measure), None) if method else None
-    return (method if found else None), found or UNKNOWN
+    output = output_called(key)
+    return (None, UNKNOWN) if output is None else (method_called(key.rpartition(".")[0]), output)
 
 
 def name_called(key: str) -> str:
     """The human name of a measure by its key: its label, else its meaning, else the words of its key."""
-    method, output = output_called(key)
+    method, output = declared(key)
     if method is None:
         name, _, measure = key.rpartition(".")
         return _words(f"{measure} ({name.partition('.')[2]})")
@@ -72,7 +70,7 @@ def name_called(key: str) -> str:
 
 def label_of(row: Labelled) -> str:
     """The full name of a number, with its variable and every setting that its row has: ``Quantile (income; q 0.9)``."""
-    method, _ = output_called(row.key)
+    method, _ = declared(row.key)
     own, settings = _parts(row, method)
     return _named(name_called(row.key), [*own, *(_setting(name, value) for name, value in settings.items())])
 
@@ -80,25 +78,26 @@ def label_of(row: Labelled) -> str:
 def labels_of(rows: Sequence[Labelled]) -> list[str]:
     """The names of the rows of one table, in their order; equal only where rows speak of the same series.
 
-    Settings are said where rows of a method differ in them, as defaults too.
+    A name has the settings in which the rows of its method differ, defaults too.
     """
-    parts = [_parts(row, output_called(row.key)[0]) for row in rows]
+    parts = [_parts(row, declared(row.key)[0]) for row in rows]
     varying = _varying(rows, [settings for _, settings in parts])
     names = []
     for row, (own, settings) in zip(rows, parts, strict=True):
-        told = {name: _part(settings.get(name, one.default), one) for name, one in varying[_method_key(row)].items()}
-        names.append(_named(name_called(row.key), [*own, *(_setting(name, value) for name, value in told.items())]))
+        shown = {name: _part(settings.get(name, one.default), one) for name, one in varying[_method_key(row)].items()}
+        names.append(_named(name_called(row.key), [*own, *(_setting(name, value) for name, value in shown.items())]))
     return _unique(rows, names)
 
 
 def _unique(rows: Sequence[Labelled], names: Sequence[str]) -> list[str]:
     """The names; full ones where rows of several series would have one, and numbered where even these are equal."""
     series = [_series(row) for row in rows]
-    told = _by_name(names, series)
-    clear = [label_of(row) if len(told[name]) > 1 else name for name, row in zip(names, rows, strict=True)]
-    told = _by_name(clear, series)
+    bearers = _by_name(names, series)
+    full = [label_of(row) if len(bearers[name]) > 1 else name for name, row in zip(names, rows, strict=True)]
+    bearers = _by_name(full, series)
     return [
-        name if len(told[name]) == 1 else f"{name}, {told[name][one]}" for name, one in zip(clear, series, strict=True)
+        name if len(bearers[name]) == 1 else f"{name}, {bearers[name][one]}"
+        for name, one in zip(full, series, strict=True)
     ]
 
 
@@ -189,13 +188,13 @@ def _parts(row: Labelled, method: Method | None) -> tuple[list[str], dict[str, A
     axis = method.study.axis if method else None
     count = method.study.split.count if method and method.study.split else ""
     always = {name: v for name, v in own.items() if name != count and (_is_short(v) or name == "variables")}
-    said = [row.target, *(_setting(name, value, row) for name, value in always.items())]
+    words = [row.target, *(_setting(name, value, row) for name, value in always.items())]
     if row.level is not None:
-        said.append(f"{axis.label if axis else 'level'} {number(row.level)}")
+        words.append(f"{axis.label if axis else 'level'} {number(row.level)}")
     rest = {name: value for name, value in params.items() if name not in always and name not in (count, SURVEY_SETTING)}
     if SURVEY_SETTING in params:
         rest[SURVEY_SETTING] = params[SURVEY_SETTING]
-    return [one for one in said if one], rest
+    return [one for one in words if one], rest
 
 
 def _is_short(value: object) -> bool:
@@ -247,7 +246,7 @@ def quantity_of(
     ``records`` is how many confidential records there are; people are counted where the measure is of all of them, so not where
     ``params`` of the row choose some. A share has more digits where it would seem to equal that ``beside`` it.
     """
-    _, output = output_called(key)
+    _, output = declared(key)
     unit = unit or output.unit
     people = output.label.counts == "people"
     some = any((params or {}).get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
@@ -282,7 +281,7 @@ class _Figures(dict[str, str]):
 
 def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     """What a row says, in a sentence with its figures; why it has no value, where it has none. ``records`` as in ``quantity_of``."""
-    method, output = output_called(row.key)
+    method, output = declared(row.key)
     if row.value is None:
         return f"{label_of(row)} was not computed: {row.reason or 'the run has no such row'}."
     value = quantity_of(row.key, row.value, records, row.params, unit=row.unit)
@@ -333,4 +332,4 @@ def labelled_object(row: Stored) -> dict[str, Any]:
 
 def label_called(key: str) -> Label:
     """What people read of a measure by its key; empty where nothing is declared."""
-    return output_called(key)[1].label
+    return declared(key)[1].label

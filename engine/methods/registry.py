@@ -431,6 +431,13 @@ def method_called(key: str) -> Method | None:
     return _own_method(key) or registry().get(key) if _is_key(key) else None
 
 
+def output_called(key: str) -> Output | None:
+    """The output that a measure's key names, ``risk.identification.true_match_rate``; None where this version does not have it."""
+    name, _, measure = key.rpartition(".")
+    method = method_called(name)
+    return next((output for output in method.outputs if output.name == measure), None) if method else None
+
+
 def _is_key(key: str) -> bool:
     family, _, name = key.partition(".")
     return family in FAMILIES and name.isidentifier()

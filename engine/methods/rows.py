@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ..data.intervals import UNBOUNDED, Range, narrowed
-from .registry import Method, method_called
+from .registry import Method, output_called
 from .results import Estimate
 from .spec import written
 
@@ -185,9 +185,8 @@ def exact_series(rows: Iterable[Row]) -> set[tuple[Any, ...]]:
 
 def _range(row: Row) -> Range:
     """The range of the row's measure; without ends where this version does not have the method or the measure."""
-    method = method_called(row.method_key)
-    outputs = () if method is None else method.outputs
-    return next((output.range for output in outputs if output.name == row.measure), UNBOUNDED)
+    output = output_called(row.key)
+    return UNBOUNDED if output is None else output.range
 
 
 def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:

@@ -22,7 +22,7 @@ from ..data.intervals import Range
 from ..data.schema import Schema
 from ..errors import BadInput, suggestion
 from ..methods.outputs import Output
-from ..methods.registry import Method, method_called
+from ..methods.registry import Method, method_called, output_called
 from ..methods.rows import exact_series
 from ..methods.spec import written
 from ..statistics.estimated import Estimated, difference, ratio, simultaneous
@@ -184,16 +184,14 @@ class Verdict:
 
 def output_of(value: str) -> Output | None:
     """The output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
-    key, _, measure = value.rpartition(".")
-    method = method_called(key)
-    return next((one for one in method.results if one.name == measure), None) if method else None
+    output = output_called(value)
+    return None if output is None or output.intermediate else output
 
 
 def ratio_to(value: str) -> str:
     """What ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the baseline of its row; else empty."""
-    key, _, measure = value.rpartition(".")
-    method = method_called(key)
-    return next((one.risk.ratio_to for one in method.outputs if one.name == measure), "") if method else ""
+    output = output_called(value)
+    return "" if output is None else output.risk.ratio_to
 
 
 def judge(thresholds: Sequence[Threshold], rows: Sequence[Row]) -> list[Verdict]:

@@ -122,7 +122,8 @@ def test_a_method_of_another_package_is_named_by_meaning_and_title() -> None:
     found = own.outputs
     assert found
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sfumato.engine.methods.labels.method_called", lambda key: other)
+        for module in ("labels", "registry"):
+            patch.setattr(f"sfumato.engine.methods.{module}.method_called", lambda key: other)
         assert name_called("risk.other.few") == f"People with few matches ({own.title})"
 
 

@@ -56,18 +56,22 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
     workspace = open_workspace(directory)
     if run_id is not None:
         found = find_run(workspace, run_id)
-        if name is not None or note is not None:
+        renamed = name is not None or note is not None
+        if renamed:
             from sfumato.workspace.store.run_names import name_run
 
             name_run(workspace, found.id, name, note)
-            echo(run_head(workspace, find_run(workspace, found.id)))
-            return
-        check_seal(workspace, found.id)
-        write_object(run_object(workspace, found), json_file)
+            found = find_run(workspace, found.id)
+        else:
+            check_seal(workspace, found.id)
+        if json_file is not None:
+            write_object(run_object(workspace, found), json_file)
         if json_file != "-":
-            echo(f"{run_head(workspace, found)}\n\n{task_table(tasks_of(workspace, found.id))}")
+            tasks = "" if renamed else f"\n\n{task_table(tasks_of(workspace, found.id))}"
+            echo(f"{run_head(workspace, found)}{tasks}")
         return
-    write_object(runs_object(workspace), json_file)
+    if json_file is not None:
+        write_object(runs_object(workspace), json_file)
     if json_file != "-":
         echo(
             run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
@@ -229,8 +233,9 @@ def verify(directory: Path | None, noted: str | None, json_file: str | None) -> 
 def accept(directory: Path | None, reason: str) -> None:
     """Accept a restored backup.
 
-    It replaces the history that is recorded outside the workspace. The head of each audit log is also kept outside its workspace, and a workspace that is behind it is refused. This command
-    adds a row to the audit log that gives the reason, and records the new head.
+    It replaces the history that is recorded outside the workspace. The head of each audit log is also kept outside its
+    workspace, and a workspace that is behind it is refused. This command adds a row to the audit log that gives the
+    reason, and records the new head.
     """
     from sfumato.workspace.upkeep.maintenance import accept_rollback
 

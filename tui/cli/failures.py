@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn
 
 import click
 
@@ -35,11 +35,13 @@ GROUPS = {
 
 
 class Listed(click.Group):
-    """A group that lists its commands with their first sentences, whole, by what they are for where ``GROUPS`` says so."""
+    """A group that lists its commands with their first sentences, whole, below the titles of ``groups``."""
+
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The groups of commands, one below the other, all as wide as the longest name."""
-        named = GROUPS if "demo" in self.commands else {"Commands": tuple(self.commands)}
+        named = self.groups or {"Commands": tuple(self.commands)}
         widest = max(map(len, self.commands))
         for title, names in named.items():
             with formatter.section(title):
@@ -51,6 +53,8 @@ class Commands(Listed):
 
     Its ``main`` leaves a closed pipe to ``guarded``: click ends with 1, which means that a threshold is not met.
     """
+
+    groups = GROUPS
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
         """The context, after ``--help`` and ``--version`` where they were asked for. Raises ClosedPipe."""

@@ -189,7 +189,7 @@ class Map(Pane):
         if self._found is None or not self._found.axes:
             return None
         known = {axis.ident: axis for axis in self._found.axes}
-        state, (x, y) = self.sfumato.state, self._found.most_shared()
+        state, (x, y) = self.sfumato.state, self._found.most_shared
         return known.get(state.across, x), known.get(state.up, y)
 
     def _draw(self, *, keep_view: bool = False) -> None:
@@ -345,9 +345,9 @@ class Map(Pane):
 
 def name_of(axis: Axis) -> str:
     """``Re-identified with certainty (income; S 0.1)``: the human name of an axis, with the settings in which uses of its method differ."""
-    told = {name: axis.settings.get(name, default) for name, default in axis.apart.items()}
+    varying = {name: axis.settings.get(name, default) for name, default in axis.apart.items()}
     short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
-    return label_of(Subject(axis.key, axis.target, axis.level, {**told, **short}))
+    return label_of(Subject(axis.key, axis.target, axis.level, {**varying, **short}))
 
 
 def point_series(points: Sequence[Point]) -> list[Series]:

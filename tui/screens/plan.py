@@ -397,10 +397,10 @@ class Plan(EditQueue):
             return
         key = key_for(self.app, "plan.run", "R")
         first = "" if view.lines else "; a adds its first step"
-        said = f"{key} " + f"runs this plan{first}"
+        words = [key, f"runs this plan{first}"]
         if self._run_of_plan is not None:
-            said = f"run {self._run_of_plan} is this plan; {key} " + "runs it again"
-        good = f"{mark('pass')} {said}"
+            words = [f"run {self._run_of_plan} is this plan;", key, "runs it again"]
+        good = " ".join((mark("pass"), *words))
         doubts = [f"{mark('warn')} {said}" for said in view.threshold_warnings]
         self.query_one("#plan-head", Line).say(" · ".join(filter(None, (good, *doubts, printable(self.changed)))))
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.engine.methods.outputs import Axis, Output
-from sfumato.engine.methods.registry import find, method_called
+from sfumato.engine.methods.outputs import Axis
+from sfumato.engine.methods.registry import find, method_called, output_called
 from sfumato.engine.methods.rows import Row
 
 from .figure import CONFIDENTIAL, Figure, Panel
@@ -37,16 +37,10 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     for run in runs:
         for row in run.rows:
             method = method_called(row.method_key)
-            if method and method.study.axis and not method.answers and _output(row) in method.curves:
+            if method and method.study.axis and not method.answers and output_called(row.key) in method.curves:
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
     return [_sweep(rows) for rows in swept.values()]
-
-
-def _output(row: Row) -> Output | None:
-    """What a row's method declares of its measure."""
-    method = method_called(row.method_key)
-    return next((output for output in method.outputs if output.name == row.measure), None) if method else None
 
 
 def _sweep(rows: Sequence[Named]) -> Figure:
@@ -102,7 +96,7 @@ def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
     found: dict[str, dict[str, list[Named]]] = {}
     for run in runs:
         for row in run.rows:
-            if (output := _output(row)) and output.drawn:
+            if (output := output_called(row.key)) and output.drawn:
                 panels = found.setdefault(_estimand(row), {})
                 panels.setdefault(str(row.params.get("term", row.target)), []).append((run.name, row))
     return [_intervals(json.loads(estimand), panels) for estimand, panels in found.items()]
@@ -135,7 +129,7 @@ def _estimand_title(params: Mapping[str, Any]) -> str:
 
 
 def _interval_panel(title: str, rows: Sequence[Named]) -> Panel:
-    outputs = [(name, row, output) for name, row in rows if (output := _output(row))]
+    outputs = [(name, row, output) for name, row in rows if (output := output_called(row.key))]
     estimates = [(name, row) for name, row, output in outputs if output.drawn == "interval"]
     own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
     shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]

@@ -13,6 +13,7 @@ import pandas as pd
 from sfumato.engine.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
+from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.recipe.recipe import Recipe
@@ -127,6 +128,7 @@ class Case:
         self._pairs = Held(most_cells)
         self._tables = Held(most_cells)
         self.joints: dict[object, object] = {}
+        self._found_by: dict[tuple[tuple[str, ...], int], float] = {}
 
     @property
     def recipe(self) -> Recipe:
@@ -229,9 +231,12 @@ class Case:
 
     def found_by(self, names: Sequence[str], people: int) -> float:
         """The share of so many people, those who are easiest to find, who are found by these columns as they leave: a guess among equal rows each."""
-        rows = rows_of(self.own, names, len(self.confidential))
-        sizes = np.sort(occurrences(rows, rows))[:people]
-        return float((1 / sizes).mean()) if len(sizes) else 0.0
+        key = (tuple(names), people)
+        if key not in self._found_by:
+            rows = rows_of(self.own, names, len(self.confidential))
+            sizes = np.sort(occurrences(rows, rows))[:people]
+            self._found_by[key] = float((1 / sizes).mean()) if len(sizes) else 0.0
+        return self._found_by[key]
 
     def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:
         """The cells of a variable in a dataset of a release."""
@@ -350,3 +355,13 @@ def pooled(
 def numbered(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:
     """Record numbers as a finding has them."""
     return tuple(int(record) for record in records)
+
+
+def beyond(likeness: Likeness, said: str) -> Sighting:
+    """What is found of records beside its baseline, judged by what is beyond it."""
+    return Sighting(said, likeness.value, likeness.baseline, likeness.excess, numbered(likeness.records))
+
+
+def percent_of(share: float) -> str:
+    """``0.436 %``; a share that is too small to write is below 0.001 %, not 0."""
+    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"

@@ -13,7 +13,6 @@ from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of, occurrences, positions_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels, rows_of_members
 from sfumato.engine.disclosure.evidence import LEVEL
-from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.errors import NotComputable
@@ -23,7 +22,7 @@ from sfumato.engine.partition.equivalence_classes import class_sizes, equivalenc
 from sfumato.engine.wording import agree, counted
 
 from ..visible_text import is_formula
-from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
+from .checks import Case, Check, DoesNotApply, Pool, Sighting, beyond, numbered, percent_of, pooled
 from .earlier import ReleasedData
 from .value_checks import look_at_extremes, look_at_lone_values, look_at_tails
 
@@ -34,17 +33,9 @@ NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
 
 
-def _beyond(likeness: Likeness, said: str) -> Sighting:
-    return Sighting(said, likeness.value, likeness.baseline, likeness.excess, numbered(likeness.records))
-
-
-def _percent(share: float) -> str:
-    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"
-
-
 def _of_people(count: int, people: int) -> str:
     """``88 of 20,190 people (0.4 %)``."""
-    return f"{count:,} of {people:,} people ({_percent(count / people)})"
+    return f"{count:,} of {people:,} people ({percent_of(count / people)})"
 
 
 WEIGHT_ALONE = "nothing but the survey weight is drawn"
@@ -77,10 +68,10 @@ def _equal_records(case: Case) -> Sighting:
     def look(pool: Pool) -> Sighting:
         found = equal_records(case.confidential, case.own, pool.cells, kept, drawn, pairs)
         said = (
-            f"{_percent(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
-            f"independent sample it would be {_percent(found.baseline)} ({pool.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
+            f"{percent_of(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
+            f"independent sample it would be {percent_of(found.baseline)} ({pool.size}); {counted(len(found.records), 'record')} {agree(len(found.records), 'is', 'are')} repeated"
         )
-        seen = _beyond(found, said)
+        seen = beyond(found, said)
         # beside kept columns a fitted model says something of each record, as an inference does: it has the limits of one
         return (
             replace(seen, at_most="block" if seen.held > INFERRED else "warn")
@@ -113,11 +104,11 @@ def _near_records(case: Case) -> Sighting:
     def look(pool: Pool) -> Sighting:
         found = near_records(case.confidential, pool.tables, case.own, pool.cells, kept, drawn, pairs)
         said = (
-            f"{_percent(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
-            f"independent sample it would be {_percent(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
+            f"{percent_of(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
+            f"independent sample it would be {percent_of(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
         )
         inexact = any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn))
-        seen = _beyond(found, said)
+        seen = beyond(found, said)
         return seen if kept or inexact else _of_members(case, pool, drawn, seen)
 
     return pooled(case, _alike(case, kept, drawn), look, together=False)
@@ -133,10 +124,10 @@ def _equal_sensitive(case: Case) -> Sighting:
     def look(pool: Pool) -> Sighting:
         found = equal_records(case.confidential, case.own, pool.cells, (), sensitive)
         said = (
-            f"{_percent(found.value)} of the released rows have all {len(sensitive)} sensitive values of one confidential record; of an "
-            f"independent sample it would be {_percent(found.baseline)} ({pool.size})"
+            f"{percent_of(found.value)} of the released rows have all {len(sensitive)} sensitive values of one confidential record; of an "
+            f"independent sample it would be {percent_of(found.baseline)} ({pool.size})"
         )
-        return _of_members(case, pool, sensitive, _beyond(found, said))
+        return _of_members(case, pool, sensitive, beyond(found, said))
 
     return pooled(case, _alike(case, (), sensitive), look, together=False)
 
@@ -190,10 +181,10 @@ def _recurring(case: Case) -> Sighting:
             return Sighting("there is one dataset")
         found = recurring_records(case.confidential, case.own, pool.cells, kept, drawn)
         said = (
-            f"{_percent(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
-            f"{counted(len(pool.datasets), 'dataset')}; {_percent(found.baseline)} would by chance ({pool.size})"
+            f"{percent_of(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
+            f"{counted(len(pool.datasets), 'dataset')}; {percent_of(found.baseline)} would by chance ({pool.size})"
         )
-        return _beyond(found, said)
+        return beyond(found, said)
 
     return _several(pooled(case, _alike(case, kept, drawn), look, together=True))
 
@@ -268,12 +259,12 @@ def _agreed_values(case: Case) -> Sighting:
             window = _window(case, name, radii.get(name))
             found = agreed_values(case.confidential, pool.variable(name), name, nearest(pool, linked), window, told)
             said = (
-                f"{name}: the {counted(len(told), 'value')} together give away {_percent(found.value)} of the {counted(len(linked), 'record')} whose rows can be "
-                f"linked, and {_percent(found.baseline)} of the records most like them ({pool.size})"
+                f"{name}: the {counted(len(told), 'value')} together give away {percent_of(found.value)} of the {counted(len(linked), 'record')} whose rows can be "
+                f"linked, and {percent_of(found.baseline)} of the records most like them ({pool.size})"
             )
             if found.noise >= found.copy - found.baseline:
                 said += "; so few records cannot be told from chance"
-            return _beyond(found, said)
+            return beyond(found, said)
 
         def fits(one: ReleasedData) -> bool:
             return one.synthetic and one.in_order and one.has((name,), schema) and name in one.replaced
@@ -368,7 +359,7 @@ def _small_classes(case: Case) -> Sighting:
     few = np.flatnonzero(sizes[classes] < case.policy.smallest_cell)
     records = released.records[few] if released.linked else few[:0]
     said = (
-        f"the smallest class of records that agree on all quasi-identifiers has {smallest:,}; {_percent(len(few) / len(released))} of the records "
+        f"the smallest class of records that agree on all quasi-identifiers has {smallest:,}; {percent_of(len(few) / len(released))} of the records "
         f"are in classes of fewer than {case.policy.smallest_cell}"
     )
     return Sighting(said, smallest, records=numbered(records))

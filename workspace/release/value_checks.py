@@ -12,11 +12,10 @@ import numpy as np
 from sfumato.engine.disclosure.cells import comparable
 from sfumato.engine.disclosure.copies import lone_values
 from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
-from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.single_values import extreme, lone, together
 from sfumato.engine.disclosure.tails import Tails, tails
 
-from .checks import Case, DoesNotApply, Pool, Sighting, numbered, pooled
+from .checks import Case, DoesNotApply, Pool, Sighting, beyond, numbered, percent_of, pooled
 from .joint import Joint
 
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
@@ -87,13 +86,9 @@ def _lone_alone(case: Case, name: str) -> Sighting:
             f"{name}: {100 * found.value:.3g} % of the released values are one that a single confidential record has; of an independent "
             f"sample it would be {100 * found.baseline:.3g} %, of the confidential data {100 * found.copy:.3g} % ({pool.size})"
         )
-        return _warned(_beyond(found, said))
+        return _warned(beyond(found, said))
 
     return pooled(case, _of_column(case, name), look, together=True)
-
-
-def _beyond(likeness: Likeness, said: str) -> Sighting:
-    return Sighting(said, likeness.value, likeness.baseline, likeness.excess, numbered(likeness.records))
 
 
 def _tails(case: Case, name: str, pool: Pool) -> Tails:
@@ -132,16 +127,12 @@ def _tail_alone(case: Case, name: str) -> Sighting:
     def look(pool: Pool) -> Sighting:
         found = _tails(case, name, pool).likeness
         said = (
-            f"{name}: {100 * found.value:.3g} % of the values of its {cell} smallest and {cell} largest records are released unchanged; "
-            f"by chance it would be {_by_chance(found.baseline)} ({pool.size})"
+            f"{name}: {percent_of(found.value)} of the values of its {cell} smallest and {cell} largest records are released unchanged; "
+            f"by chance it would be {percent_of(found.baseline)} ({pool.size})"
         )
-        return _warned(_beyond(found, said))
+        return _warned(beyond(found, said))
 
     return pooled(case, _of_column(case, name), look, together=True)
-
-
-def _by_chance(share: float) -> str:
-    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"
 
 
 def look_at_extremes(case: Case) -> Sighting:

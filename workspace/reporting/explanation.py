@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.methods.labels import name_called, output_called, quantity_of, sentence_of
+from sfumato.engine.methods.labels import declared, name_called, quantity_of, sentence_of
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
@@ -33,7 +33,7 @@ class FoundNumber:
 def explanation(found: FoundNumber) -> Facts:
     """What people ask first of a number, answer by answer; only what there is."""
     row = found.row
-    _, output = output_called(row.key)
+    _, output = declared(row.key)
     facts = [
         ("in words", sentence_of(row, found.records)),
         *(("verdict", verdict_text(one, found.records)) for one in found.verdicts),

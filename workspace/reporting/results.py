@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from sfumato.engine.methods.labels import labels_of, name_called, sentence_of
 from sfumato.engine.methods.outputs import Axis, Output
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_called, output_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import Cell as Quoted
 from sfumato.engine.recipe.published import Published, SourceTable, figure_beside, ratio
@@ -230,8 +230,7 @@ def _value(row: Row | None, published: Sequence[Published]) -> tuple[str, str, s
 
 def output_of(row: Row) -> Output | None:
     """What the row's method declares of its measure; None where this version does not have them."""
-    method = method_called(row.method_key)
-    return next((output for output in method.outputs if output.name == row.measure), None) if method else None
+    return output_called(row.key)
 
 
 def axis_of(row: Row) -> Axis | None:

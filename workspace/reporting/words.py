@@ -123,9 +123,9 @@ def limit_quantity(bound: str, limit: float, value: str) -> str:
     """``2 %``, ``5 records``, ``1.2``: a limit, or what is compared with it, in the unit of the bound."""
     if bound == "max_ratio" or not value:
         return number(limit)
-    from sfumato.engine.methods.labels import output_called, quantity_of
+    from sfumato.engine.methods.labels import declared, quantity_of
 
-    output = output_called(value)[1]
+    output = declared(value)[1]
     if bound == "max_increase":
         return f"{percent(limit).removesuffix(' %')} points" if output.in_percent else number(limit)
     return percent(limit) if output.in_percent else quantity_of(value, limit)
@@ -148,9 +148,9 @@ def judged_interval(verdict: Verdict) -> str:
     """The interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
     if verdict.lower is None:
         return ""
-    from sfumato.engine.methods.labels import output_called
+    from sfumato.engine.methods.labels import declared
 
-    in_percent = verdict.bound != "max_ratio" and output_called(verdict.value)[1].in_percent
+    in_percent = verdict.bound != "max_ratio" and declared(verdict.value)[1].in_percent
     ends = [percent(end) if in_percent else number(end) for end in (verdict.lower, verdict.upper) if end is not None]
     if len(ends) < 2:
         return f"{ends[0]} or more"

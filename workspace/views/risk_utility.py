@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ..reporting.words import apart_in
@@ -78,6 +78,7 @@ class RiskUtilityMap:
             return self.baselines.get(axis.ident, {}).get(run_id)
         return self.confidential.get(axis.ident)
 
+    @cached_property
     def most_shared(self) -> tuple[Axis, Axis]:
         """The risk and the utility that most runs have together, the first of several; any number where there is none of a family."""
         risks, utilities = (

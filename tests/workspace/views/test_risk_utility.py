@@ -86,6 +86,6 @@ def test_the_map_opens_on_the_pair_of_numbers_that_most_runs_have() -> None:
     runs_of = {risks[0]: [1], risks[1]: [2, 3], utilities[0]: [1, 2], utilities[1]: [2, 3]}
     places = {axis.ident: dict.fromkeys(runs, place) for axis, runs in runs_of.items()}
     found = RiskUtilityMap({1: "a", 2: "b", 3: "c"}, (*risks, *utilities), places, {})
-    assert found.most_shared() == (risks[1], utilities[1])
+    assert found.most_shared == (risks[1], utilities[1])
     one_family = RiskUtilityMap({1: "a"}, (utilities[0],), places, {})
-    assert one_family.most_shared() == (utilities[0], utilities[0])
+    assert one_family.most_shared == (utilities[0], utilities[0])
