@@ -45,6 +45,7 @@ class Act(StrEnum):
     PROJECT_DELETED = "project deleted"
     DATASET_IMPORTED = "dataset imported"
     PLAN_EDITED = "plan edited"
+    SEARCH_ENTERED = "search entered"
     RUN_ENTERED = "run entered"
     RUN_CANCELLED = "run cancelled"
     RUN_INTERRUPTED = "run interrupted"

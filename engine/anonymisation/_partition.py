@@ -24,7 +24,7 @@ from ..methods.release_form import (
     as_micro_aggregated,
 )
 from ..methods.results import Diagnostic
-from ..methods.spec import Param, Variant
+from ..methods.spec import LeverValues, Param, Variant
 from ..partition.equivalence_classes import (
     Composition,
     Limits,
@@ -233,7 +233,9 @@ class PartitionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, cuts and output."""
 
     quasi_identifiers: QuasiIdentifiers = ()
-    k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
+    k: Annotated[
+        int, Param("fewest records in a class", ge=2, lever=LeverValues((3, 5, 7, 10, 15, 20, 30, 50), guarantee=True))
+    ] = 5
     cuts: Annotated[
         Literal["strict", "relaxed"], Param("keep records of equal value together, or part them to halve a class")
     ] = "strict"

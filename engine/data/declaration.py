@@ -24,6 +24,18 @@ from ..errors import BadInput, suggestion
 
 
 @dataclass(frozen=True, slots=True)
+class LeverValues:
+    """The values of a field that a search tries (``sfumato.engine.search``). ``rising``: larger ones protect more.
+
+    A ``guarantee`` is what the plan promises: no value that promises less is tried.
+    """
+
+    values: tuple[Any, ...]
+    rising: bool = True
+    guarantee: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Param:
     """What a field is for and what it may be.
 
@@ -41,7 +53,7 @@ class Param:
 
     ``unique`` refuses a list that holds an item twice; by default a list that names variables does. ``always`` writes a field at
     its default too. ``parse`` makes the value of a field, or each item of a list or table, in place of the check of its type; it
-    raises ValueError. ``fix`` ends a message about a wrong value.
+    raises ValueError. ``fix`` ends a message about a wrong value. ``lever`` has the values that a search tries.
     """
 
     help: str
@@ -60,6 +72,7 @@ class Param:
     always: bool = False
     parse: Callable[[object], Any] | None = None
     fix: str = ""
+    lever: LeverValues | None = None
 
     @property
     def refuses_repeats(self) -> bool:

@@ -86,12 +86,15 @@ class RiskOutput:
     ``gate_reference`` says that its share is held against limits before a release: beyond its own baseline, which is what there would be by
     "chance", without any disclosure; or by the "margin" of the data, which a useful release goes beyond too; or beyond "nothing", where it
     is a share of the records that has no baseline of its own. Only what is beyond chance may block a release.
+
+    ``raised_by_noise``: a release that is less like the data has more of it, so that more than the data have is no disclosure by itself.
     """
 
     questions: tuple[Question, ...] = ()
     gate_reference: Literal["", "chance", "margin", "nothing"] = ""
     evidence: str = ""
     ratio_to: str = ""
+    raised_by_noise: bool = False
 
 
 @dataclass(frozen=True, slots=True)

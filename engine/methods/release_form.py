@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.declaration import Param, Section, keys_of
+from ..data.declaration import LeverValues, Param, Section, keys_of
 from ..data.schema import Kind, Role, Schema, Variable, check_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits
@@ -137,7 +137,7 @@ Unmet = Literal["fail", "keep"]
 class Datasets(Section):
     """How many datasets a release has, from which seed; ``released`` are the variables of one that is only scored."""
 
-    m: Annotated[int | None, Param("datasets to release", ge=1)] = None
+    m: Annotated[int | None, Param("datasets to release", ge=1, lever=LeverValues((1, 2, 3, 5), rising=False))] = None
     seed: Annotated[int, Param("of all randomness", ge=0, always=True)] = 1
     released: Annotated[
         tuple[str, ...] | None, Param("the released variables, where no step says them", names="variables")

@@ -12,14 +12,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from ..data.declaration import Param, ParamInfo, Section, Variant, convert, declared, texts, written
+from ..data.declaration import LeverValues, Param, ParamInfo, Section, Variant, convert, declared, texts, written
 from ..data.schema import Schema, check_names
 from ..data.terms import parse_term
 
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
 
-__all__ = ["Made", "Named", "Param", "ParamInfo", "Spec", "StudySpec", "Variant", "convert", "told", "written"]
+__all__ = [
+    "LeverValues",
+    "Made",
+    "Named",
+    "Param",
+    "ParamInfo",
+    "Spec",
+    "StudySpec",
+    "Variant",
+    "convert",
+    "told",
+    "written",
+]
 
 
 class Named(NamedTuple):

@@ -21,6 +21,10 @@ WEIGHED = Uncovered(
     "records have less influence by what an earlier run found of them",
     "how much influence a record has was learned from the confidential data",
 )
+SEARCHED = Uncovered(
+    "a search looked at the confidential data before it found this plan",
+    "which plan is carried out was learned from the confidential data",
+)
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
 """What becomes of every account where the key is public: the datasets are a function of the confidential table."""
 AS_MANY = Uncovered(
@@ -49,6 +53,8 @@ def accounts_of(
         reasons.append(Uncovered(said, MAY_LACK))
     if recipe.weights is not None:
         reasons.append(WEIGHED)
+    if recipe.search is not None and recipe.search.looked_at:
+        reasons.append(SEARCHED)
     learned = [one.name for one in recipe.schema.constraints if one.source == "data"]
     if learned:
         reasons.append(Uncovered(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))

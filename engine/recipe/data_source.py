@@ -54,6 +54,15 @@ class DataSource(Section):
     ] = None
     format: Annotated[TextFormat | None, Param("how a file of text is read; left out, as its first lines show")] = None
     sheet: Annotated[str, Param("the sheet of an Excel file; left out, the first")] = ""
+    screen: Annotated[
+        int | None,
+        Param(
+            "how many of the records that are not held out a search looks at first; as large a share of these is held out in place "
+            "of the others, which are not read; left out, all",
+            ge=10,
+            fix="leave it out for all records",
+        ),
+    ] = None
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
@@ -62,8 +71,8 @@ class DataSource(Section):
 
     @property
     def drawn(self) -> bool:
-        """Whether chance has a part in which records these are, by seed and key: a sample, or a share that is held out."""
-        return self.sample is not None or isinstance(self.holdout, int | float)
+        """Whether chance has a part in which records these are, by seed and key: a sample, those of a search, or a share that is held out."""
+        return self.sample is not None or self.screen is not None or isinstance(self.holdout, int | float)
 
     def check_variables(self, schema: Schema) -> None:
         """BadInput where the column of the controls is a variable too, or one may be missing whose missing values never stay."""

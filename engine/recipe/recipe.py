@@ -24,6 +24,7 @@ from ..methods.rows import may_be_of
 from ..methods.spec import Spec, StudySpec
 from .data_source import HOW_TO_HOLD_OUT, DataSource
 from .published import Published, read_published
+from .search_table import SearchTable
 from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
 from .weights import Weighting
@@ -51,7 +52,7 @@ class Heading(Section):
 SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
     "data": (DataSource,), "weights": (Weighting,), "variables": (Variable,), "release": (Datasets, ReleaseForm),
     "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (Published,),
-    "constraints": (ConstraintTable,),
+    "constraints": (ConstraintTable,), "search": (SearchTable,),
 }  # fmt: skip
 """The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
 
@@ -123,6 +124,7 @@ class Recipe:
     anonymisation: tuple[Step, ...] = ()
     form: ReleaseForm = field(default_factory=ReleaseForm)
     weights: Weighting | None = None
+    search: SearchTable | None = None
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
@@ -203,6 +205,7 @@ class Recipe:
             anonymisation,
             form,
             Weighting.from_table(section_of(table, "weights"), [(step.place, step.method) for step in synthesis]),
+            SearchTable.from_table(section_of(table, "search")),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -222,6 +225,7 @@ class Recipe:
             "threshold": [threshold.to_table() for threshold in self.thresholds],
             "published": [figure.to_table() for figure in self.published],
             "constraints": {one.name: one.to_value() for one in self.schema.constraints},
+            "search": {} if self.search is None else self.search.to_table(),
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
 

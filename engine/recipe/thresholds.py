@@ -194,18 +194,19 @@ def ratio_to(value: str) -> str:
     return "" if output is None else output.risk.ratio_to
 
 
-def judge(thresholds: Sequence[Threshold], rows: Sequence[Row]) -> list[Verdict]:
+def judge(thresholds: Sequence[Threshold], rows: Sequence[Row], *, among: int = 1) -> list[Verdict]:
     """Every threshold against every row it speaks of: the averages over the release's datasets.
 
-    A value that was not computed does not meet it: its verdict is ``not computed`` with the row's reason.
+    A value that was not computed does not meet it: its verdict is ``not computed`` with the row's reason. ``among`` is of how many releases the best is taken
+    by these verdicts: the intervals then cover for all of them at once.
     """
-    return [verdict for threshold in thresholds for verdict in _Judge(threshold, rows).verdicts()]
+    return [verdict for threshold in thresholds for verdict in _Judge(threshold, rows, among).verdicts()]
 
 
 class _Judge:
     """One threshold, the rows that it speaks of, and what they are compared with."""
 
-    def __init__(self, threshold: Threshold, rows: Sequence[Row]) -> None:
+    def __init__(self, threshold: Threshold, rows: Sequence[Row], among: int = 1) -> None:
         self.threshold = threshold
         self.concerned = [row for row in rows if threshold.speaks_of(row)]
         self.own = {row.series: row for row in rows if row.dataset == "confidential"}
@@ -214,7 +215,7 @@ class _Judge:
         self.estimated = self.output is not None and self.output.estimated
         self.range: Range = (None, None) if self.output is None else self.output.range
         self.exact = exact_series(row for row in rows if row.key == threshold.value) if self.estimated else set()
-        self.series = sum(
+        self.series = among * sum(
             row.value is not None and row.lower is not None and not self._is_exact(row) for row in self.concerned
         )
 

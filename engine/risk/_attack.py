@@ -159,15 +159,27 @@ def asked_about(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
     return max(1, min(MOST_ATTACKED, people)), max(1, min(MOST_ATTACKED, round(controls)))
 
 
-def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0) -> OfferedLimit:
+def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0, series: int = 1) -> OfferedLimit:
     """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
 
-    ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about.
+    ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about; ``series`` intervals
+    are to cover at once. No hold-out is made larger for a limit that the largest number of people asked about does not decide.
     """
     sizes = asked_about(case, scored)
-    detectable = None if sizes is None else detectable_excess(right, *sizes)
+    level = 1 - LEVEL ** (1 / series)
+    detectable, least = (
+        None if asked is None or right >= 1 else detectable_excess(right, *asked, level)
+        for asked in (sizes, (MOST_ATTACKED, MOST_ATTACKED))
+    )
     return OfferedLimit(
-        "excess_risk", "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable
+        "excess_risk",
+        "max",
+        MOST_EXCESS,
+        OURS,
+        question,
+        params=dict(OF_RANDOM_PEOPLE),
+        detectable=detectable,
+        extra=least is not None and least > MOST_EXCESS,
     )
 
 

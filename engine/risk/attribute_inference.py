@@ -28,7 +28,7 @@ at random, and its chance to be right counts: 0, 1, or a fraction. Records to le
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Protocol, Self
 
@@ -42,7 +42,7 @@ from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radii, Radius
-from ..methods.drafting import Case, Declined, Offer, drafts, radii_for
+from ..methods.drafting import Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.levers import INFERENCE
 from ..methods.outputs import Label, Output, RecordArray
@@ -322,7 +322,17 @@ def _offer(case: Case) -> Offer | Declined | None:
     why = (
         f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"
     )
-    return Offer(why.strip(), settings, limits=(excess_limit("inference", case, 0.5),))
+    return Offer(why.strip(), settings, limits=_limits(case, guessed))
+
+
+def _limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
+    """One limit for all variables where their intervals decide it together, else one for each; whoever knows nobody is right as often as the commonest value is."""
+    found = [
+        excess_limit("inference", case, max(0.5, case.table[name].commonest), series=len(guessed)) for name in guessed
+    ]
+    if len(guessed) == 1 or all(one.detectable is None or one.detectable <= one.limit for one in found):
+        return (max(found, key=lambda one: one.detectable or 0.0),)
+    return tuple(replace(one, target=name) for name, one in zip(guessed, found, strict=True))
 
 
 @measure_method(

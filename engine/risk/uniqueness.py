@@ -83,7 +83,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "records",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Unique records in the table",
                 "In the table, {value} have a combination of key values that no other record has.",
@@ -98,7 +98,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
-            risk=RiskOutput(questions=("singling out", "linkability")),
+            risk=RiskOutput(questions=("singling out", "linkability"), raised_by_noise=True),
             label=Label(
                 "Released records that fit one person",
                 "Among the released records, {value} have key values of exactly one confidential record.",

@@ -39,7 +39,7 @@ from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
-from ..methods.spec import Param, Spec
+from ..methods.spec import LeverValues, Param, Spec
 from ..methods.table_profile import VariableProfile
 from ..statistics.smoothing import smoothed, steps, within
 from ..trees.trees import Trees, grow, grow_classes, joined, level_order
@@ -58,7 +58,14 @@ class CartSpec(Spec):
         tuple[str, ...],
         Param("variables that the tree splits on; without any, values come from all records", names="variables"),
     ] = ()
-    minbucket: Annotated[int, Param("fewest records in a leaf; a split needs three times as many", ge=1)] = 5
+    minbucket: Annotated[
+        int,
+        Param(
+            "fewest records in a leaf; a split needs three times as many",
+            ge=1,
+            lever=LeverValues((5, 10, 20, 40, 80, 160)),
+        ),
+    ] = 5
     cp: Annotated[
         float,
         Param(
@@ -67,7 +74,11 @@ class CartSpec(Spec):
         ),
     ] = 1e-8
     smoothing: Annotated[
-        bool, Param("draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own")
+        bool,
+        Param(
+            "draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own",
+            lever=LeverValues((False, True)),
+        ),
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
 

@@ -26,7 +26,7 @@ class ClosedPipe(Exception):
 
 GROUPS = {
     "Start": ("demo", "import", "draft", "recipes", "methods", "help"),
-    "Work": ("run", "evaluate", "plan", "again", "cancel", "resume", "worker", "constraints", "hierarchies"),
+    "Work": ("run", "search", "evaluate", "plan", "again", "cancel", "resume", "worker", "constraints", "hierarchies"),
     "Look": ("runs", "results", "records", "compare", "figures", "report"),
     "Release": ("examine", "approve", "release", "verify", "policy"),
     "Workspace": ("init", "adopt", "delete", "audit", "key", "doctor", "keys", "completion", "new-method"),

@@ -47,6 +47,7 @@ from .options import (
 )
 from .outputs import figures, release, report, show_public, show_weights
 from .plans import again, plan
+from .search import search
 from .speech import echo, echo_parts
 from .verify import verify
 
@@ -487,7 +488,7 @@ def recipes(name: str | None, json_file: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, release, report, runs, verify, worker,
+    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, release, report, runs, search, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

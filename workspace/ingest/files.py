@@ -27,7 +27,7 @@ from .dialects import SAMPLE_BYTES
 from .file_formats import Asked, Format, format_of, with_sheets
 from .filters import records_where
 from .foreign_files import read_in_subprocess
-from .holdout import check_column, held_out, with_column
+from .holdout import check_column, held_out, screened, with_column
 from .limits import bounded_memory, large_bytes
 from .raw_tables import RawTable
 from .sampling import as_conformed, drawn_records
@@ -241,7 +241,9 @@ def chosen_records(
         frame = pd.DataFrame(found, copy=False)
         dropped = raw.records - records
         everything = Microdata(wanted, frame, origin, dropped, kinds=pd.DataFrame(kinds) if kinds else None)
-        return everything if data.holdout is None else held_out(everything, schema, source.sha256, data, seed, key)
+        if data.holdout is not None:
+            everything = held_out(everything, schema, source.sha256, data, seed, key)
+        return everything if data.screen is None else screened(everything, source.sha256, data, seed, key)
 
 
 def _chosen(values: pd.Series, chosen: list[int] | None) -> pd.Series:

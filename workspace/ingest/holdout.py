@@ -75,6 +75,30 @@ def held_out(everything: Microdata, schema: Schema, sha256: str, data: DataSourc
     return training.with_controls(controls)
 
 
+def screened(members: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
+    """``data.screen`` of the records that releases are made of, as if the file had no others; where it has controls, some of these instead of them.
+
+    The controls of the file are given up: a search that looks at these records has not read them. Raises BadInput where there are not so many records.
+    """
+    assert data.screen is not None
+    if data.screen > len(members):
+        raise BadInput(
+            "data.screen", f"{data.screen:,} of {counted(len(members), 'record')} cannot be looked at; ask for fewer"
+        )
+    streams = Randomness(seed, key, (sha256, data.where, f"{data.screen} of {len(members)} screened") if key else ())
+    chosen = np.zeros(len(members), dtype=np.bool_)
+    chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
+    few = _only(members.alone, members.schema, chosen, data)
+    if members.controls is None:
+        return few
+    share = len(members.controls) / (len(members) + len(members.controls))
+    size = min(max(1, round(share * data.screen)), data.screen - 1)
+    flags = np.zeros(data.screen, dtype=np.bool_)
+    flags[streams.generator("screen", "holdout").choice(data.screen, size, replace=False)] = True
+    training, controls = (_only(few, members.schema, some, data) for some in (~flags, flags))
+    return training.with_controls(controls)
+
+
 def _only(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
     found = conform(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
     kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)

@@ -12,7 +12,7 @@ import functools
 import json
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -124,10 +124,17 @@ class Entry:
         return self.recipe.title or self.source.name
 
 
-def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = "") -> list[int]:
+def enter_runs(
+    workspace: Workspace,
+    entries: Sequence[Entry],
+    project: str = "",
+    *,
+    together: bool = True,
+    entered: Callable[[sqlite3.Connection, list[int]], None] | None = None,
+) -> list[int]:
     """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
 
-    All but the first are companions of the first. The project is the first one's title unless it is named. Raises
+    All but the first are companions of the first unless they are not ``together``. ``entered`` is called with their numbers in the transaction. The project is the first one's title unless it is named. Raises
     NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput where there are no such weights as a recipe asks for, and NoKey where the workspace's key is missing, when nothing has been stored.
     """
     key = fingerprint(workspace.key())
@@ -143,8 +150,10 @@ def enter_runs(workspace: Workspace, entries: Sequence[Entry], project: str = ""
         ]
         connection.executemany(
             "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
-            [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:])],
+            [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:]) if together],
         )
+        if entered is not None:
+            entered(connection, run_ids)
     return run_ids
 
 

@@ -24,7 +24,7 @@ from ..store.workspace import Workspace
 
 ORDER = (
     "title", "label", "description", "companions", "data", "weights", "variables", "constraints", "release", "synthesis", "anonymisation",
-    "measure", "study", "threshold", "published",
+    "measure", "study", "threshold", "published", "search",
 )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def _data_key(table: Mapping[str, Any]) -> str:
     asked = (
         {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
     )
-    drawn = "sample" in asked or isinstance(asked.get("holdout"), int | float)
+    drawn = "sample" in asked or "screen" in asked or isinstance(asked.get("holdout"), int | float)
     seed = {"seed": release.get("seed", 1)} if drawn and isinstance(release, dict) else {}
     return json.dumps({**asked, **seed}, sort_keys=True, default=str)
 

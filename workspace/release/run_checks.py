@@ -297,7 +297,8 @@ def _guessed_beyond_prior(case: Case) -> Sighting:
 
 def _above_confidential(case: Case) -> Sighting:
     """The risk that is furthest above its value of the confidential data. Only one that is above for certain may block: an exact
-    value, or an estimate whose whole interval is. What is inferred only warns: a smoother table says of more people what is so of all like them.
+    value, or an estimate whose whole interval is. What is inferred only warns: a smoother table says of more people what is so of all like them. So does what
+    noise raises: a table of other people has records on keys that one person of the data has.
     """
     rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
@@ -313,7 +314,7 @@ def _above_confidential(case: Case) -> Sighting:
         target = f" of {row.target}" if row.target else ""
         said = f"{row.key}{target} is {row.value:.4g}, {ours.value:.4g} in the confidential data{size}"
         method = method_called(row.method_key)
-        may = sure and not resized and not (method is not None and _infers(method))
+        may = sure and not resized and not output.risk.raised_by_noise and not (method is not None and _infers(method))
         seen.append(Sighting(said, ratio, 1.0, at_most="block" if may else "warn"))
     if not seen:
         raise NotComputable("no risk of the run was measured of the confidential data too")

@@ -405,3 +405,20 @@ def tombstones(connection: sqlite3.Connection) -> None:
             run_id INTEGER NOT NULL REFERENCES tombstone, sha256 TEXT NOT NULL, PRIMARY KEY (run_id, sha256)) WITHOUT ROWID
         """,
     )
+
+
+@migration
+def searches(connection: sqlite3.Connection) -> None:
+    """Searches for a plan, and the runs that their looks are; ``reason`` says why a plan could not be carried out."""
+    _script(
+        connection,
+        """
+        CREATE TABLE search (
+            id INTEGER PRIMARY KEY, project_id INTEGER NOT NULL REFERENCES project ON DELETE CASCADE, recipe TEXT NOT NULL,
+            records INTEGER NOT NULL, besides TEXT NOT NULL, created REAL NOT NULL);
+        CREATE TABLE look (
+            search_id INTEGER NOT NULL REFERENCES search ON DELETE CASCADE, number INTEGER NOT NULL,
+            run_id INTEGER REFERENCES run ON DELETE CASCADE, blocks INTEGER, reason TEXT NOT NULL,
+            PRIMARY KEY (search_id, number)) WITHOUT ROWID
+        """,
+    )

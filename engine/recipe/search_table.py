@@ -1,0 +1,44 @@
+"""How a search for a plan that may leave is carried out, and that a plan was found by one: a recipe's ``[search]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from ..data.declaration import Param, Section
+
+FEWEST_LOOKS, USUAL_LOOKS, MOST_LOOKS = 10, 40, 400
+
+
+def _values(value: object) -> tuple[Any, ...]:
+    if isinstance(value, list) and all(isinstance(item, int | float) for item in value):
+        return tuple(value)
+    raise ValueError(
+        f"{value!r} must be a list of values, such as [10, 20, 40]; an empty list leaves the setting alone"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTable(Section):
+    """How many plans are looked at, what is wanted of the best, and which settings may change."""
+
+    looks: Annotated[int, Param("how many plans it looks at", ge=FEWEST_LOOKS, le=MOST_LOOKS)] = USUAL_LOOKS
+    objective: Annotated[
+        str, Param("the utility measure by which the best is chosen; left out, the first that the recipe measures")
+    ] = ""
+    levers: Annotated[
+        Mapping[str, Any],
+        Param(
+            "the values to try, by setting, such as m or cart.minbucket; left out, all that a search knows",
+            parse=_values,
+        ),
+    ] = field(default_factory=dict)
+    looked_at: Annotated[
+        int, Param("how many plans a search looked at before it found this one; written by the search", ge=0)
+    ] = 0
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> SearchTable | None:
+        """The section as a recipe writes it; None without one. Raises BadInput."""
+        return cls.read_section(table, "search") if table else None

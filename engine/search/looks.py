@@ -1,0 +1,179 @@
+"""What a search looks at, in which order, and which plans it takes to the end: a function of what the looks found, and of nothing else.
+
+Screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson & Talwalkar 2016), local moves around the best,
+then finalists, which are judged on all records against hold-out records that no look before has read. What a look found on a sample decides
+which plans go on and in which order the finalists stand; the first of them that passes the fresh judgement is taken. The error of all judgements together is
+that of one: the first finalist has half of it, the next half of what is left, as in a fallback procedure (Wiens 2003, Pharmaceutical Statistics 2).
+Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..recipe.thresholds import Verdict
+from ..statistics.dominance import non_dominated
+from .space import Choice, Lever, moves, screened
+
+Stage = Literal["screen", "enlarge", "refine", "refine again", "judge"]
+STAGES: tuple[Stage, ...] = ("screen", "enlarge", "refine", "refine again", "judge")
+FEWEST, SHARE = 1000, 16
+"""A first look is at a sixteenth of the records, 1,000 or more; a second at three times as many."""
+FINALISTS = 5
+
+
+def judged_among(place: int, finalists: int) -> int:
+    """Of how many releases the finalist at a place, from 0, is judged to be one: 2, 4, 8, ..., the last as the one before it."""
+    return 1 if finalists <= 1 else 2 ** min(place + 1, finalists - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A plan to look at, on so many records (None: all of them, against the hold-out that is kept for the end)."""
+
+    number: int
+    stage: Stage
+    choice: Choice
+    records: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look found. ``penalty`` is 0 where every limit is met and nothing blocks, else larger the more is wrong; ``cost`` is the utility's, lower
+    is better; both None where the plan could not be carried out.
+    """
+
+    penalty: float | None
+    cost: float | None
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Plans that meet the limits first, of these the most useful; then by how much is wrong."""
+        return (
+            math.inf if self.penalty is None else round(self.penalty, 9),
+            math.inf if self.cost is None else self.cost,
+        )
+
+
+def penalty_of(verdicts: Sequence[Verdict], blocks: int) -> float:
+    """How far a release is from one that may leave: for each limit that its value misses between 0 and 1 by its distance in units of the limit, 1 where it
+    was not computed, 1 for each check that blocks.
+    """
+    return sum(_missed(verdict) for verdict in verdicts) + blocks
+
+
+def _missed(verdict: Verdict) -> float:
+    if verdict.margin is None:
+        return 1.0
+    if verdict.margin >= 0:
+        return 0.0
+    size = -verdict.margin / max(abs(verdict.limit), 1e-9)
+    return size / (1 + size)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """The levers of a search, how many plans it looks at, of how many records it screens, and its seed."""
+
+    levers: tuple[Lever, ...]
+    looks: int
+    records: int
+    seed: int
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Records of a first look and of a second."""
+        first = min(self.records, max(FEWEST, self.records // SHARE))
+        return first, min(self.records, 3 * first)
+
+    @property
+    def counts(self) -> Mapping[Stage, int]:
+        """How many plans each stage looks at at most."""
+        left = self.looks - FINALISTS
+        first = max(2, left * 3 // 5)
+        second = max(1, first // 3)
+        refined = max(1, (left - first - second) // 2)
+        return {"screen": first, "enlarge": second, "refine": refined, "refine again": refined, "judge": FINALISTS}
+
+    def next_looks(self, found: Mapping[int, Found]) -> list[Look]:
+        """The looks of the first stage of which some are not in ``found``; none where the search has ended.
+
+        The same for the same findings, in whatever order these came: a search that was killed goes on as if it had not been.
+        """
+        looks: list[Look] = []
+        for stage in STAGES:
+            own = self._stage(stage, looks, found)
+            looks += own
+            if any(look.number not in found for look in own):
+                return own
+        return []
+
+    def all_looks(self, found: Mapping[int, Found]) -> list[Look]:
+        """Every look so far, those of the stage under way included."""
+        looks: list[Look] = []
+        for stage in STAGES:
+            own = self._stage(stage, looks, found)
+            looks += own
+            if any(look.number not in found for look in own):
+                break
+        return looks
+
+    def _stage(self, stage: Stage, before: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+        small, large = self.sizes
+        wanted = self.counts[stage]
+        if stage == "screen":
+            choices, records = screened(self.levers, wanted, self.seed), small
+        elif stage == "enlarge":
+            ranked = _ranked(before, found)
+            choices, records = [look.choice for look in ranked[:wanted]], large
+        elif stage == "judge":
+            return self._numbered(stage, before, self._finalists(before, found), None)
+        else:
+            choices, records = self._around(before, found, wanted), large
+        return self._numbered(stage, before, choices, records)
+
+    @staticmethod
+    def _numbered(stage: Stage, before: Sequence[Look], choices: Sequence[Choice], records: int | None) -> list[Look]:
+        return [Look(len(before) + at, stage, choice, records) for at, choice in enumerate(choices, start=1)]
+
+    def _around(self, before: Sequence[Look], found: Mapping[int, Found], wanted: int) -> list[Choice]:
+        """Plans a step away from the non-dominated ones of the larger sample, the best first, that were not looked at."""
+        large = [look for look in before if look.stage != "screen"]
+        seen = {look.choice for look in before}
+        taken: list[Choice] = []
+        for look in _front(large, found):
+            safer = (found[look.number].penalty or 0.0) > 0
+            for choice in moves(self.levers, look.choice, safer=safer):
+                if choice not in seen and choice not in taken:
+                    taken.append(choice)
+        return taken[:wanted]
+
+    def _finalists(self, before: Sequence[Look], found: Mapping[int, Found]) -> list[Choice]:
+        """The best plans of the larger sample, and the most protective one beside them."""
+        ranked = [look.choice for look in _ranked([look for look in before if look.stage != "screen"], found)]
+        safest = max(ranked, key=self._protection, default=None)
+        best = ranked[: FINALISTS - 1]
+        return list(dict.fromkeys([*best, *([] if safest is None else [safest]), *ranked]))[:FINALISTS]
+
+    def _protection(self, choice: Choice) -> float:
+        return sum(at / (len(lever.options) - 1) for at, lever in zip(choice, self.levers, strict=True) if lever.rising)
+
+
+def _ranked(looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+    """The looks whose plans could be carried out, the best first, of each plan the last look."""
+    last = {look.choice: look for look in looks if found[look.number].penalty is not None}
+    return sorted(last.values(), key=lambda look: (*found[look.number].rank, look.number))
+
+
+def _front(looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+    """The looks that none beats in both penalty and cost, the best first."""
+    ranked = _ranked(looks, found)
+    if not ranked:
+        return []
+    costs = np.array([[found[look.number].penalty, found[look.number].rank[1]] for look in ranked], dtype=float)
+    return [look for look, kept in zip(ranked, non_dominated(costs), strict=True) if kept]

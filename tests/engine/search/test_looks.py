@@ -1,0 +1,121 @@
+"""The order of looks, and that a search is honest about having searched: simulated plans of which none is better than another."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.search.looks import FINALISTS, Found, SearchPlan, judged_among, penalty_of
+from sfumato.engine.search.space import Lever, Option
+from sfumato.engine.statistics.estimated import Estimated, simultaneous
+
+LEVERS = tuple(Lever(f"l{at}", tuple(Option(str(i), lambda _: None) for i in range(5)), 1) for at in range(4))
+PLAN = SearchPlan(LEVERS, 40, 30_000, 7)
+
+
+def carried_out(plan: SearchPlan, look_at) -> dict[int, Found]:
+    found: dict[int, Found] = {}
+    while due := plan.next_looks(found):
+        found |= {look.number: look_at(look) for look in due}
+    return found
+
+
+def test_it_looks_at_no_more_plans_than_it_may_and_ends_with_five():
+    found = carried_out(PLAN, lambda look: Found(float(4 - sum(look.choice)), float(sum(look.choice))))
+    looks = PLAN.all_looks(found)
+    assert len(looks) <= PLAN.looks
+    assert [look.number for look in looks] == list(range(1, len(looks) + 1))
+    assert [look.records for look in looks if look.stage == "judge"] == [None] * FINALISTS
+    assert {look.records for look in looks if look.stage == "screen"} == {1875}
+
+
+def test_what_comes_next_depends_on_findings_and_not_on_the_order_in_which_they_came():
+    def look_at(look):
+        return Found(sum(look.choice) % 3 / 3, sum(at * place for place, at in enumerate(look.choice)) / 10)
+
+    whole = carried_out(PLAN, look_at)
+    rng = random.Random(1)
+    for _ in range(10):
+        found: dict[int, Found] = {}
+        while due := [look for look in PLAN.next_looks(found) if look.number not in found]:
+            look = rng.choice(due)
+            found[look.number] = look_at(look)
+        assert found == whole
+        assert PLAN.all_looks(found) == PLAN.all_looks(whole)
+
+
+def test_the_best_of_the_larger_sample_are_finalists_and_the_most_protective_plan_is_one():
+    found = carried_out(PLAN, lambda look: Found(0.0, float(sum(look.choice))))
+    looks = PLAN.all_looks(found)
+    finalists = [look.choice for look in looks if look.stage == "judge"]
+    larger = [look for look in looks if look.stage not in ("screen", "judge")]
+    best = min(larger, key=lambda look: (found[look.number].cost, look.number))
+    assert finalists[0] == best.choice
+    assert max(sum(look.choice) for look in larger) in [sum(choice) for choice in finalists]
+
+
+def test_plans_that_cannot_be_carried_out_are_passed_over():
+    found = carried_out(PLAN, lambda look: Found(None, None) if look.choice[0] else Found(0.0, 1.0))
+    assert all(look.choice[0] == 0 for look in PLAN.all_looks(found) if look.stage in ("enlarge", "judge"))
+    assert carried_out(PLAN, lambda _: Found(None, None))
+
+
+@pytest.mark.parametrize(
+    ("margin", "limit", "missed"), [(0.1, 0.2, 0.0), (-0.2, 0.2, 0.5), (-2e9, 0.2, 1.0), (None, 0.2, 1.0)]
+)
+def test_a_limit_that_is_missed_by_more_counts_for_more_up_to_1(margin, limit, missed):
+    outcome = "not computed" if margin is None else "met" if margin >= 0 else "not met"
+    verdict = Verdict("risk.x.y", "", None, "max", limit, 0.0, margin, outcome)
+    assert penalty_of([verdict], 0) == pytest.approx(missed)
+    assert penalty_of([verdict], 2) == pytest.approx(missed + 2)
+
+
+def test_the_error_of_all_judgements_together_is_that_of_one():
+    shares = [1 - 0.95 ** (1 / judged_among(place, FINALISTS)) for place in range(FINALISTS)]
+    assert shares == sorted(shares, reverse=True)
+    assert 1 - math.prod(1 - share for share in shares) <= 0.05 + 1e-12
+    assert judged_among(0, 1) == 1
+
+
+REPETITIONS, ERROR, LIMIT = 300, 1.0, 0.0
+
+
+def simulated(rng: np.random.Generator, truth: float) -> tuple[bool, bool, float, float]:
+    """Of a search among plans whose risk is ``truth`` and whose utility is 0 each: whether a finalist passes freshly, whether one passes by what
+    the search saw, and the fresh and the seen utility of the first finalist.
+    """
+    seen: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    def look_at(look):
+        risk, cost = truth + ERROR * rng.standard_normal(), rng.standard_normal()
+        if look.stage != "judge":
+            seen[look.choice] = risk, cost
+        return Found(max(0.0, risk - LIMIT), cost)
+
+    found = carried_out(PLAN, look_at)
+    finalists = [look for look in PLAN.all_looks(found) if look.stage == "judge"]
+    passes = False
+    for place, _ in enumerate(finalists):
+        value = truth + ERROR * rng.standard_normal()
+        upper = simultaneous(
+            Estimated(value, value - 1.96 * ERROR, value + 1.96 * ERROR), judged_among(place, len(finalists))
+        ).upper
+        passes = passes or (upper is not None and upper <= LIMIT)
+    naive = min(risk for risk, _ in seen.values()) + 1.96 * ERROR <= LIMIT
+    return passes, naive, rng.standard_normal(), seen[finalists[0].choice][1]
+
+
+@pytest.mark.slow
+def test_a_winner_among_equals_passes_by_chance_in_at_most_5_in_100_and_its_fresh_utility_is_unbiased():
+    rng = np.random.default_rng(11)
+    found = [simulated(rng, LIMIT + 0.01) for _ in range(REPETITIONS)]
+    passed, naive, fresh, seen = (np.array(column, dtype=float) for column in zip(*found, strict=True))
+    assert passed.mean() <= 0.05
+    assert naive.mean() > 0.3, "the control: by what the search saw, chance passes"
+    error = 1 / math.sqrt(len(found))
+    assert abs(fresh.mean()) < 4 * error
+    assert seen.mean() < -10 * error, "the control: what the search saw of its winner is too good"

@@ -1,0 +1,117 @@
+"""Which plans a search may look at: declared levers, guarantees that are kept, plans that differ."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.search.space import Lever, Option, changed, declared_levers, described, moves, screened
+
+VARIABLES = {
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "sex": {"kind": "binary", "role": "quasi_identifier"},
+    "income": {"kind": "continuous", "role": "sensitive"},
+}
+SYNTHESIS = {
+    "variables": VARIABLES,
+    "release": {"m": 2},
+    "synthesis": [{"method": "cart", "target": "income", "predictors": ["age", "sex"], "minbucket": 20}],
+}
+ANONYMISATION = {"variables": VARIABLES, "anonymisation": [{"method": "mondrian", "k": 7}]}
+
+
+def levers_of(table: dict[str, object]) -> dict[str, Lever]:
+    return {lever.name: lever for lever in declared_levers(Recipe.from_table(table), {})}
+
+
+def labels(lever: Lever) -> list[str]:
+    return [option.label for option in lever.options]
+
+
+def test_levers_come_from_the_methods_of_the_plan():
+    found = levers_of(SYNTHESIS)
+    assert set(found) == {"m", "cart.minbucket", "cart.smoothing"}
+    assert labels(found["cart.minbucket"]) == ["5", "10", "20", "40", "80", "160"]
+    assert found["cart.minbucket"].now == 2
+    assert labels(found["m"]) == ["5", "3", "2", "1"]
+
+
+def test_no_plan_promises_less_than_the_analyst_asked_for():
+    k = levers_of(ANONYMISATION)["mondrian.k"]
+    assert labels(k)[0] == "7"
+    assert k.now == 0
+
+
+def test_a_choice_changes_every_step_of_the_method_and_nothing_else():
+    levers = declared_levers(Recipe.from_table(SYNTHESIS), {})
+    now = tuple(lever.now for lever in levers)
+    assert changed(SYNTHESIS, levers, now) == SYNTHESIS
+    assert described(levers, now) == "the plan as it is"
+    at = [lever.name for lever in levers].index("cart.minbucket")
+    choice = (*now[:at], 4, *now[at + 1 :])
+    table = changed(SYNTHESIS, levers, choice)
+    assert table["synthesis"][0]["minbucket"] == 80
+    assert {**table, "synthesis": SYNTHESIS["synthesis"]} == SYNTHESIS
+    assert described(levers, choice) == "cart.minbucket 80"
+    assert SYNTHESIS["synthesis"][0]["minbucket"] == 20
+
+
+def test_the_family_may_stand_before_the_name_of_a_method():
+    table = {**SYNTHESIS, "synthesis": [{**SYNTHESIS["synthesis"][0], "method": "synthesis.cart"}]}
+    levers = declared_levers(Recipe.from_table(table), {})
+    at = [lever.name for lever in levers].index("cart.minbucket")
+    choice = tuple(lever.now if number != at else 0 for number, lever in enumerate(levers))
+    assert changed(table, levers, choice)["synthesis"][0]["minbucket"] == 5
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "said"),
+    [
+        ({"cart.minbuckets": [5]}, 'did you mean "cart.minbucket"'),
+        ({"cart.minbucket": [7]}, "7 is no value that a search tries"),
+    ],
+)
+def test_a_lever_that_there_is_not_is_refused_by_name(narrowed, said):
+    with pytest.raises(BadInput, match=said):
+        declared_levers(Recipe.from_table(SYNTHESIS), narrowed)
+
+
+def test_levers_can_be_narrowed_and_left_alone():
+    found = declared_levers(Recipe.from_table(SYNTHESIS), {"cart.minbucket": [40], "m": [], "cart.smoothing": []})
+    assert [(lever.name, labels(lever)) for lever in found] == [("cart.minbucket", ["20", "40"])]
+
+
+def made_of(sizes: list[int]) -> list[Lever]:
+    return [
+        Lever(f"l{at}", tuple(Option(str(i), lambda _: None) for i in range(size)), min(1, size - 1))
+        for at, size in enumerate(sizes)
+    ]
+
+
+@given(st.lists(st.integers(2, 6), min_size=1, max_size=5), st.integers(2, 60), st.integers(0, 5))
+@settings(max_examples=40, deadline=None)
+def test_plans_are_different_and_the_plan_as_it_is_comes_first(sizes, count, seed):
+    levers = made_of(sizes)
+    plans = screened(levers, count, seed)
+    space = 1
+    for size in sizes:
+        space *= size
+    assert len(plans) == len(set(plans)) == min(count, space)
+    assert plans[0] == tuple(lever.now for lever in levers)
+    assert all(0 <= at < size for plan in plans for at, size in zip(plan, sizes, strict=True))
+    assert plans == screened(levers, count, seed)
+
+
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=4))
+@settings(max_examples=30, deadline=None)
+def test_moves_are_all_plans_one_step_away_the_safer_first(sizes):
+    levers = made_of(sizes)
+    now = tuple(lever.now for lever in levers)
+    found = list(moves(levers, now, safer=True))
+    assert len(found) == len(set(found))
+    assert all(sum(abs(a - b) for a, b in zip(now, to, strict=True)) == 1 for to in found)
+    rising = [sum(to) > sum(now) for to in found]
+    assert rising == sorted(rising, reverse=True)

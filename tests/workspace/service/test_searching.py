@@ -1,0 +1,194 @@
+"""A search carried out: its looks are runs, its judgement reads records that no look has read, and a killed one goes on to the same plans."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.budget import SEARCHED, accounts_of
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.files import find_source, ingest
+from sfumato.workspace.jobs.queue import request_stop
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.service.searching import ADDED, advance, begin_search, outcome, take_plan
+from sfumato.workspace.store.runs import RunState, find_run
+from sfumato.workspace.store.searches import looks_of
+from sfumato.workspace.store.workspace import Workspace
+
+RECORDS = 2600
+
+
+@pytest.fixture(scope="session")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of people, each with a number of its own."""
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 90, RECORDS)
+    frame = pd.DataFrame(
+        {
+            "number": np.arange(RECORDS) + 0.5,
+            "age": age,
+            "region": rng.choice(["north", "south", "east"], RECORDS),
+            "income": np.round(np.exp(rng.normal(9 + age / 90, 0.5)), 0),
+            "sick": rng.choice(["no", "yes"], RECORDS, p=[0.8, 0.2]),
+        }
+    )
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def plan(people: Path, **more: Any) -> dict[str, Any]:
+    return {
+        "title": "people",
+        "data": {"file": str(people), "holdout": 0.2},
+        "variables": {
+            "age": {"kind": "count", "role": "quasi_identifier"},
+            "region": {"kind": "categorical", "role": "quasi_identifier"},
+            "income": {"kind": "continuous", "role": "sensitive"},
+            "sick": {"kind": "binary", "role": "sensitive"},
+        },
+        "release": {"m": 2, "seed": 3},
+        "synthesis": [
+            {"method": "cart", "target": "income", "predictors": ["age", "region"], "smoothing": True},
+            {"method": "cart", "target": "sick", "predictors": ["age", "region", "income"]},
+        ],
+        "measure": [
+            {"method": "utility.propensity"},
+            {"method": "risk.identification", "known": ["age", "region"], "synthesised": ["sick"]},
+            {"method": "risk.attribute_inference", "known": ["age", "region"], "sensitive": ["sick"]},
+        ],
+        "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.2}],
+        "search": {"looks": 10, "levers": {ADDED: []}},
+        **more,
+    }
+
+
+def to_the_end(workspace: Workspace, search_id: int) -> None:
+    while advance(workspace, search_id):
+        work(workspace.directory, idle=0)
+
+
+def tables_of(workspace: Workspace, search_id: int) -> list[tuple[int, str, str]]:
+    """Of each look the names and hashes of what its run left."""
+    return [
+        (look.number, row[0], row[1])
+        for look in looks_of(workspace, search_id).values()
+        for row in workspace.connection.execute(
+            "SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (look.run_id,)
+        )
+    ]
+
+
+@pytest.mark.slow
+def test_a_search_ends_with_finalists_whose_plan_can_be_taken(workspace: Workspace, people: Path):
+    search_id = begin_search(workspace, plan(people))
+    to_the_end(workspace, search_id)
+    found = outcome(workspace, search_id)
+    assert 2 <= len(found.finalists) <= 5
+    assert found.looked_at <= 10
+    assert found.refused == 0
+    assert found.objective == "utility.propensity.s_pmse"
+    assert all(one.fresh is not None and len(one.verdicts) == 1 for one in found.finalists)
+    run = find_run(workspace, found.finalists[0].run_id)
+    assert run.recipe.search is not None
+    assert run.recipe.search.looked_at == found.looked_at
+    assert run.recipe.data.screen is None
+    assert [step.method.key for step in run.recipe.measures][-1] == "risk.attribute_inference"
+    take_plan(workspace, run.id)
+    draft = draft_of(workspace, run.project_id)
+    assert draft is not None
+    assert Recipe.from_toml(draft.toml) == run.recipe
+    assert advance(workspace, search_id) == []
+
+
+@pytest.mark.slow
+def test_no_look_before_the_judgement_reads_the_records_that_are_held_out(workspace: Workspace, people: Path):
+    table = plan(people, search={"looks": 10})
+    table["variables"] = {"number": {"kind": "continuous"}, **table["variables"]}
+    search_id = begin_search(workspace, table)
+    to_the_end(workspace, search_id)
+    read, judged = set(), set()
+    for look in looks_of(workspace, search_id).values():
+        if look.run_id is None:
+            continue
+        run = find_run(workspace, look.run_id)
+        data = ingest(
+            find_source(str(people)), run.recipe.data, run.recipe.schema, run.recipe.seed, key=workspace.key()
+        )
+        assert data.controls is not None
+        members, controls = set(data.frame["number"]), set(data.controls.frame["number"])
+        assert not members & controls
+        stored = workspace.read(workspace.dataset(run.dataset_id))
+        assert set(stored.frame["number"]) == members
+        if run.recipe.data.screen is None:
+            judged |= controls
+        else:
+            assert len(members | controls) == run.recipe.data.screen
+            read |= members | controls
+    assert len(judged) == round(0.2 * RECORDS)
+    assert read
+    assert not judged & read
+
+
+@pytest.mark.slow
+def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(workspace: Workspace, people: Path):
+    whole = begin_search(workspace, plan(people))
+    to_the_end(workspace, whole)
+    stopped = begin_search(workspace, plan(people))
+    rng = random.Random(4)
+    while runs := advance(workspace, stopped):
+        assert advance(workspace, stopped) == runs, "a look that was entered is not entered again"
+        if rng.random() < 0.7:
+            request_stop(workspace, rng.choice(runs), RunState.INTERRUPTED)
+        work(workspace.directory, idle=0)
+    assert tables_of(workspace, stopped) == tables_of(workspace, whole)
+    first, second = outcome(workspace, whole), outcome(workspace, stopped)
+    assert [(one.label, one.fresh, one.verdicts) for one in first.finalists] == [
+        (one.label, one.fresh, one.verdicts) for one in second.finalists
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"threshold": []}, "no limits"),
+        ({"synthesis": [], "threshold": [], "measure": [], "release": {"released": ["sick"]}}, "makes no release"),
+        ({"search": {"objective": "risk.identification.expected_match_risk"}}, "is no utility that the plan measures"),
+        (
+            {"search": {"levers": {"m": [], "cart.minbucket": [], "cart.smoothing": [], ADDED: []}}},
+            "no step of the plan",
+        ),
+        ({"search": {"levers": {"cart.leaves": [5]}}}, "no such lever"),
+        ({"search": {"looks": 3}}, "at least 10"),
+        ({"companions": ["ce"]}, "a search looks at one plan alone"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_and_nothing_is_stored(workspace: Workspace, people: Path, change, said):
+    with pytest.raises(BadInput, match=said):
+        begin_search(workspace, plan(people, **change))
+    assert workspace.connection.execute("SELECT count(*) FROM search").fetchone()[0] == 0
+
+
+def test_no_epsilon_is_claimed_of_a_plan_that_a_search_chose(people: Path):
+    table = plan(people, measure=[], threshold=[], search={"looked_at": 12})
+    table["synthesis"] = [{"method": "perturbed_gibbs", "target": ["region", "sick"], "epsilon": 1.0}]
+    table["variables"] = {name: table["variables"][name] for name in ("region", "sick")}
+    for searched in (True, False):
+        recipe = Recipe.from_table(table if searched else {**table, "search": {"looks": 12}})
+        data = ingest(find_source(str(people)), recipe.data, recipe.schema, 1, key=b"")
+        ((_, account),) = accounts_of(recipe, data, secret=True)
+        assert (SEARCHED in account.uncovered) is searched
+
+
+def test_the_section_is_written_back_as_it_was_read(people: Path):
+    recipe = Recipe.from_table(plan(people))
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    assert read_toml(recipe.to_toml())["search"] == {"looks": 10, "levers": {ADDED: []}}

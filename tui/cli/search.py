@@ -1,0 +1,229 @@
+"""``sfumato search``: finds a plan that meets its limits and that the gate does not block, and says what it gave up."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.engine.errors import BadInput
+
+from . import completion as completing
+from .options import (
+    JOBS,
+    JSON,
+    QUIET,
+    SET,
+    WORKSPACE,
+    check_writable,
+    chosen_workspace,
+    open_or_create,
+    open_workspace,
+    workspace_key,
+    write_object,
+)  # fmt: skip
+from .speech import echo
+
+if TYPE_CHECKING:
+    from sfumato.workspace.service.searching import Outcome
+    from sfumato.workspace.store.workspace import Workspace
+
+
+@click.command()
+@click.argument("plan", metavar="[PLAN]", default="", shell_complete=completing.recipes)
+@click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
+@WORKSPACE
+@click.option("--looks", type=click.IntRange(10, 400), help="How many plans to look at (default: 40).")
+@JOBS
+@SET
+@click.option(
+    "--take",
+    metavar="RUN",
+    shell_complete=completing.runs,
+    help="Make the plan of this finalist the plan of its project.",
+)
+@JSON
+@QUIET
+def search(
+    plan: str,
+    data: str | None,
+    directory: Path | None,
+    looks: int | None,
+    jobs: int,
+    settings: tuple[str, ...],
+    take: str | None,
+    json_file: str | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Find a plan that meets its limits and passes the gate.
+
+    PLAN is a recipe, a project of the workspace, or the number of a search to go on with (default: the newest).
+
+    Plans are tried on a sample. The best five are judged on all records, against records that no trial has read. The exit status is 0 where one of
+    them may leave, 1 where none may, 3 when it was interrupted; begin again with the same number, and it goes on.
+    """
+    from sfumato.workspace.service.searching import begin_search, outcome, take_plan
+    from sfumato.workspace.store.runs import find_run
+
+    check_writable(json_file)
+    if take is not None:
+        workspace = open_workspace(directory)
+        run = find_run(workspace, take)
+        take_plan(workspace, run.id)
+        echo(f"The plan of run {run.id} is the plan of its project now; next: sfumato examine {run.id}")
+        return
+    if plan and not plan.isdecimal():
+        table, project, key = _planned(plan, data, directory, settings)
+        workspace = open_or_create(directory, key)
+        number: int | None = begin_search(workspace, table, project, looks=looks)
+        if not quiet:
+            echo(f"Search {number} begins; go on with it at any time: sfumato search {number}", err=True)
+    else:
+        workspace, number = open_workspace(directory), int(plan) if plan else None
+    if not _carried_out(workspace, number, jobs, quiet=quiet):
+        sys.exit(3)
+    found = outcome(workspace, number)
+    if json_file is not None:
+        write_object(outcome_object(found), json_file)
+    if not quiet and json_file != "-":
+        echo(outcome_text(found))
+    sys.exit(0 if found.winner is not None else 1)
+
+
+def _planned(
+    plan: str, data: str | None, directory: Path | None, settings: tuple[str, ...]
+) -> tuple[dict[str, Any], str, bytes]:
+    """The recipe's table, the project it belongs to, and the key of the workspace. Raises BadInput."""
+    from sfumato.engine.data.toml import read_toml
+    from sfumato.engine.recipe.overrides import with_settings
+    from sfumato.workspace.plan.drafts import draft_of
+    from sfumato.workspace.plan.recipe_files import with_files
+    from sfumato.workspace.recipes import find_recipe
+    from sfumato.workspace.store.runs import projects
+
+    key, chosen = workspace_key(directory, None), chosen_workspace(directory)
+    names = {}
+    if chosen.is_dir() and not Path(plan).exists():
+        workspace = open_workspace(directory)
+        names = {project.name: project.id for project in projects(workspace)}
+        if plan in names and (draft := draft_of(workspace, names[plan])) is not None:
+            return _with_file(with_settings(read_toml(draft.toml), settings), data, None), plan, key
+    found = find_recipe(plan)
+    table = with_files(with_settings(found.table, settings), found.beside)
+    return _with_file(table, data, found.beside), "", key
+
+
+def _with_file(table: dict[str, Any], data: str | None, beside: Path | None) -> dict[str, Any]:
+    """The table with the whole path of its file, so that a search can go on from anywhere. Raises BadInput."""
+    named = data or str(table.get("data", {}).get("file", ""))
+    if not named:
+        raise BadInput("--data", "name the confidential file")
+    path = Path(named).expanduser()
+    if data is None and beside is not None and not path.is_absolute() and (beside / path).exists():
+        path = beside / path
+    return {**table, "data": {**table.get("data", {}), "file": str(path.resolve()) if path.exists() else named}}
+
+
+def _carried_out(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
+    """Carry a search out to its end; whether it got there."""
+    from sfumato.workspace.service.searching import advance
+
+    from .run import follow_all
+
+    while runs := advance(workspace, number):
+        ended = follow_all(workspace, runs, jobs, quiet=quiet)
+        if any(run.state.value in ("interrupted", "cancelled") for run in ended):
+            echo("The search is interrupted; go on with: sfumato search", err=True)
+            return False
+    return True
+
+
+def outcome_object(found: Outcome) -> dict[str, Any]:
+    """The object that ``--json`` writes."""
+    from sfumato.engine.methods.labels import labelled_object
+    from sfumato.workspace.policy.disclosure import INTERNAL
+
+    return {
+        "disclosure": INTERNAL,
+        "search": found.search_id,
+        "objective": found.objective,
+        "looked_at": found.looked_at,
+        "refused": found.refused,
+        "winner": None if found.winner is None else found.winner.run_id,
+        "finalists": [
+            {
+                "run": one.run_id,
+                "plan": one.label,
+                "passes": one.passes,
+                "blocks": list(one.blocks),
+                "searched": one.searched,
+                "fresh": one.fresh,
+                "verdicts": [labelled_object(verdict) for verdict in one.verdicts],
+            }
+            for one in found.finalists
+        ],
+        "in_the_way": [
+            {
+                "value": verdict.value,
+                "target": verdict.target,
+                "limit": verdict.limit,
+                "nearest": verdict.observed,
+                "missed_by_all": everywhere,
+            }
+            for verdict, everywhere in found.in_the_way()
+        ],
+    }
+
+
+def outcome_text(found: Outcome) -> str:
+    """What a search found, for who has to decide: the finalists, which one may leave, or what stands in the way."""
+    from sfumato.engine.methods.labels import label_of, name_called
+    from sfumato.workspace.reporting.tables import table
+    from sfumato.workspace.reporting.words import limit_text, observed_text
+
+    from .options import printed
+
+    lines = [
+        f"Search {found.search_id}: {found.looked_at} plans looked at"
+        + (f", {found.refused} could not be carried out." if found.refused else ".")
+    ]
+    if not found.finalists:
+        return "\n".join([*lines, "No plan could be carried out on all records."])
+    rows = []
+    for one in found.finalists:
+        met = len(one.verdicts) - len(one.open)
+        rows.append(
+            [
+                str(one.run_id),
+                one.label,
+                f"{met} of {len(one.verdicts)} met",
+                "passes" if not one.blocks else f"{len(one.blocks)} block",
+                "" if one.searched is None else f"{one.searched:.4g}",
+                "" if one.fresh is None else f"{one.fresh:.4g}",
+            ]
+        )
+    lines += [
+        "",
+        printed(table(("run", "plan", "limits", "gate", "utility in the search", "utility on all records"), rows)),
+    ]
+    lines += [
+        "",
+        f"Utility is {name_called(found.objective)}. The finalists are judged in this order; the first that passes is taken.",
+    ]
+    winner = found.winner
+    if winner is not None:
+        lines += [
+            f"Run {winner.run_id} may leave: {winner.label}.",
+            f"Next: sfumato search --take {winner.run_id}, then sfumato release {winner.run_id}",
+        ]
+        return "\n".join(lines)
+    lines += ["No finalist may leave. What stands in the way of the best one:"]
+    for verdict, everywhere in found.in_the_way():
+        limit = limit_text(verdict.bound, verdict.limit, verdict.value)
+        missed = "; every finalist misses it" if everywhere else ""
+        lines.append(f"  {label_of(verdict)}: {limit}, nearest {observed_text(verdict)} ({verdict.outcome}){missed}")
+    lines += [f"  the gate blocks: {check}" for check in (found.nearest.blocks if found.nearest else ())]
+    return "\n".join(lines)

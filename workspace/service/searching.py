@@ -1,0 +1,396 @@
+"""A search carried out: its looks are runs of the ordinary queue, and what comes next follows from what these found.
+
+``advance`` enters the runs of the next stage. It is safe to call at any time and from any process: a look that was entered is not entered again, so a
+search that was killed goes on, and finds the same plans. How it would mislead, and what is done about it: a winner of many plans looks better than it is
+(finalists are judged on all records, against a hold-out that no look before has read, with intervals that hold for all of them at once); a plan that
+keeps to the limits because it says nothing (the best is chosen by utility, shown beside the fresh one); an epsilon of a plan that was chosen by
+looking at the data (``search.looked_at`` voids it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Role
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.comparison import distance_from_one
+from sfumato.engine.methods.outputs import Output
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.search_table import SearchTable
+from sfumato.engine.recipe.thresholds import Verdict, judge
+from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
+from sfumato.engine.search.space import Lever, Option, Table, changed, declared_levers, described
+
+from ..ingest.files import find_source
+from ..ingest.sources import Source
+from ..jobs.queue import resume
+from ..jobs.runs import enter_runs
+from ..plan.drafts import draft_of_run, plan_text, save_draft
+from ..policy.policy import policy_of
+from ..release.contents import plan_release
+from ..release.gate import examine
+from ..store.runs import RunState, find_run
+from ..store.searches import StoredLook, StoredSearch, enter_search, find_search, looks_of, store_blocks, store_look
+from ..store.workspace import Workspace
+from ..views.results import result_rows, verdicts_of
+from .prepare import PreparedRun, prepared_on
+
+ADDED = "synthesise besides"
+"""The lever that has kept variables synthesised too, the most telling first."""
+THRESHOLDS = "unmet_thresholds"
+"""The check of the gate that counts limits which are not met: a search counts them itself."""
+
+
+def begin_search(workspace: Workspace, table: Mapping[str, Any], project: str = "", *, looks: int | None = None) -> int:
+    """Enter a search from a recipe's table; returns its number. Nothing is computed yet. Raises BadInput.
+
+    The plan must make a release and have limits; the file must be there for as long as the search goes on.
+    """
+    asked = dict(table.get("search", {}))
+    asked.update({} if looks is None else {"looks": looks})
+    asked.pop("looked_at", None)
+    whole = {**table, "search": asked}
+    recipe = Recipe.from_table(whole)
+    if not recipe.makes_release:
+        raise BadInput("synthesis", "the plan makes no release; add [[synthesis]] or [[anonymisation]] steps first")
+    if not recipe.thresholds:
+        raise BadInput(
+            "threshold",
+            "the plan has no limits, so no plan would be better than another; add [[threshold]] or draft one",
+        )
+    if recipe.weights is not None or recipe.companions:
+        place = "weights" if recipe.weights is not None else "companions"
+        raise BadInput(place, "a search looks at one plan alone; leave it out")
+    objective_of(recipe)
+    source = find_source(recipe.data.file)
+    data = prepared_on(recipe, source, key=workspace.key()).data
+    besides = _most_telling_first(recipe, data)
+    levers = _levers(whole, recipe, besides)
+    if not levers:
+        raise BadInput("search", "no step of the plan has a setting that a search may change")
+    return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), besides)
+
+
+def _most_telling_first(recipe: Recipe, data: Microdata) -> tuple[str, ...]:
+    """The variables that a synthesis keeps, those with the most different values first."""
+    if not recipe.synthesis:
+        return ()
+    kept = [
+        v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
+    ]
+    return tuple(sorted(kept, key=lambda name: (-len(set(data.frame[name])), name)))
+
+
+def _levers(table: Mapping[str, Any], recipe: Recipe, besides: Sequence[str]) -> tuple[Lever, ...]:
+    narrowed = {} if recipe.search is None else recipe.search.levers
+    own = {name: values for name, values in narrowed.items() if name != ADDED}
+    added = [] if not besides or not narrowed.get(ADDED, (1,)) else [_added(recipe, besides)]
+    return (*added, *declared_levers(recipe, own))
+
+
+MOST_ADDED = 5
+
+
+def _added(recipe: Recipe, besides: Sequence[str]) -> Lever:
+    """None of the kept variables, the most telling one, half of them, ..., all of them."""
+    counts = sorted({0, 1, 2, -(-len(besides) // 2), len(besides)} & set(range(len(besides) + 1)))[: MOST_ADDED + 1]
+
+    def option(count: int) -> Option:
+        names = besides[:count]
+        kept = [name for name in besides if name not in names]
+
+        def change(table: Table) -> None:
+            steps = []
+            for at, name in enumerate(names):
+                step: Table = {"method": "cart", "target": name, "predictors": [*kept, *names[:at]], "minbucket": 20}
+                steps.append(step if recipe.schema[name].kind.has_levels else {**step, "smoothing": True})
+            table["synthesis"] = [*steps, *table.get("synthesis", ())]
+
+        return Option(f"{', '.join(names[:2])}{f' and {count - 2} more' if count > 2 else ''}" or "nothing", change)
+
+    return Lever(ADDED, tuple(option(count) for count in counts), 0)
+
+
+def objective_of(recipe: Recipe) -> Output:
+    """The utility by which the best is chosen: as the recipe says, else the first that it measures and that has a better and a worse. Raises BadInput."""
+    named = "" if recipe.search is None else recipe.search.objective
+    possible = {
+        f"{step.method.key}.{output.name}": output
+        for step in recipe.measures
+        if step.method.family in ("utility", "quality")
+        for output in step.method.results
+        if output.goal != "none" and not output.intermediate
+    }
+    if not possible:
+        raise BadInput(
+            "measure",
+            "the plan measures no utility, so the best of the plans that pass is unknown; add utility.propensity",
+        )
+    if named and named not in possible:
+        raise BadInput(
+            "search.objective", f'"{named}" is no utility that the plan measures; it measures {", ".join(possible)}'
+        )
+    usual = "utility.propensity.s_pmse"
+    return possible[named or (usual if usual in possible else next(iter(possible)))]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search as it stands: its plan, its looks, and what they found."""
+
+    workspace: Workspace
+    stored: StoredSearch
+    table: dict[str, Any]
+    recipe: Recipe
+    plan: SearchPlan
+    looks: dict[int, StoredLook]
+
+    @classmethod
+    def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
+        stored = find_search(workspace, search_id)
+        table = read_toml(stored.recipe_toml)
+        recipe = Recipe.from_table(table)
+        asked = recipe.search or SearchTable()
+        plan = SearchPlan(_levers(table, recipe, stored.besides), asked.looks, stored.records, recipe.seed)
+        return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
+
+    def found(self) -> dict[int, Found]:
+        """What the looks found that have ended; the gate is asked of those that went on to a larger sample."""
+        found: dict[int, Found] = {}
+        while due := [look for look in self.plan.next_looks(found) if look.number not in found]:
+            before = len(found)
+            for look in due:
+                self._take(look, found)
+            if len(found) == before:
+                break
+        return found
+
+    def _take(self, look: Look, found: dict[int, Found]) -> None:
+        stored = self.looks.get(look.number)
+        if stored is None:
+            return
+        if stored.run_id is None:
+            found[look.number] = Found(None, None)
+            return
+        run = find_run(self.workspace, stored.run_id)
+        if run.state is RunState.FAILED:
+            found[look.number] = Found(None, None)
+        elif run.state is RunState.DONE:
+            blocks = 0 if look.stage == "screen" else self._blocks(stored)
+            verdicts = verdicts_of(self.workspace, run.id)
+            found[look.number] = Found(penalty_of(verdicts, blocks), self.cost(run.id))
+
+    def _blocks(self, stored: StoredLook) -> int:
+        assert stored.run_id is not None
+        if stored.blocks is not None:
+            return stored.blocks
+        blocks = len(blocking(self.workspace, stored.run_id))
+        store_blocks(self.workspace, self.stored.id, stored.number, blocks)
+        self.looks[stored.number] = replace(stored, blocks=blocks)
+        return blocks
+
+    def cost(self, run_id: int) -> float | None:
+        """The utility of a run as a cost: lower is better; None where it was not computed."""
+        value = self.value(run_id)
+        goal = objective_of(self.recipe).goal
+        if value is None:
+            return None
+        return distance_from_one(value) if goal == "one" else value if goal == "low" else -value
+
+    def value(self, run_id: int) -> float | None:
+        name = objective_of(self.recipe).name
+        rows = result_rows(self.workspace, run_id)
+        return next(
+            (
+                row.value
+                for row in rows
+                if row.draw is None
+                and row.dataset != "confidential"
+                and row.measure == name
+                and row.family in ("utility", "quality")
+            ),
+            None,
+        )
+
+    def label(self, look: Look) -> str:
+        return described(self.plan.levers, look.choice)
+
+    def prepared(self, look: Look, source: Source, looked_at: int) -> PreparedRun:
+        """The run of a look. Raises BadInput where its plan cannot be carried out."""
+        table = changed(self.table, self.plan.levers, look.choice)
+        search = {**table.get("search", {}), "looked_at": looked_at}
+        table["search"] = search
+        if look.records is not None:
+            table["data"] = {**table.get("data", {}), "screen": look.records}
+            _leave_out_attacks(table, self.recipe)
+        title = self.recipe.title or source.name
+        table["title"] = f"{title}: {self.label(look)}"
+        return prepared_on(Recipe.from_table(table), source, key=self.workspace.key())
+
+
+def _leave_out_attacks(table: Table, recipe: Recipe) -> None:
+    """Take out the measures that compare with control records, and their limits: on a sample they decide nothing and take longest."""
+    attacks = {step.place for step in recipe.measures if step.method.measurement.controls}
+    keys = {step.method.key for step in recipe.measures if step.place in attacks}
+    table["measure"] = [one for at, one in enumerate(table.get("measure", ())) if f"measure[{at}]" not in attacks]
+    table["threshold"] = [one for one in table.get("threshold", ()) if str(one["value"]).rpartition(".")[0] not in keys]
+
+
+def blocking(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    """The checks of the gate that block the release of a run, that of its limits apart."""
+    found = examine(workspace, plan_release(workspace, run_id), policy_of(workspace.directory))
+    return tuple(one.check for one in found.blocking if one.check != THRESHOLDS)
+
+
+def advance(workspace: Workspace, search_id: int | None) -> list[int]:
+    """Enter the runs of the next stage of a search that are not there; the runs that have to end before it goes on, none where the search has ended.
+
+    Raises BadInput where the file is not that of the plan any more, and NotFound.
+    """
+    search = _Search.of(workspace, search_id)
+    source = None
+    while True:
+        found = search.found()
+        due = search.plan.next_looks(found)
+        if not due:
+            return []
+        missing = [look for look in due if look.number not in search.looks]
+        source = source or (find_source(search.recipe.data.file) if missing else None)
+        for look in missing:
+            assert source is not None
+            _enter(search, look, source, len({one.choice for one in search.plan.all_looks(found)}))
+        search = replace(search, looks=looks_of(workspace, search.stored.id))
+        waiting = [search.looks[look.number].run_id for look in due if look.number in search.looks]
+        runs = [
+            run_id
+            for run_id in waiting
+            if run_id is not None and find_run(workspace, run_id).state not in (RunState.DONE, RunState.FAILED)
+        ]
+        for run_id in runs:
+            resume(workspace, run_id)
+        if runs:
+            return runs
+
+
+def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
+    """Enter the run of a look, or keep why it cannot be one."""
+    workspace, search_id = search.workspace, search.stored.id
+    try:
+        prepared = search.prepared(look, source, looked_at)
+    except BadInput as error:
+        with workspace.writing() as connection:
+            store_look(connection, search_id, look.number, None, str(error) or "refused")
+        return
+    name = workspace.connection.execute(
+        "SELECT name FROM project WHERE id = ?", (search.stored.project_id,)
+    ).fetchone()[0]
+    enter_runs(
+        workspace, [prepared], str(name),
+        entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A plan that was judged anew. ``searched`` is its utility on the sample by which it was chosen, ``fresh`` the one found now; the verdicts hold for all finalists at once."""
+
+    run_id: int
+    label: str
+    verdicts: tuple[Verdict, ...]
+    blocks: tuple[str, ...]
+    searched: float | None
+    fresh: float | None
+
+    @property
+    def passes(self) -> bool:
+        """Whether every limit is met and no check of the gate blocks."""
+        return not self.blocks and all(verdict.outcome == "met" for verdict in self.verdicts)
+
+    @property
+    def open(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found: the finalists in the order that the search gave them; how many plans were looked at, and how many could not be carried out."""
+
+    search_id: int
+    project_id: int
+    objective: str
+    finalists: tuple[Finalist, ...]
+    looked_at: int
+    refused: int
+
+    @property
+    def winner(self) -> Finalist | None:
+        """The first finalist that may leave; None where none may."""
+        return next((one for one in self.finalists if one.passes), None)
+
+    @property
+    def nearest(self) -> Finalist | None:
+        """The finalist that is the nearest to leaving."""
+        return min(self.finalists, key=lambda one: len(one.blocks) + len(one.open), default=None)
+
+    def in_the_way(self) -> list[tuple[Verdict, bool]]:
+        """Where none may leave: of each limit that the nearest finalist does not meet its best verdict over all finalists, and whether none of them meets it."""
+        if self.winner is not None or self.nearest is None:
+            return []
+        found = []
+        for verdict in self.nearest.open:
+            same = [one for finalist in self.finalists for one in finalist.verdicts if _limit(one) == _limit(verdict)]
+            best = max(same, key=lambda one: float("-inf") if one.margin is None else one.margin)
+            found.append((best, all(one.outcome != "met" for one in same)))
+        return found
+
+
+def _limit(verdict: Verdict) -> tuple[object, ...]:
+    """What a verdict is about: the same of each finalist."""
+    return verdict.value, verdict.target, verdict.level, verdict.bound, verdict.limit, str(verdict.params)
+
+
+def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
+    """What a search found, so far as its finalists have ended. Raises NotFound."""
+    search = _Search.of(workspace, search_id)
+    found = search.found()
+    looks = search.plan.all_looks(found)
+    last = [look for look in looks if look.stage == "judge"]
+    finalists = [
+        _finalist(search, look, looks, judged_among(place, len(last)))
+        for place, look in enumerate(last)
+        if look.number in found and found[look.number].penalty is not None
+    ]
+    seen = {look.choice for look in looks if look.number in found}
+    refused = {look.choice for look in looks if look.number in found and found[look.number].penalty is None}
+    objective = _objective_key(search.recipe)
+    return Outcome(search.stored.id, search.stored.project_id, objective, tuple(finalists), len(seen), len(refused))
+
+
+def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) -> Finalist:
+    stored = search.looks[look.number]
+    assert stored.run_id is not None
+    run = find_run(search.workspace, stored.run_id)
+    before = [one for one in looks if one.choice == look.choice and one.stage != "judge"]
+    earlier = search.looks[before[-1].number].run_id if before else None
+    return Finalist(
+        run.id,
+        search.label(look),
+        tuple(judge(run.recipe.thresholds, result_rows(search.workspace, run.id), among=among)),
+        blocking(search.workspace, run.id),
+        None if earlier is None else search.value(earlier),
+        search.value(run.id),
+    )
+
+
+def _objective_key(recipe: Recipe) -> str:
+    wanted = objective_of(recipe)
+    return next(f"{step.method.key}.{wanted.name}" for step in recipe.measures if wanted in step.method.results)
+
+
+def take_plan(workspace: Workspace, run_id: int) -> None:
+    """Make the plan of a finalist the plan of its project. Raises NotFound."""
+    save_draft(workspace, draft_of_run(workspace, run_id))

@@ -1,0 +1,92 @@
+"""Searches for a plan that may leave, and the runs that their looks are. What a search found follows from these runs alone."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..audit import Act, append
+from ..errors import NotFound
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSearch:
+    """A search: the plan that it began with, how many records releases are made of, and the variables it may synthesise besides, in this order."""
+
+    id: int
+    project_id: int
+    recipe_toml: str
+    records: int
+    besides: tuple[str, ...]
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLook:
+    """A look: its run, None where the plan cannot be carried out (``reason``), and how many checks of the gate block, None where none was asked."""
+
+    number: int
+    run_id: int | None
+    blocks: int | None
+    reason: str
+
+
+def enter_search(workspace: Workspace, project: str, recipe_toml: str, records: int, besides: Sequence[str]) -> int:
+    """Enter a search in a project, which is made where it is not there; returns its number."""
+    with workspace.writing() as connection:
+        project_id = workspace.ensure_project(project)
+        cursor = connection.execute(
+            "INSERT INTO search (project_id, recipe, records, besides, created) VALUES (?, ?, ?, ?, ?)",
+            (project_id, recipe_toml, records, json.dumps(list(besides)), time.time()),
+        )
+        search_id = int(cursor.lastrowid or 0)
+        append(connection, Act.SEARCH_ENTERED, f"search {search_id}", project=project_id)
+        return search_id
+
+
+def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
+    """A search by its number, the newest for None. Raises NotFound."""
+    which = "ORDER BY id DESC LIMIT 1" if search_id is None else "WHERE id = ?"
+    given = () if search_id is None else (search_id,)
+    row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
+    if row is None:
+        raise NotFound("there is no search yet" if search_id is None else f"there is no search {search_id}")
+    besides = json.loads(row["besides"])
+    if not isinstance(besides, list) or not all(isinstance(name, str) for name in besides):
+        raise NotFound(f"search {row['id']} cannot be read: its variables are no list of names")
+    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], tuple(besides), row["created"])
+
+
+def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
+    """The looks that were begun, by number. One whose run was deleted is gone: it is begun anew."""
+    rows = workspace.connection.execute(
+        """SELECT number, run_id, blocks, reason FROM look WHERE search_id = ?
+           AND (reason <> '' OR run_id IN (SELECT id FROM run)) ORDER BY number""",
+        (search_id,),
+    )
+    return {row["number"]: StoredLook(row["number"], row["run_id"], row["blocks"], row["reason"]) for row in rows}
+
+
+def store_look(
+    connection: sqlite3.Connection, search_id: int, number: int, run_id: int | None, reason: str = ""
+) -> None:
+    """Keep which run a look is, or why it has none. Called in the transaction that enters the run."""
+    connection.execute(
+        "INSERT OR REPLACE INTO look (search_id, number, run_id, blocks, reason) VALUES (?, ?, ?, NULL, ?)",
+        (search_id, number, run_id, reason),
+    )
+
+
+def store_blocks(workspace: Workspace, search_id: int, number: int, blocks: int) -> None:
+    """Keep how many checks of the gate block the release of a look."""
+    with workspace.writing() as connection:
+        connection.execute("UPDATE look SET blocks = ? WHERE search_id = ? AND number = ?", (blocks, search_id, number))
+
+
+def searched_runs(workspace: Workspace) -> frozenset[int]:
+    """The runs that are looks of a search."""
+    return frozenset(int(row[0]) for row in workspace.connection.execute("SELECT run_id FROM look WHERE run_id > 0"))
