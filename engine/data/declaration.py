@@ -27,12 +27,13 @@ from ..errors import BadInput, suggestion
 class LeverValues:
     """The values of a field that a search tries (``sfumato.engine.search``). ``rising``: larger ones protect more.
 
-    A ``guarantee`` is what the plan promises: no value that promises less is tried.
+    A ``guarantee`` is what the plan promises: no value that promises less is tried. ``numbers``: it changes nothing where a step makes levels alone.
     """
 
     values: tuple[Any, ...]
     rising: bool = True
     guarantee: bool = False
+    numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ..data.declaration import LeverValues, declared
 from ..errors import BadInput, suggestion
 from ..methods.registry import Method
 from ..methods.release_form import Datasets
-from ..recipe.recipe import MAKERS, Recipe
+from ..recipe.recipe import MAKERS, Recipe, Step
 
 Table = dict[str, Any]
 Change = Callable[[Table], None]
@@ -54,10 +54,17 @@ def declared_levers(recipe: Recipe, narrowed: Mapping[str, Sequence[Any]]) -> li
         steps = recipe.synthesis if family == "synthesis" else recipe.anonymisation
         for method in {step.method.key: step.method for step in steps}.values():
             for info in method.spec.params():
-                if info.param.lever is not None:
-                    now = {getattr(step.spec, info.name) for step in steps if step.method.key == method.key}
-                    found.append(_lever(method, info.name, info.param.lever, now))
+                lever = info.param.lever
+                own = [step for step in steps if step.method.key == method.key and _concerns(lever, step, recipe)]
+                if lever is not None and own:
+                    now = {getattr(step.spec, info.name) for step in own}
+                    found.append(_lever(method, info.name, lever, now))
     return list(_narrowed([lever for lever in found if lever is not None], narrowed))
+
+
+def _concerns(lever: LeverValues | None, step: Step, recipe: Recipe) -> bool:
+    """Whether the values of a lever make a difference to what a step makes."""
+    return lever is None or not lever.numbers or any(not recipe.schema[name].kind.has_levels for name in step.targets)
 
 
 def _of_m(recipe: Recipe) -> Lever:

@@ -77,7 +77,7 @@ class CartSpec(Spec):
         bool,
         Param(
             "draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own",
-            lever=LeverValues((False, True)),
+            lever=LeverValues((False, True), numbers=True),
         ),
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False

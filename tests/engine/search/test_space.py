@@ -39,6 +39,13 @@ def test_levers_come_from_the_methods_of_the_plan():
     assert labels(found["m"]) == ["5", "3", "2", "1"]
 
 
+def test_a_setting_of_numbers_is_no_lever_of_steps_that_make_levels():
+    sex = {"method": "cart", "target": "sex", "predictors": ["age"]}
+    assert "cart.smoothing" not in levers_of({**SYNTHESIS, "synthesis": [sex]})
+    both = [sex, {**SYNTHESIS["synthesis"][0], "smoothing": True}]
+    assert labels(levers_of({**SYNTHESIS, "synthesis": both})["cart.smoothing"]) == ["no", "yes"]
+
+
 def test_no_plan_promises_less_than_the_analyst_asked_for():
     k = levers_of(ANONYMISATION)["mondrian.k"]
     assert labels(k)[0] == "7"
