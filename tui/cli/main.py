@@ -60,8 +60,14 @@ if TYPE_CHECKING:
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 @click.option("--glyphs", type=click.Choice(SETS), help="What plots are drawn with, where the font lacks braille.")
+@click.option(
+    "--plain",
+    is_flag=True,
+    envvar="SFUMATO_PLAIN",
+    help="Numbered menus in lines of text, for screen readers and scripts.",
+)
 @click.pass_context
-def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool) -> None:
+def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool, plain: bool) -> None:
     """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
 
     Without a command, opens the terminal app on the last workspace.
@@ -70,12 +76,16 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
         if glyphs:
             os.environ[CHOICE] = glyphs
         workspace = open_or_create(directory)
-        _launch(workspace, None, mouse=not no_mouse)
+        _launch(workspace, None, plain=plain, mouse=not no_mouse)
 
 
-def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> None:
+def _launch(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
+    if plain:
+        from ..plain.session import begin
+
+        sys.exit(begin(workspace, run_id))
     if not sys.stdout.isatty():
-        raise click.UsageError("the app needs a terminal; sfumato --help lists the commands that do not")
+        raise click.UsageError("the app needs a terminal; sfumato --plain and the commands of sfumato --help do not")
     from ..app import launch
 
     settle_signs()
@@ -137,7 +147,8 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     code = _carry_out(prepared, directory, jobs, json_file, key=key, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
         workspace = open_workspace(directory)
-        _launch(workspace, find_run(workspace, "last").id)
+        plain = bool(click.get_current_context().find_root().params.get("plain"))
+        _launch(workspace, find_run(workspace, "last").id, plain=plain)
     sys.exit(code)
 
 

@@ -42,19 +42,27 @@ def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
 
 
 def follow_all(workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool) -> list[Run]:
-    """Start one worker and wait for every run to end; Ctrl+C interrupts them, and they can be resumed.
+    """``wait_for`` with a line of progress; the runs as they stand at their end, or when Ctrl+C has interrupted them."""
+    try:
+        return wait_for(workspace, run_ids, jobs, _silent if quiet else _Line())
+    except KeyboardInterrupt:
+        return [find_run(workspace, run_id) for run_id in run_ids]
 
-    So does SIGTERM. When the terminal is lost (SIGHUP) this process ends and the runs go on.
-    A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task, or its disk fails.
+
+def wait_for(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Callable[[str], None]) -> list[Run]:
+    """Start one worker and wait for every run to end; ``say`` is given the progress, and an empty text at the end.
+
+    Ctrl+C and SIGTERM interrupt the runs, which can be resumed, and raise KeyboardInterrupt. When the terminal is lost (SIGHUP) this
+    process ends and the runs continue. A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a
+    task, or its disk fails.
     """
-    say = _silent if quiet else _Line()
     try:
         with _termination_interrupts():
             return _until_ended(workspace, run_ids, jobs, say)
     except KeyboardInterrupt:
         for run_id in run_ids:
             request_stop(workspace, run_id, RunState.INTERRUPTED)
-        return [find_run(workspace, run_id) for run_id in run_ids]
+        raise
     finally:
         say("")
 
