@@ -100,7 +100,7 @@ def show_records(session: Session) -> None:
     if not measures:
         raise NotPossible(f"no measure of run {run.id} speaks of single records; add risk.identification to the plan.")
     names = [f"{one.place} {one.key}" for one in measures]
-    place = measures[0] if len(measures) == 1 else measures[talk.choose("By which measure?", names, "1")]
+    place = measures[talk.choose("By which measure?", names, "1")]
     found = most_at_risk(session.workspace, run.id, place.place, MOST_RECORDS, None, with_values=False)
     talk.say(f"Run {run.id}, {place.key}: the {len(found.lines)} of {found.records.asked:,} records most at risk.")
     talk.say_all(record_lines(found))

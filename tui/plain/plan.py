@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.drafting import Want
 from sfumato.engine.wording import counted
 from sfumato.workspace.plan.drafts import Draft, save_draft
 
@@ -16,6 +15,7 @@ from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
+    from sfumato.engine.methods.drafting import Want
     from sfumato.workspace.plan.drafting import Wanted
     from sfumato.workspace.plan.edits import PlanView, StepLine
 
@@ -107,7 +107,17 @@ def list_steps(session: Session) -> None:
             session.talk.say(f"{section}: {_settings(table)}.")
     session.talk.say_all([f"{step_text(line)}." for line in lines])
     session.talk.say_all([f"Warning: {one}." for one in view.threshold_warnings])
-    session.talk.say(f"The plan cannot be run yet: {view.problem}." if view.problem else "The plan can be run.")
+    problem = problem_of(view)
+    session.talk.say(f"The plan cannot be run yet: {problem}." if problem else "The plan can be run.")
+
+
+def problem_of(view: PlanView) -> str:
+    """Why a plan cannot be run; empty where it can."""
+    from sfumato.engine.recipe.recipe import MAKERS
+
+    if not view.problem and not any(view.table.get(section) for section in MAKERS):
+        return "it makes no release. Draft a plan first; sfumato evaluate scores files of another tool"
+    return view.problem
 
 
 def step_text(line: StepLine) -> str:
@@ -160,7 +170,7 @@ def set_value(session: Session) -> None:
         session.talk.say("The plan has this value already.")
         return
     save_draft(session.workspace, draft.saying(toml), draft.revision)
-    session.talk.say(f"Set: {change_text(changed_lines(draft.toml, toml))}.")
+    session.talk.say(f"Set: {' '.join(change_text(changed_lines(draft.toml, toml)).split())}.")
     session.talk.say_all([f"Warning: {one}." for one in after.threshold_warnings])
 
 
@@ -174,7 +184,7 @@ def _setting(answer: str) -> str:
 def show_cost(session: Session) -> None:
     """What a run of the plan takes in time, memory and privacy."""
     draft = session.draft()
-    if problem := _view(draft).problem:
+    if problem := problem_of(_view(draft)):
         raise NotPossible(f"the cost is not known while the plan cannot be run: {problem}.")
     session.talk.say_all(cost_lines(session, draft))
 

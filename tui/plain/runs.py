@@ -46,12 +46,12 @@ def start(session: Session) -> None:
     from sfumato.workspace.plan.edits import plan_view
     from sfumato.workspace.service.prepare import run_plan
 
-    from .plan import cost_lines
+    from .plan import cost_lines, problem_of
 
     project, draft = session.project(), session.draft()
     view = plan_view(draft.toml)
-    if view.problem:
-        raise NotPossible(f"the plan of project {project.name} cannot be run yet: {view.problem}")
+    if problem := problem_of(view):
+        raise NotPossible(f"the plan of project {project.name} cannot be run yet: {problem}.")
     session.talk.say_all([f"Warning: {one}." for one in view.threshold_warnings])
     session.talk.say_all(cost_lines(session, draft))
     if not session.talk.confirm(f"Run the plan of project {project.name}?", default=True):

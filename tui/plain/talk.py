@@ -22,7 +22,7 @@ PROGRESS_SECONDS = 5.0
 FURTHER = "back, help or quit"
 SIGNS = {
     "×": "times", "·": ",", "–": "-", "—": "-", "‑": "-", "−": "-", "…": "...", "≥": "at least", "≤": "at most", "±": "plus or minus",
-    "→": "to", "›": ">", "≈": "about", "“": '"', "”": '"', "‘": "'", "’": "'", "²": "^2", "\N{NO-BREAK SPACE}": " ",
+    "→": "to", "§": "section ", "›": ">", "≈": "about", "“": '"', "”": '"', "‘": "'", "’": "'", "²": "^2", "\N{NO-BREAK SPACE}": " ",
 }  # fmt: skip
 """Signs of our own texts, as they are read aloud. They are ASCII, so that every locale shows the same."""
 DRAWN = re.compile("[\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u2800-\u28ff\u2900-\u297f\u2b00-\u2bff]")
@@ -140,7 +140,7 @@ class Talk:
                     return known.index(wanted)
             if re.fullmatch("[0-9]{1,9}", answer) and 1 <= int(answer) <= len(names):
                 return int(answer) - 1
-            raise BadInput("", f'"{answer}" is not possible{suggestion(answer, shown)}.')
+            raise BadInput("", f'"{answer}" is not possible{suggestion(answer, shown) or "."}')
 
         possible = "1" if len(names) == 1 else f"a number from 1 to {len(names)}"
         at = self.ask(question, f"{possible} or a name", check, default, explain or (lambda: self.list(names)))
