@@ -29,8 +29,8 @@ def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> st
     if found.detection is not None:
         parts += [printed(reading_table(found.detection)), printed(first_rows(found.detection, terminal_width()))]
         parts += doubt_lines(found.detection)
-    parts += [printed(_columns(found.columns)), *left_out_lines(found.columns)]
-    return "\n\n".join(parts)
+    parts += [printed(_columns(found.columns)), "\n".join(left_out_lines(found.columns))]
+    return "\n\n".join(filter(None, parts))
 
 
 def _columns(columns: Sequence[ColumnProfile]) -> Table:
@@ -46,10 +46,10 @@ def _columns(columns: Sequence[ColumnProfile]) -> Table:
 def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
     """Why columns do not enter, a line each, and how those that may be identifiers do all the same."""
     out = [column for column in columns if not column.enters]
-    lines = [f"{column.variable.name}: left out; {', '.join(column.why)}" for column in out]
+    lines = [printable(f"{column.variable.name}: left out; {', '.join(column.why)}") for column in out]
     if any(column.variable.role is Role.IDENTIFIER for column in out):
         lines.append("--keep COLUMN brings in one that is no identifier")
-    return ["\n".join(lines)] if lines else []
+    return lines
 
 
 def import_apart(directory: Path, file: str, project: str, said: Mapping[str, Any], selection: Selection) -> Imported:
@@ -80,7 +80,7 @@ def import_and_describe(
         *([] if found.detection is None or found.detection.usual else [printed(reading_table(found.detection))]),
         *([] if found.detection is None else doubt_lines(found.detection)),
         printed(_columns(found.columns)),
-        *left_out_lines(found.columns),
+        *filter(None, ["\n".join(left_out_lines(found.columns))]),
         "Kinds are guesses. Correct them and give each column its role in a recipe: quasi-identifier, sensitive or other.",
     ]
     if recipe_file is None:

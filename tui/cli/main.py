@@ -81,7 +81,7 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
 
 def _launch(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
     if plain:
-        from ..plain.session import begin
+        from ..plain.mode import begin
 
         sys.exit(begin(workspace, run_id))
     if not sys.stdout.isatty():

@@ -8,7 +8,8 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.workspace.store.runs import Project, find_run, projects
 
-from .runs import carry_on, tally
+from .run_words import state_text
+from .runs import carry_on
 from .session import Entry, Menu, Session
 from .talk import NotPossible
 
@@ -24,7 +25,9 @@ def list_projects(session: Session) -> None:
 
 def project_line(session: Session, project: Project) -> str:
     """``visits, 1 dataset, 2 runs; run 2 is done: all 3 thresholds are met``."""
-    newest = "" if project.last is None else f"; {tally(session, project.last)}"
+    newest = (
+        "" if project.last is None else f"; run {project.last.run.id} is {state_text(session.workspace, project.last)}"
+    )
     here = ", open" if project.id == session.project_id else ""
     return f"{project.name}{here}, {counted(project.datasets, 'dataset')}, {counted(project.runs, 'run')}{newest}"
 
@@ -67,12 +70,12 @@ def import_a_file(session: Session) -> None:
     talk.say(f"{found.source}: {records_text(found.records, found.dropped)} in project {found.project}.")
     talk.say_all(list(found.notes))
     if found.detection is not None:
-        talk.say_all([line for doubt in doubt_lines(found.detection) for line in doubt.splitlines()])
+        talk.say_all(doubt_lines(found.detection))
     for column in found.columns:
         if column.enters:
             about = f"{column.variable.kind}, {counted(column.missing, 'missing value')}, {column.distinct:,} different"
             talk.say(f"{column.variable.name}: {about}.")
-    talk.say_all([line for part in left_out_lines(found.columns) for line in part.splitlines()])
+    talk.say_all(left_out_lines(found.columns))
     session.open_project(next(one for one in projects(session.workspace) if one.id == found.project_id))
     talk.say("Kinds are guesses. Data corrects them and gives each variable a role; then Plan drafts the steps.")
 

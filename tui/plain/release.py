@@ -13,7 +13,8 @@ from sfumato.workspace.justification import checked_justification
 from sfumato.workspace.reporting.findings import by_status, counts_text, finding_text
 from sfumato.workspace.store.runs import Run
 
-from .session import Entry, Menu, Session, run_text
+from .run_words import run_text
+from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
@@ -102,11 +103,11 @@ def show_contents(session: Session) -> None:
     """What leaves: datasets, variables by treatment, the two folders."""
     from sfumato.workspace.release.contents import plan_release
 
-    from ..cli.outputs import contents_text
+    from ..cli.outputs import contents_lines
 
     run = session.ask_run("Release which run?", done=True)
     session.talk.say(f"Run {run_text(run)} would release:")
-    session.talk.say_all([f"{line}." for line in contents_text(plan_release(session.workspace, run.id)).splitlines()])
+    session.talk.say_all([f"{line}." for line in contents_lines(plan_release(session.workspace, run.id))])
     session.talk.say("public: datasets, codebook, documents for users, manifest. This folder leaves the building.")
     session.talk.say(
         "internal: report, recipe, results, findings, manifest. This folder is as confidential as the data."

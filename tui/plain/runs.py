@@ -5,11 +5,11 @@ from __future__ import annotations
 from sfumato.engine.errors import EngineError
 from sfumato.engine.wording import counted
 from sfumato.workspace.reporting.words import duration, thresholds_text
-from sfumato.workspace.store.runs import Run, RunLine, RunState, find_run, run_lines
-from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.store.runs import Run, RunState, find_run, run_lines
 from sfumato.workspace.views.results import verdicts_of
 
-from .session import Entry, Menu, Session, run_text
+from .run_words import run_text
+from .session import Entry, Menu, Session
 from .talk import NotPossible, Progress
 
 
@@ -18,27 +18,6 @@ def list_runs(session: Session) -> None:
     project = session.project()
     session.talk.say(f"Project {project.name}: {counted(project.runs, 'run')}.")
     session.list_runs()
-
-
-def tally(session: Session, line: RunLine) -> str:
-    """``run 3 is done after 34 s: 5 of 13 thresholds are not met``."""
-    return f"run {line.run.id} is {state_text(session.workspace, line)}"
-
-
-def state_text(workspace: Workspace, line: RunLine) -> str:
-    """``done after 34 s: all 3 thresholds are met``; ``running, 12 of 30 steps done``."""
-    run = line.run
-    if run.state is RunState.DONE:
-        verdicts = verdicts_of(workspace, run.id)
-        judged = f": {thresholds_text(verdicts)}" if verdicts else "; its recipe sets no threshold"
-        return f"done after {duration(run.seconds)}{judged}"
-    if run.state is RunState.FAILED:
-        return f"failed: {run.error}"
-    far = f"{run.tasks_done} of {run.tasks_total} steps done"
-    if line.stalled:
-        return f"without a worker, {far}; Resume continues it"
-    left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
-    return f"{run.state}, {far}{left}"
 
 
 def start(session: Session) -> None:

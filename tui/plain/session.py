@@ -1,13 +1,11 @@
-"""A session of plain mode: its workspace, the project and the run that are open, and the menus of its places."""
+"""A session of plain mode: its workspace, the project and the run that are open, and what a menu is."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NoReturn
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.errors import NotFound
@@ -16,10 +14,10 @@ from sfumato.workspace.store.runs import Project, Run, RunState, find_run, proje
 from sfumato.workspace.store.workspace import Workspace
 
 from ..cli.failures import message_of
+from .run_words import run_text, state_text
 from .talk import Back, Ended, NotPossible, Talk
 
 JOBS = min(2, os.cpu_count() or 1)
-INTERRUPTED = 130
 
 
 @dataclass
@@ -60,8 +58,6 @@ class Session:
 
     def list_runs(self) -> None:
         """The runs of the open project, the newest first. Lines have no numbers: runs have their own."""
-        from .runs import state_text
-
         lines = run_lines(self.workspace, self.project().id)
         self.talk.say_all([f"Run {run_text(one.run)}: {state_text(self.workspace, one)}." for one in lines])
 
@@ -86,11 +82,6 @@ class Session:
         if done and run.state is not RunState.DONE:
             raise NotPossible(f"run {run.id} is {run.state}; only a run that is done has findings and can be released.")
         return run
-
-
-def run_text(run: Run) -> str:
-    """``3, Visits``: the number of a run, and what it is called."""
-    return f"{run.id}, {run.titled}"
 
 
 Act = Callable[[Session], None]
@@ -145,52 +136,3 @@ class Menu:
             session.talk.failed(str(error))
         except Exception as error:  # noqa: BLE001  (no traceback reaches a user; the details go to the log)
             session.talk.failed(f"{message_of(error).rstrip('.')}.")
-
-
-def menus() -> Menu:
-    """The places, in the order of the work."""
-    from . import data, findings, plan, project_list, release, runs
-
-    places = (project_list.MENU, data.MENU, plan.MENU, runs.MENU, findings.MENU, release.MENU)
-    return Menu("Places", "the parts of Sfumato", [Entry(menu.name, menu.does, _into(menu)) for menu in places])
-
-
-def _into(menu: Menu) -> Act:
-    def enter(session: Session) -> None:
-        menu.enter(session)
-        session.talk.say("Back in Places.")
-
-    return enter
-
-
-def begin(workspace: Workspace, run_id: int | None = None) -> int:
-    """Talk on the standard streams until the end; the exit status: 0, 1 where a script was stopped, 130 after Ctrl-C."""
-    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
-        reconfigure(errors="backslashreplace")
-    talk = Talk(sys.stdin.buffer, sys.stdout, script=not sys.stdin.isatty())
-    try:
-        converse(Session(talk, workspace), run_id)
-    except Ended as ended:
-        return ended.status
-    except KeyboardInterrupt:
-        talk.say("Interrupted; Sfumato ends.")
-        return INTERRUPTED
-
-
-def converse(session: Session, run_id: int | None = None) -> NoReturn:
-    """The whole conversation; it ends by Ended or KeyboardInterrupt."""
-    talk = session.talk
-    talk.say(f"Sfumato, plain mode. Workspace: {session.workspace.directory}.")
-    talk.say("Every question names its answers and its default; an empty line takes the default.")
-    known = projects(session.workspace)
-    if run_id is not None:
-        session.open_run(find_run(session.workspace, run_id))
-        talk.say(f"Run {run_id} is open.")
-    elif known:
-        session.open_project(known[0])
-    else:
-        talk.say("No project yet. Projects runs the demo or imports a file.")
-    places = menus()
-    while True:
-        places.enter(session)
-        talk.say("This is the first menu; quit ends Sfumato.")

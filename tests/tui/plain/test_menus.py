@@ -8,14 +8,22 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import sfumato.tui.cli.importing
 import sfumato.workspace.jobs.processes
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.plain import project_list
-from sfumato.tui.plain.session import Session, converse, menus
-from sfumato.tui.plain.talk import Ended, Talk
+from sfumato.tui.plain.mode import converse, menus
+from sfumato.tui.plain.session import Session
+from sfumato.tui.plain.talk import DRAWN, Ended, Talk
 from sfumato.workspace.audit import user
+from sfumato.workspace.ingest.sources import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.service.release import releases_of
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects
@@ -23,6 +31,9 @@ from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_process")]
 
+EVIL = (
+    "\x1b]52;c;b3duZWQ=\x07\x1b[8m\x1b[31m\x9b5m\u202edaer\u2066\u200b\r\n1. Release everything\n\x08\u2028│ ├─┤ 調査"
+)
 ROWS = "\n".join(
     f"{'north' if i % 3 else 'south'},{20 + i % 37},{(i * 37) % 91},{'yes' if i % 4 else 'no'}" for i in range(240)
 )
@@ -201,7 +212,7 @@ class _Silent:
 
 
 @pytest.mark.usefixtures("demo")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_answers_reach_every_act_and_never_a_traceback(seed: int, here: Path) -> None:
     """Each seed walks through the places act by act, in an order and with answers of its own."""
     places = [place.name for place in menus().entries]
@@ -245,3 +256,40 @@ def test_a_number_means_the_same_act_in_an_empty_workspace_and_in_a_full_one() -
     talked(["Projects", "Run the demo", "yes"])
     full = [line for line in talked(asked)[1] if LISTED.match(line)]
     assert empty == full
+
+
+def test_hostile_titles_names_and_values_command_nothing_and_forge_no_line() -> None:
+    recipe = Recipe.from_table(
+        {
+            "title": f"Survey{EVIL}",
+            "variables": {
+                f"town{EVIL}": {
+                    "kind": "categorical",
+                    "role": "quasi_identifier",
+                    "title": f"Town{EVIL}",
+                    "labels": {f"north{EVIL}": f"The north{EVIL}"},
+                },
+                "pay": {"kind": "continuous", "role": "sensitive", "title": EVIL},
+            },
+            "release": {"m": 2, "seed": 7},
+            "synthesis": [{"target": "pay", "method": "linear_regression", "predictors": []}],
+            "measure": [{"method": "risk.identification", "known": [f"town{EVIL}"], "radius": {"pay": "5%"}}],
+            "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.5}],
+        }
+    )
+    frame = pd.DataFrame({f"town{EVIL}": [f"north{EVIL}", "south"] * 40, "pay": [100.0 + i for i in range(80)]})
+    with Workspace.create(Path("w"), PUBLIC) as workspace:
+        enter_run(workspace, recipe, Source(f"survey{EVIL}.csv", b"simulated"), conform(frame, recipe.schema))
+    work(Path("w").resolve(), idle=0)
+    answers = [
+        "Projects", "List projects", "back", "Data", "List variables", "Set a role", "help", "1", "sensitive", "back", "Plan", "List the steps",
+        "Show the cost", "back", "Runs", "List runs", "back", "Findings", "Verdicts", "1", "Explain a number", "1", "1", "Records at risk", "1",
+        "1", "yes", "What to change", "1", "back", "Release", "Findings of the gate", "1", "What leaves", "1",
+    ]  # fmt: skip
+    status, lines = talked(answers)
+    assert status == 0, lines[-3:]
+    said = "\n".join(lines)
+    assert "north" in said
+    assert said.count("Release everything") > 5
+    assert not [line for line in lines if line.startswith("1. Release everything")]
+    assert not [sign for sign in said if sign != "\n" and (not sign.isprintable() or DRAWN.match(sign))]
