@@ -28,6 +28,7 @@ from .options import (
     JOBS,
     JSON,
     KEY,
+    PLAIN,
     PUBLIC,
     QUIET,
     RECIPE,
@@ -39,6 +40,7 @@ from .options import (
     key_given,
     open_or_create,
     open_workspace,
+    plain_wanted,
     selection,
     text_format,
     weighing,
@@ -60,12 +62,7 @@ if TYPE_CHECKING:
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 @click.option("--glyphs", type=click.Choice(SETS), help="What plots are drawn with, where the font lacks braille.")
-@click.option(
-    "--plain",
-    is_flag=True,
-    envvar="SFUMATO_PLAIN",
-    help="Numbered menus in lines of text, for screen readers and scripts.",
-)
+@PLAIN
 @click.pass_context
 def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool, plain: bool) -> None:
     """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
@@ -147,8 +144,7 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     code = _carry_out(prepared, directory, jobs, json_file, key=key, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
         workspace = open_workspace(directory)
-        plain = bool(click.get_current_context().find_root().params.get("plain"))
-        _launch(workspace, find_run(workspace, "last").id, plain=plain)
+        _launch(workspace, find_run(workspace, "last").id, plain=plain_wanted())
     sys.exit(code)
 
 

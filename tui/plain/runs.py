@@ -47,7 +47,7 @@ def carry_on(session: Session) -> None:
     run_id = session.run_id
     session.talk.say(f"Run {run_id} has started. Ctrl-C interrupts it; Resume continues it later.")
     try:
-        run = wait_for(session.workspace, [run_id], session.jobs, Progress(session.talk))[0]
+        run = wait_for(session.workspace, [run_id], session.jobs, Progress(session.talk.say))[0]
     except KeyboardInterrupt:
         session.talk.say(f"Run {run_id} is interrupted; its finished steps are kept, and Resume continues it.")
         raise

@@ -16,8 +16,6 @@ MOST_BYTES = 1 << 16
 """A longer line of input is no answer."""
 MOST_LETTERS = 2000
 """A longer line of output is cut; it says so."""
-MOST_LISTED = 200
-"""A longer list is cut; it says so."""
 PROGRESS_SECONDS = 5.0
 FURTHER = "back, help or quit"
 SIGNS = {
@@ -76,10 +74,8 @@ class Talk:
 
     def list(self, lines: Sequence[str]) -> None:
         """The lines, numbered from 1."""
-        for number, line in enumerate(lines[:MOST_LISTED], 1):
+        for number, line in enumerate(lines, 1):
             self.say(f"{number}. {line}")
-        if len(lines) > MOST_LISTED:
-            self.say(f"{len(lines) - MOST_LISTED:,} more are not listed; answer a name or a number up to {len(lines)}.")
 
     def ask(
         self,
@@ -204,12 +200,12 @@ class Talk:
 class Progress:
     """Says how far a run is, at most one line in five seconds."""
 
-    def __init__(self, talk: Talk, clock: Callable[[], float] = time.monotonic) -> None:
-        self._talk, self._clock = talk, clock
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._clock = say, clock
         self._last, self._next = "", -float("inf")
 
     def __call__(self, text: str) -> None:
         """A text of the run's progress; an empty one says nothing."""
         if text and text != self._last and self._clock() >= self._next:
-            self._talk.say(f"{text[:1].upper()}{text[1:]}.")
+            self._say(f"{text[:1].upper()}{text[1:]}.")
             self._last, self._next = text, self._clock() + PROGRESS_SECONDS

@@ -22,9 +22,12 @@ from sfumato.tui.plain.session import Session
 from sfumato.tui.plain.talk import DRAWN, Ended, Talk
 from sfumato.workspace.audit import user
 from sfumato.workspace.ingest.sources import Source
+from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.service.release import releases_of
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects
 from sfumato.workspace.store.workspace import Workspace
@@ -293,3 +296,45 @@ def test_hostile_titles_names_and_values_command_nothing_and_forge_no_line() -> 
     assert said.count("Release everything") > 5
     assert not [line for line in lines if line.startswith("1. Release everything")]
     assert not [sign for sign in said if sign != "\n" and (not sign.isprintable() or DRAWN.match(sign))]
+
+
+@pytest.mark.usefixtures("demo")
+def test_where_the_policy_asks_for_a_second_person_the_release_is_asked_for_and_not_written(here: Path) -> None:
+    assert talked(["Projects", "Run the demo", "yes"])[0] == 0
+    (here / "requests").mkdir(mode=0o700)
+    (here / "w" / "policy.toml").write_text(f'[approval]\nsecond_person = true\ndirectory = "{here / "requests"}"\n')
+    status, lines = talked(["Release", "Release", "1", "csv", "no"])
+    assert status == 0
+    assert any(line.startswith("The policy asks for a second person. ") for line in lines)
+    assert list((here / "requests").iterdir()) == []
+    status, lines = talked(["Release", "Release", "1", "csv", "yes", "for a study of visits"])
+    assert status == 0, lines[-3:]
+    (request,) = (here / "requests").iterdir()
+    assert any(f"sfumato approve {request} --reason TEXT" in line for line in lines)
+    status, lines = talked(["Release", "Release", "1", "csv", "no"])
+    assert any("waits for another account" in line for line in lines)
+    with Workspace.open(Path("w")) as workspace:
+        assert releases_of(workspace, 1) == []
+
+
+def test_a_run_that_was_interrupted_is_resumed_and_one_that_is_done_is_not(study: Path) -> None:
+    with Workspace.create(Path("w")) as workspace:
+        prepared = prepare_run(find_recipe(str(study)), key=workspace.key())
+        request_stop(workspace, prepared.enter(workspace), RunState.INTERRUPTED)
+    status, lines = talked(["Findings", "Verdicts", "1"])
+    assert status == 1
+    assert "only a run that is done has findings" in lines[-2]
+    status, lines = talked(["Runs", "Resume a run", "1", "List runs", "Resume a run", "1"])
+    assert status == 1
+    assert any(line.startswith("Run 1 is done after ") for line in lines)
+    assert lines[-2] == "Not done: run 1 is done already."
+
+
+def test_a_run_of_another_project_is_not_taken_for_one_of_this(study: Path) -> None:
+    with Workspace.create(Path("w")) as workspace:
+        prepare_run(find_recipe(str(study)), key=workspace.key()).enter(workspace)
+    status, lines = talked([*IMPORT, "Projects", "Open a project", "Visits", "back", "Runs", "Open a run", "1"])
+    assert status == 0
+    status, lines = talked(["Projects", "Open a project", "people", "back", "Findings", "Verdicts", "1"])
+    assert status == 1
+    assert lines[-2] == "Not done: project people has no run. In Runs, start one first."

@@ -123,14 +123,14 @@ def piped(script: str, *arguments: str, **more: str) -> tuple[int, str]:
 
 
 @contextmanager
-def terminal(**more: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def terminal(*arguments: str, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A process on a pseudo-terminal that changes no line ends and repeats no input: what comes back is what the process wrote."""
     ours, theirs = pty.openpty()
     settings = termios.tcgetattr(theirs)
     settings[1] &= ~termios.OPOST
     settings[3] &= ~termios.ECHO
     termios.tcsetattr(theirs, termios.TCSANOW, settings)
-    command = [*SFUMATO, "--plain", "--workspace", "w"]
+    command = [*SFUMATO, *(arguments or ("--plain", "--workspace", "w"))]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**more))
     os.close(theirs)
     try:
@@ -240,6 +240,24 @@ def test_the_environment_asks_for_plain_mode_too_and_other_commands_do_as_before
     )  # fmt: skip
     assert refused.returncode == 2
     assert b"sfumato --plain" in refused.stderr
+
+
+def test_a_value_of_the_environment_that_is_neither_yes_nor_no_is_refused(people: Path) -> None:
+    done = subprocess.run(
+        [*SFUMATO, "runs", "-w", "w"], input=b"", capture_output=True, check=False, timeout=60, env=environment(SFUMATO_PLAIN="maybe")
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert b"SFUMATO_PLAIN" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("plain", "rewritten"), [("1", False), ("0", True)])
+def test_the_progress_of_a_command_is_whole_lines_too(study: Path, plain: str, rewritten: bool) -> None:
+    with terminal("run", str(study), "-w", "w", SFUMATO_PLAIN=plain) as (process, ours):
+        text = read_to(ours, b"\0").decode()
+        assert process.wait(60) == 0
+    assert " steps done" in text
+    assert ("\r" in text) == rewritten
 
 
 def test_a_wrong_line_of_a_script_ends_it_with_status_1_and_a_person_is_asked_again(people: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Callable
@@ -15,7 +16,6 @@ from sfumato.tui.plain.talk import (
     DRAWN,
     MOST_BYTES,
     MOST_LETTERS,
-    MOST_LISTED,
     PROGRESS_SECONDS,
     Back,
     Ended,
@@ -97,12 +97,19 @@ def test_every_text_that_methods_and_checks_declare_is_ascii_when_said_but_for_t
     assert strange == set()
 
 
-def test_a_very_long_line_or_list_is_cut_and_says_so() -> None:
+def test_a_very_long_line_is_cut_and_says_so() -> None:
     assert spoken("x" * (MOST_LETTERS + 7)).endswith("(cut: 7 more characters)")
-    said = Said("")
-    said.talk.list(["x"] * (MOST_LISTED + 3))
-    assert len(said.lines) == MOST_LISTED + 1
-    assert said.lines[-1].startswith("3 more are not listed")
+    assert spoken("x" * MOST_LETTERS) == "x" * MOST_LETTERS
+
+
+@given(st.binary(max_size=300), st.booleans())
+def test_whatever_comes_in_a_question_is_answered_left_or_ended(answers: bytes, script: bool) -> None:
+    said = Said(answers, script=script)
+    with contextlib.suppress(Back, Ended):
+        while True:
+            assert said.talk.choose("Which?", ["age", "sex", "2"], "1") in (0, 1, 2)
+            assert said.talk.confirm("Sure?", default=False) in (True, False)
+    assert all(line.isprintable() for line in said.out.getvalue().split("\n"))
 
 
 def test_a_question_names_its_answers_and_its_default_and_an_empty_line_takes_it() -> None:
@@ -193,7 +200,7 @@ def test_a_line_that_is_no_answer_is_wrong_and_the_next_is_read_whole(line: byte
 
 def test_progress_is_a_line_at_most_every_five_seconds() -> None:
     said, now = Said(""), [0.0]
-    progress = Progress(said.talk, lambda: now[0])
+    progress = Progress(said.talk.say, lambda: now[0])
     for tenth in range(300):
         now[0] = tenth / 10
         progress(f"run 1: {tenth} of 300 steps done, about {300 - tenth} s left")
