@@ -84,6 +84,7 @@ def test_boxes_and_arrows_do_not_stay_and_signs_become_words() -> None:
     assert spoken("at most 1.2 × 3 · risk – §4") == "at most 1.2 times 3, risk - section 4"
 
 
+@pytest.mark.slow
 def test_every_text_that_methods_and_checks_declare_is_ascii_when_said_but_for_the_letters_of_names() -> None:
     texts = [text for check in CHECKS for text in (check.title, check.unit, check.reason, check.advice, check.source)]
     for method in registry().values():
@@ -102,6 +103,7 @@ def test_a_very_long_line_is_cut_and_says_so() -> None:
     assert spoken("x" * MOST_LETTERS) == "x" * MOST_LETTERS
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=300), st.booleans())
 def test_whatever_comes_in_a_question_is_answered_left_or_ended(answers: bytes, script: bool) -> None:
     said = Said(answers, script=script)
