@@ -98,7 +98,9 @@ def show_records(session: Session) -> None:
     run, talk = _ask_run(session), session.talk
     measures = record_measures(session.workspace, run.id)
     if not measures:
-        raise NotPossible(f"no measure of run {run.id} speaks of single records; add risk.identification to the plan.")
+        raise NotPossible(
+            f"no measure of run {run.id} ranks single records; add a risk that does to the plan (sfumato methods lists them)."
+        )
     names = [f"{one.place} {one.key}" for one in measures]
     place = measures[talk.choose("By which measure?", names, "1")]
     found = most_at_risk(session.workspace, run.id, place.place, MOST_RECORDS, None, with_values=False)

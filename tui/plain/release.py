@@ -138,7 +138,7 @@ def write_release(session: Session) -> None:
     ):
         talk.say("Nothing is released.")
         return
-    waivers = {} if second else session.waived.get(looked.run.id, {})
+    waivers = {} if second else {one.check: one.reason for one in looked.examination.waivers}
     done = release(workspace, looked.run.id, Path(folder), form, "", waivers)
     session.waived.pop(looked.run.id, None)
     talk.say(f"Run {looked.run.id} {released_text(done)}.")
