@@ -6,6 +6,7 @@ To count again: ``SFUMATO_COUNT_WORDS=1 pytest tests/test_words.py``; it refuses
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import tomllib
@@ -82,11 +83,21 @@ def recipe() -> Iterator[str]:
         yield from (info.param.help for info in recipe_params(section))
 
 
+def plain() -> Iterator[str]:
+    """What plain mode itself says: the texts of its files, without docstrings."""
+    for path in sorted((ROOT / "tui" / "plain").glob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in described)
+        yield from (node.value for node in texts if isinstance(node.value, str))
+
+
 KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "commands": lambda: commands(sfumato),
     "gate": gate,
     "manual": manual,
     "methods": methods,
+    "plain": plain,
     "readme": lambda: iter([(ROOT / "README.md").read_text("utf-8")]),
     "recipe": recipe,
 }
@@ -116,6 +127,12 @@ def test_texts_have_no_more_of_the_phrases_than_are_counted(kind: str) -> None:
 
 def test_the_phrases_are_found_across_lines_and_within_words_not() -> None:
     assert FORBIDDEN.findall("It is drawn Anew; nobody\nasked. Besides, a mendsome renewal.") == ["Anew", "nobody"]
+
+
+def test_the_texts_of_plain_mode_are_found_within_its_sentences() -> None:
+    texts = list(plain())
+    assert "list, open and begin projects" in texts
+    assert any(" is interrupted; its finished steps are kept" in text for text in texts)
 
 
 @pytest.mark.parametrize("layer", ["engine", "workspace", "tui"])

@@ -15,7 +15,7 @@ from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.reading import doubt_lines, first_rows, reading_table
 from sfumato.workspace.reporting.tables import Table, table
 from sfumato.workspace.reporting.words import records_text
-from sfumato.workspace.service.importing import Selection, import_file, preview_file
+from sfumato.workspace.service.importing import Imported, Selection, import_file, preview_file
 from sfumato.workspace.visible_text import printable
 
 from ..places import remember_workspace
@@ -29,8 +29,8 @@ def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> st
     if found.detection is not None:
         parts += [printed(reading_table(found.detection)), printed(first_rows(found.detection, terminal_width()))]
         parts += doubt_lines(found.detection)
-    parts += [printed(_columns(found.columns)), *_left_out(found.columns)]
-    return "\n\n".join(parts)
+    parts += [printed(_columns(found.columns)), "\n".join(left_out_lines(found.columns))]
+    return "\n\n".join(filter(None, parts))
 
 
 def _columns(columns: Sequence[ColumnProfile]) -> Table:
@@ -43,13 +43,20 @@ def _columns(columns: Sequence[ColumnProfile]) -> Table:
     return table(heads if titled else heads[:5], [line if titled else line[:5] for line in lines], right=(3, 4))
 
 
-def _left_out(columns: Sequence[ColumnProfile]) -> list[str]:
+def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
     """Why columns do not enter, a line each, and how those that may be identifiers do all the same."""
     out = [column for column in columns if not column.enters]
-    lines = [f"{column.variable.name}: left out; {', '.join(column.why)}" for column in out]
+    lines = [printable(f"{column.variable.name}: left out; {', '.join(column.why)}") for column in out]
     if any(column.variable.role is Role.IDENTIFIER for column in out):
         lines.append("--keep COLUMN brings in one that is no identifier")
-    return ["\n".join(lines)] if lines else []
+    return lines
+
+
+def import_apart(directory: Path, file: str, project: str, said: Mapping[str, Any], selection: Selection) -> Imported:
+    """``import_file`` in a process of its own, within a limit of time. Raises BadInput and WorkspaceError; then nothing was stored."""
+    return call_in_process(
+        import_file, directory, file, project, said, selection, what=f'the import of "{file}"', seconds=READ_SECONDS
+    )
 
 
 def import_and_describe(
@@ -65,16 +72,7 @@ def import_and_describe(
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
     directory = chosen_workspace(directory)
     say_workspace(directory)
-    found = call_in_process(
-        import_file,
-        directory,
-        file,
-        project or "",
-        said,
-        selection,
-        what=f'the import of "{file}"',
-        seconds=READ_SECONDS,
-    )
+    found = import_apart(directory, file, project or "", said, selection)
     remember_workspace(directory)
     parts = [
         f'{found.source}: {records_text(found.records, found.dropped)} in project "{found.project}" of {directory}',
@@ -82,7 +80,7 @@ def import_and_describe(
         *([] if found.detection is None or found.detection.usual else [printed(reading_table(found.detection))]),
         *([] if found.detection is None else doubt_lines(found.detection)),
         printed(_columns(found.columns)),
-        *_left_out(found.columns),
+        *filter(None, ["\n".join(left_out_lines(found.columns))]),
         "Kinds are guesses. Correct them and give each column its role in a recipe: quasi-identifier, sensitive or other.",
     ]
     if recipe_file is None:

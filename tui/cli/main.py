@@ -28,6 +28,7 @@ from .options import (
     JOBS,
     JSON,
     KEY,
+    PLAIN,
     PUBLIC,
     QUIET,
     RECIPE,
@@ -39,6 +40,7 @@ from .options import (
     key_given,
     open_or_create,
     open_workspace,
+    plain_wanted,
     selection,
     text_format,
     weighing,
@@ -61,8 +63,9 @@ if TYPE_CHECKING:
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 @click.option("--glyphs", type=click.Choice(SETS), help="What plots are drawn with, where the font lacks braille.")
+@PLAIN
 @click.pass_context
-def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool) -> None:
+def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool, plain: bool) -> None:
     """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
 
     Without a command, opens the terminal app on the last workspace.
@@ -71,12 +74,16 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
         if glyphs:
             os.environ[CHOICE] = glyphs
         workspace = open_or_create(directory)
-        _launch(workspace, None, mouse=not no_mouse)
+        _launch(workspace, None, plain=plain, mouse=not no_mouse)
 
 
-def _launch(workspace: Workspace, run_id: int | None, *, mouse: bool = True) -> None:
+def _launch(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
+    if plain:
+        from ..plain.mode import begin
+
+        sys.exit(begin(workspace, run_id))
     if not sys.stdout.isatty():
-        raise click.UsageError("the app needs a terminal; sfumato --help lists the commands that do not")
+        raise click.UsageError("the app needs a terminal; sfumato --plain and the commands of sfumato --help do not")
     from ..app import launch
 
     settle_signs()
@@ -138,7 +145,7 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     code = _carry_out(prepared, directory, jobs, json_file, key=key, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
         workspace = open_workspace(directory)
-        _launch(workspace, find_run(workspace, "last").id)
+        _launch(workspace, find_run(workspace, "last").id, plain=plain_wanted())
     sys.exit(code)
 
 

@@ -166,6 +166,30 @@ def chosen_workspace(directory: Path | None) -> Path:
     return named_workspace(directory) or default_workspace()
 
 
+def _plain(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    """Whether the option is given, else what SFUMATO_PLAIN says. Raises BadInput."""
+    from sfumato.engine.errors import BadInput
+
+    said = os.environ.get("SFUMATO_PLAIN", "")
+    if said.lower() not in ("", "0", "no", "false", "1", "yes", "true"):
+        raise BadInput("SFUMATO_PLAIN", f'must be 1 or 0, not "{said}"')
+    return value or said.lower() in ("1", "yes", "true")
+
+
+PLAIN = click.option(
+    "--plain",
+    is_flag=True,
+    callback=_plain,
+    help="Numbered menus in lines of text, for screen readers and scripts (or SFUMATO_PLAIN=1).",
+)
+
+
+def plain_wanted() -> bool:
+    """Whether ``--plain`` or SFUMATO_PLAIN asks for whole lines of text, without a redraw."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get("plain"))
+
+
 def say_workspace(directory: Path) -> None:
     """Have a command say at its end, on standard error, which workspace it worked in.
 

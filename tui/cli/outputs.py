@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sfumato.engine.wording import counted
+from sfumato.workspace.visible_text import printable
 
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
@@ -184,7 +185,7 @@ def release(
         echo(f"asked for as {form}; another account answers with: sfumato approve {asked} --reason TEXT")
         return
     echo(released_text(write(workspace, plan.run.id, output, form, reason, waivers_given(waivers))))
-    echo(contents_text(plan))
+    echo("\n".join(contents_lines(plan)))
 
 
 def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
@@ -206,15 +207,15 @@ def released_text(done: Released) -> str:
     return f"released to {done.directory}: {counted(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
 
 
-def contents_text(plan: ReleasePlan) -> str:
-    """What goes out, variable by variable."""
+def contents_lines(plan: ReleasePlan) -> list[str]:
+    """What goes out, variable by variable; no name of a variable ends a line."""
     tables = f"{counted(plan.datasets, 'dataset')} of {counted(plan.records, 'record')}, {plan.rows}"
     parts = {
         "replaced": plan.replaced,
         "as they are in the confidential data": plan.kept,
         "left out, identifiers": plan.left_out,
     }
-    return "\n".join([tables, *(f"{words}: {', '.join(names)}" for words, names in parts.items() if names)])
+    return [tables, *(printable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]
 
 
 def show_public(run_id: str, directory: Path | None, json_file: str | None) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.recipe import Recipe
@@ -26,7 +27,8 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
 from sfumato.workspace.visible_text import printable
 
-from .options import check_seal, write_object
+from ..plain.talk import Progress
+from .options import check_seal, plain_wanted, write_object
 from .speech import echo, echo_parts
 from .summary import exit_code, published_text, summarise
 
@@ -42,19 +44,27 @@ def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
 
 
 def follow_all(workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool) -> list[Run]:
-    """Start one worker and wait for every run to end; Ctrl+C interrupts them, and they can be resumed.
+    """``wait_for`` with a line of progress; the runs as they stand at their end, or when Ctrl+C has interrupted them."""
+    try:
+        return wait_for(workspace, run_ids, jobs, _silent if quiet else _teller())
+    except KeyboardInterrupt:
+        return [find_run(workspace, run_id) for run_id in run_ids]
 
-    So does SIGTERM. When the terminal is lost (SIGHUP) this process ends and the runs go on.
-    A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task, or its disk fails.
+
+def wait_for(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Callable[[str], None]) -> list[Run]:
+    """Start one worker and wait for every run to end; ``say`` is given the progress, and an empty text at the end.
+
+    Ctrl+C and SIGTERM interrupt the runs, which can be resumed, and raise KeyboardInterrupt. When the terminal is lost (SIGHUP) this
+    process ends and the runs continue. A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a
+    task, or its disk fails.
     """
-    say = _silent if quiet else _Line()
     try:
         with _termination_interrupts():
             return _until_ended(workspace, run_ids, jobs, say)
     except KeyboardInterrupt:
         for run_id in run_ids:
             request_stop(workspace, run_id, RunState.INTERRUPTED)
-        return [find_run(workspace, run_id) for run_id in run_ids]
+        raise
     finally:
         say("")
 
@@ -132,16 +142,21 @@ def _silent(text: str) -> None:
     return
 
 
+def _teller() -> Callable[[str], None]:
+    """Who says how far a run is, on standard error: nobody where it is not a terminal, in whole lines where these are asked for."""
+    if not sys.stderr.isatty():
+        return _silent
+    return Progress(partial(echo, err=True)) if plain_wanted() else _Line()
+
+
 class _Line:
-    """One line on standard error, rewritten at most once a second; nothing where it is not a terminal."""
+    """One line on standard error, rewritten at most once a second."""
 
     def __init__(self) -> None:
         self.shown = ""
         self.last = 0.0
 
     def __call__(self, text: str) -> None:
-        if not sys.stderr.isatty():
-            return
         text = split_at(printable(text), shutil.get_terminal_size().columns - 1)[0]
         if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
             return

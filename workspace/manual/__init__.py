@@ -15,7 +15,7 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput, suggestion
 
 TOPICS = (
-    "tutorial", "recipe", "methods", "commands", "app", "release", "running", "operations", "studies", "python", "speed",
+    "tutorial", "recipe", "methods", "commands", "app", "plain", "release", "running", "operations", "studies", "python", "speed",
 )  # fmt: skip
 """Every page, in the order in which a new reader meets them."""
 MOST_HITS = 8

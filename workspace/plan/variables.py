@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 
@@ -122,6 +123,17 @@ def _planned(table: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(planned, dict):
         raise BadInput(SECTION, "must be a table, [variables]")
     return planned
+
+
+def of_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
+    """A variable's table as one of another kind, without what that cannot have. Raises BadInput where a list of levels is in the way."""
+    table = {**variable.to_table(), "kind": kind.value}
+    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
+        table.pop("bounds", None)
+    if not kind.has_levels:
+        table.pop("levels", None)
+    Variable.from_table(variable.name, table, f"variables.{variable.name}")
+    return table
 
 
 def with_variables(toml: str, changes: Mapping[str, Mapping[str, Any] | None], order: Sequence[str] = ()) -> str:

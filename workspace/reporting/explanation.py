@@ -13,7 +13,18 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import percent
 
-from .words import FAMILIES, interval, judged_interval, limit_quantity, limit_text, number, observed_text, outcome_text
+from .words import (
+    DIRECTIONS,
+    FAMILIES,
+    full_params,
+    interval,
+    judged_interval,
+    limit_quantity,
+    limit_text,
+    number,
+    observed_text,
+    outcome_text,
+)
 
 OWN_VALUE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
 """By family what the confidential data's own value stands for; else the confidential data themselves."""
@@ -47,12 +58,21 @@ def explanation(found: FoundNumber) -> Facts:
 
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
     """``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, over by 0.34 points; why``."""
+    return f"{outcome_text(verdict.outcome)}: {_judgement(verdict, records)}"
+
+
+def verdict_line(verdict: Verdict, name: str, records: int | None = None) -> str:
+    """``not met: Re-identified with certainty, 88 of 20,190 (0.44 %), at most 0.1 %, ...``: the state by its word, then the number's name."""
+    return f"{verdict.outcome}: {name}, {_judgement(verdict, records)}"
+
+
+def _judgement(verdict: Verdict, records: int | None) -> str:
     band = f" ({judged})" if (judged := judged_interval(verdict)) else ""
     parts = [] if verdict.observed is None else [f"{observed_text(verdict, records)}{band}"]
     parts += [limit_text(verdict.bound, verdict.limit, verdict.value)]
     parts += [_by_how_much(verdict)] if verdict.margin else []
     why = f"; {verdict.reason}" if verdict.reason else ""
-    return f"{outcome_text(verdict.outcome)}: {', '.join(parts)}{why}"
+    return f"{', '.join(parts)}{why}"
 
 
 def _by_how_much(verdict: Verdict) -> str:
@@ -118,3 +138,19 @@ def title_called(key: str) -> str:
     """The heading of an explanation: the human name of a measure, under its family."""
     family = FAMILIES.get(key.partition(".")[0], "")
     return f"{name_called(key)}{f' · {family}' if family else ''}"
+
+
+def definition(row: Row) -> Facts:
+    """What a number is, by which method and settings, where that comes from, and its key; only what there is."""
+    method, output = declared(row.key)
+    facts = [
+        ("definition", output.meaning),
+        ("direction", DIRECTIONS.get(output.goal, "")),
+        ("method", "a method that this version does not have" if method is None else method.title),
+        ("variable", row.target),
+        ("level", "" if row.level is None else f"S = {number(row.level)}"),
+        ("source", "" if method is None else method.source),
+        *full_params(row.params),
+        ("key", row.key),
+    ]
+    return [(name, text) for name, text in facts if text]

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.plan.drafts import plan_text
-from sfumato.workspace.plan.variables import _read, variable_tables, with_variables
+from sfumato.workspace.plan.variables import _read, of_kind, variable_tables, with_variables
 
 TEXT = """\
 title = "x"
@@ -162,3 +163,13 @@ def test_a_text_whose_lines_are_not_what_they_seem_is_read_as_a_whole(text: str)
     assert _read(text) == read_toml(text)
     assert with_variables(text, {"z": table()}) != text
     assert tomllib.loads(with_variables(text, {"z": table()}))["variables"]["z"] == table()
+
+
+def test_a_variable_of_another_kind_keeps_what_that_kind_can_have() -> None:
+    visits = Variable("visits", Kind.COUNT, Role.SENSITIVE, bounds=(0, 30), title="Visits")
+    assert of_kind(visits, Kind.CONTINUOUS) == {**visits.to_table(), "kind": "continuous"}
+    assert of_kind(visits, Kind.CATEGORICAL) == {"kind": "categorical", "role": "sensitive", "title": "Visits"}
+    town = Variable("town", Kind.ORDINAL, Role.OTHER, levels=("small", "middle", "large"))
+    assert "levels" not in of_kind(town, Kind.COUNT)
+    with pytest.raises(BadInput, match=r"variables\.town"):
+        of_kind(town, Kind.BINARY)
