@@ -35,6 +35,9 @@ from ..partition.partial_matches import MISSING
 from ..wording import agree, counted
 from ._partition import anonymised_table, notes_of, require_records
 
+MOST_KEYS = 62
+"""Sets of variables are bits of a whole number."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalSuppressionSpec(AnonymisationSpec):
@@ -78,6 +81,8 @@ class LocalSuppressionSpec(AnonymisationSpec):
         for where, name in named:
             if name not in self.keys(schema):
                 raise BadInput(where, f'"{name}" is no quasi-identifier; leave it out')
+        if len(self.keys(schema)) > MOST_KEYS:
+            raise BadInput(f"{place}.quasi_identifiers", f"more than {MOST_KEYS} are too many; leave some out")
         if not self.changed(schema):
             raise BadInput(f"{place}.never_suppressed", "no quasi-identifier is left to suppress; name fewer")
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
 from .grouping import numbered
-from .partial_matches import MISSING, match_counts
+from .partial_matches import MISSING, agreement, match_counts
 
 Meaning = Literal["value", "anything"]
 
@@ -436,7 +436,7 @@ def _decide(table: _Table, plan: _Plan, choices: _Choices, nodes: int) -> tuple[
 
     free = np.isin(plan.pattern, choices.pattern)
     fixed = plan.only(~free)
-    program = _Program.of(table, choices, fixed)
+    program = _Program.of(table, choices, fixed, plan.only(free))
     matrix = csr_array(
         (np.concatenate(program.entries), (np.concatenate(program.rows), np.concatenate(program.columns))),
         shape=(len(program.low), len(program.most)),
@@ -476,15 +476,15 @@ class _Program:
     high: list[float] = field(default_factory=list)
 
     @classmethod
-    def of(cls, table: _Table, choices: _Choices, fixed: _Plan) -> _Program:
-        """The choices of all patterns cover their records; whoever is alike with fewer than k otherwise needs k."""
+    def of(cls, table: _Table, choices: _Choices, fixed: _Plan, decided: _Plan) -> _Program:
+        """Choices in place of what is ``decided``: those of a pattern cover its records, and whoever is made or stays has k alike."""
         found = cls(np.zeros(len(choices.pattern)), choices.most.astype(np.float64))
         patterns, place = np.unique(choices.pattern, return_inverse=True)
         totals = table.counts[patterns].astype(np.float64)
         found._add([(place, np.arange(len(place)), np.ones(len(place)))], totals, totals)
-        shown, others = (table.shown(one.pattern, one.deleted) for one in (choices, fixed))
+        shown, others, before = (table.shown(one.pattern, one.deleted) for one in (choices, fixed, decided))
         if table.missing == "anything":
-            found._matches(table, shown, others, fixed.number)
+            found._matches(table, shown, others, fixed.number, before)
         else:
             found._classes(table, shown, others, fixed.number)
         return found
@@ -511,12 +511,12 @@ class _Program:
         never, none = np.full(len(rows), -np.inf), np.zeros(len(rows))
         self._add([(rows, choice, np.ones(len(rows))), (rows, flag, -limit)], never, none)
 
-    def _matches(self, table: _Table, shown: Integers, others: Integers, numbers: Integers) -> None:
-        """Choices that are made, and rows that stay, match k records."""
+    def _matches(self, table: _Table, shown: Integers, others: Integers, numbers: Integers, before: Integers) -> None:
+        """Choices that are made, and rows that stay and matched one of those ``before``, match k records."""
         given = match_counts(shown, others, numbers)
         needy = np.flatnonzero(given < table.k)
         flags = self._flags(np.zeros(len(needy)))
-        agree = _agree(shown[needy], shown)
+        agree = agreement(shown[needy], shown)
         row, column = np.nonzero(agree)
         rows = np.arange(len(needy))
         unlimited = np.full(len(needy), np.inf)
@@ -526,9 +526,10 @@ class _Program:
             unlimited,
         )
         self._only_if(needy, flags)
-        short = table.k - match_counts(others, others, numbers)
+        reliant = others[agreement(others, before).any(axis=1)]
+        short = table.k - match_counts(reliant, others, numbers)
         some = np.flatnonzero(short > 0)
-        row, column = np.nonzero(_agree(others[some], shown))
+        row, column = np.nonzero(agreement(reliant[some], shown))
         self._add([(row, column, np.ones(len(row)))], short[some].astype(np.float64), np.full(len(some), np.inf))
 
     def _classes(self, table: _Table, shown: Integers, others: Integers, numbers: Integers) -> None:
@@ -547,11 +548,3 @@ class _Program:
             np.full(len(rows), np.inf),
         )
         self._only_if(np.arange(len(cell)), flags[cell])
-
-
-def _agree(rows: Integers, others: Integers) -> Booleans:
-    """Whether each of the rows (r, d) matches each of the others (o, d): (r, o)."""
-    found = np.ones((len(rows), len(others)), dtype=np.bool_)
-    for ours, theirs in zip(rows.T, others.T, strict=True):
-        found &= (ours[:, None] == theirs) | (ours[:, None] == MISSING) | (theirs == MISSING)
-    return found
