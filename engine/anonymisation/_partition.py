@@ -35,6 +35,7 @@ from ..partition.equivalence_classes import (
 )
 from ..partition.grouping import ranked
 from ..partition.hierarchies import Hierarchy, flat, label_of
+from ..partition.partial_matches import matching_sizes
 from ..partition.partitioning import Dimension, mondrian_classes
 from ..wording import counted
 
@@ -74,10 +75,12 @@ def check_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> No
     """
     if spec.limits == Limits():
         return
-    classes = equivalence_classes([released.frame[name] for name in spec.keys(released.schema)], len(released))
+    columns = [released.frame[name] for name in spec.keys(released.schema)]
+    classes = equivalence_classes(columns, len(released))
     sizes = class_sizes(classes)
     undone = "after the later steps; make this step the last"
-    if (smallest := int(sizes.min())) < spec.limits.k:
+    shared = sizes if spec.missing_matches == "value" else matching_sizes(columns, classes)
+    if (smallest := int(shared.min())) < spec.limits.k:
         raise BadInput(f"{place}.k", f"the released table has a class of {smallest:,} records {undone}")
     for name in spec.constrained(released.schema):
         variable = Sensitive.of(released, name)

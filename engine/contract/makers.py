@@ -147,6 +147,11 @@ def anonymised(method: Method, data: Microdata, run: Run) -> Anonymised:
     return method.anonymise(data, spec_of(method, data.schema), run)
 
 
+def may_lack(schema: Schema) -> set[str]:
+    """The variables whose values may be missing in a table of this schema."""
+    return {variable.name for variable in schema if variable.may_be_missing}
+
+
 @every_anonymisation
 def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> None:
     data = without_identifiers(confidential)
@@ -158,13 +163,13 @@ def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> N
     assert found.data.origin == "anonymised"
     assert found.data.schema == spec.released_schema(data.schema)
     assert tuple(found.data.frame.columns) == found.data.schema.names
-    assert not found.data.frame.isna().any().any()
+    assert {v.name for v in found.data.schema if found.data.missing(v.name).any()} <= may_lack(found.data.schema)
     kept = data.frame[~found.suppressed].reset_index(drop=True)
     for name in data.schema.names:
         if name not in spec.changed(data.schema):
             pd.testing.assert_series_equal(found.data.frame[name], kept[name])
     groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.classes[~found.suppressed]).groupby("of")
-    assert (groups.nunique().to_numpy() == 1).all(), "a class shows two values of a quasi-identifier"
+    assert (groups.nunique(dropna=False).to_numpy() == 1).all(), "a class shows two values of a quasi-identifier"
     assert {note.name for note in found.notes} >= {"classes", "smallest_class", "suppressed_records"}
     assert all(note.passed is not False for note in found.notes)
 
@@ -177,8 +182,12 @@ def test_anonymised_values_keep_to_their_kind(method: Method, confidential: Micr
         column = found.frame[variable.name]
         if variable.name in spec.generalised(data.schema):
             assert isinstance(column.dtype, pd.CategoricalDtype)
-        elif variable.kind is Kind.CONTINUOUS:
+        elif variable.kind is Kind.CONTINUOUS or (
+            variable.name in may_lack(found.schema) and variable.kind is Kind.COUNT
+        ):
             assert column.dtype == np.float64
+        elif variable.kind.has_levels:
+            assert column.cat.ordered == data.frame[variable.name].cat.ordered
         else:
             assert column.dtype == data.frame[variable.name].dtype
 
@@ -275,7 +284,7 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
         pd.testing.assert_series_equal(found.data.frame[name], kept[name], check_exact=True)
     for name in data.schema.names:
         if found.data.schema[name].kind.has_levels and name not in recipe.generalised:
-            assert set(found.data.frame[name]) <= set(data.frame[name])
+            assert set(found.data.frame[name].dropna()) <= set(data.frame[name])
 
 
 ORDER = "confidential value"

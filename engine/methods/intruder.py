@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from .spec import Param, Variant
 
@@ -25,4 +25,8 @@ QuasiIdentifiers = Annotated[
 SensitiveVariables = Annotated[
     tuple[str, ...],
     Param("variables the intruder wants to learn; default: the sensitive ones", names="variables"),
+]
+MissingKeys = Annotated[
+    Literal["value", "anything"],
+    Param("what a missing quasi-identifier matches: itself, as a value of its own, or anything"),
 ]

@@ -96,6 +96,11 @@ class AnonymisationSpec(Spec):
         """What every equivalence class of the released table must have; nothing by default."""
         return Limits()
 
+    @property
+    def missing_matches(self) -> Literal["value", "anything"]:
+        """What a missing quasi-identifier of the released table matches where its classes are held to the limits."""
+        return "value"
+
     def constrained(self, schema: Schema) -> tuple[str, ...]:
         """The sensitive variables that the limits are about."""
         return ()

@@ -5,6 +5,9 @@ size of the smallest (Sweeney 2002); l, the least number of different sensitive 
 of their entropy, and c, above which recursive (c, l)-diversity holds (Machanavajjhala et al. 2007); p, the least number of
 values of any sensitive variable (Truta & Vinay 2006); t, the largest distance of a class's sensitive values from the whole
 table's (Li, Li & Venkatasubramanian 2007).
+
+Where a missing value matches anything, each combination of values stands for the records that agree with it wherever both have a
+value (Templ 2017, §3.2.2), and all numbers are of these instead of classes.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
-from ..methods.intruder import KeyVariables, SensitiveVariables
+from ..methods.intruder import KeyVariables, MissingKeys, SensitiveVariables
 from ..methods.levers import CLASSES
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
@@ -29,6 +32,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import Composition, Sensitive, class_sizes, equivalence_classes
+from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +49,7 @@ class AnonymitySpec(Spec):
     l: Annotated[  # noqa: E741
         int, Param("the l of recursive (c, l)-diversity, for which c_recursive is found", ge=2)
     ] = 2
+    missing: MissingKeys = "value"
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers and sensitive variables filled in."""
@@ -211,17 +216,31 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
 
     ``per_record``: ``class_size`` (n,), 0 for suppressed records, where the records are linked.
     """
-    classes = equivalence_classes([released.frame[name] for name in spec.quasi_identifiers], len(released))
-    sizes = class_sizes(classes)
-    estimates = [Estimate("k", float(sizes.min())), Estimate("classes", float(len(sizes)))]
-    sensitive = [Sensitive.of(released, name) for name in spec.sensitive]
-    if sensitive:
-        least = min(int(v.composition(classes, len(sizes)).distinct().min()) for v in sensitive)
+    columns = [released.frame[name] for name in spec.quasi_identifiers]
+    classes = equivalence_classes(columns, len(released))
+    sizes, patterns = class_sizes(classes), None
+    estimates = [Estimate("classes", float(len(sizes)))]
+    if spec.missing == "anything":
+        patterns = class_patterns(columns, classes)
+        sizes = match_counts(patterns, patterns, sizes)
+        estimates = [
+            Estimate.not_computed("classes", "where a missing value matches anything, records make no classes")
+        ]
+    estimates.insert(0, Estimate("k", float(sizes.min())))
+    found = []
+    for name in spec.sensitive:
+        variable = Sensitive.of(released, name)
+        composition = variable.composition(classes, len(sizes))
+        if patterns is not None:
+            composition = composition_of_matches(patterns, composition, variable.values)
+        found.append((variable, composition))
+    if found:
+        least = min(int(composition.distinct().min()) for _, composition in found)
         estimates.append(Estimate("p", float(least), params={"sensitive": spec.sensitive}))
     else:
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
-    for variable in sensitive:
-        estimates.extend(_of_variable(variable, classes, len(sizes), spec.l))
+    for variable, composition in found:
+        estimates.extend(_of_variable(variable, composition, spec.l))
     return Measure(tuple(estimates), _by_record(confidential, released, sizes[classes]))
 
 
@@ -236,11 +255,9 @@ def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.i
 
 def _of_variable(
     variable: Sensitive,
-    classes: NDArray[np.int64],
-    groups: int,
+    found: Composition,
     l: int,  # noqa: E741
 ) -> Iterator[Estimate]:
-    found = variable.composition(classes, groups)
     yield Estimate("l_distinct", float(found.distinct().min()), variable.name)
     yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
     yield _recursive(found, variable.name, l)

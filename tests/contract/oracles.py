@@ -956,11 +956,25 @@ def groups(data: Microdata, names: Sequence[str]) -> list[list[int]]:
     return list(found.values())
 
 
+def matching(data: Microdata, names: Sequence[str]) -> list[list[int]]:
+    """For each record those that agree with it in all columns in which both have a value."""
+    rows = list(zip(*(cells(data, name) for name in names), strict=True))
+    return [
+        [
+            place
+            for place, other in enumerate(rows)
+            if all(a == b or a is None or b is None for a, b in zip(row, other, strict=True))
+        ]
+        for row in rows
+    ]
+
+
 def anonymity(case: Case) -> dict[str, Answers]:
-    classes = groups(case.released, case.spec.quasi_identifiers)
+    partial = case.spec.missing == "anything"
+    classes = (matching if partial else groups)(case.released, case.spec.quasi_identifiers)
     found: dict[str, Answers] = {
         "k": {series(): min(map(len, classes))},
-        "classes": {series(): len(classes)},
+        "classes": {series(): None if partial else len(classes)},
         **{name: {} for name in ("l_distinct", "l_entropy", "c_recursive", "t")},
     }
     least = []

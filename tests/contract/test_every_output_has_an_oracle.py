@@ -95,6 +95,8 @@ ON_TINY: dict[str, list[Settings]] = {
         ("micro_aggregated", {"quasi_identifiers": ["region", "visits"]}),
         ("suppressed", {"sensitive": ["joined", "illness", "income"]}),
         ("unlinked", {"quasi_identifiers": ["days", "sex"], "sensitive": ["region"]}),
+        ("linked", {"sensitive": ["size", "days"], "missing": "anything"}),
+        ("unlinked", {"quasi_identifiers": ["days", "sex"], "sensitive": ["region"], "missing": "anything"}),
     ],
     "risk.attribute": [
         ("linked", {"radius": NUMBERED}),

@@ -1,0 +1,174 @@
+"""Local suppression: single values of quasi-identifiers are deleted until k records share every combination.
+
+Templ, Kowarik & Meindl (2015), §2.3, delete values of records at risk one variable at a time; here the fewest cells of all are
+sought (``sfumato.engine.partition.local_suppression``). Alone, or after a step that has made the quasi-identifiers coarser. Where a
+missing value matches anything, an intruder who knows the deleted value may exclude the records that show another: the note
+``exposed_records`` counts whom fewer than k released records fit then.
+
+Which of several records with equal quasi-identifiers lose a value is drawn by the run's random numbers among the records in the order of
+their values: the same stream deletes the same cells in whatever order the file has them, and with a secret key nobody learns from
+the other values of a record why it was taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Booleans, Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, Variable
+from ..errors import BadInput
+from ..methods.intruder import MissingKeys, QuasiIdentifiers
+from ..methods.registry import anonymisation_method
+from ..methods.release_form import AnonymisationSpec, Anonymised
+from ..methods.results import Diagnostic
+from ..methods.run import Progress, Run
+from ..methods.spec import Param
+from ..partition.equivalence_classes import Limits, equivalence_classes
+from ..partition.local_suppression import Meaning, Unreachable, suppress_locally
+from ..partition.partial_matches import MISSING
+from ..wording import agree, counted
+from ._partition import anonymised_table, notes_of, require_records
+
+MOST_KEYS = 62
+"""Sets of variables are bits of a whole number."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalSuppressionSpec(AnonymisationSpec):
+    """How many records must share a combination, what a missing value means, and which values are deleted last."""
+
+    quasi_identifiers: QuasiIdentifiers = ()
+    k: Annotated[int, Param("fewest records that share a combination", ge=2)] = 5
+    missing: MissingKeys = "value"
+    importance: Annotated[
+        Mapping[str, float],
+        Param("weight of a deleted value by variable; default: 1", gt=0, names="variables"),
+    ] = field(default_factory=dict)
+    never_suppressed: Annotated[
+        tuple[str, ...], Param("quasi-identifiers whose values are never deleted", names="variables")
+    ] = ()
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(k=self.k)
+
+    @property
+    def missing_matches(self) -> Meaning:
+        return self.missing
+
+    def changed(self, schema: Schema) -> tuple[str, ...]:
+        """The quasi-identifiers whose values may be deleted."""
+        return tuple(name for name in self.keys(schema) if name not in self.never_suppressed)
+
+    def released_variable(self, variable: Variable) -> Variable:
+        """The variable with values that may be missing."""
+        return replace(variable, may_be_missing=True)
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where weights or exceptions are of no quasi-identifier, or nothing may be deleted."""
+        AnonymisationSpec.check(self, schema, place)
+        self.check_keys(schema, place)
+        named = (
+            *((f"{place}.importance.{name}", name) for name in self.importance),
+            *((f"{place}.never_suppressed[{i}]", name) for i, name in enumerate(self.never_suppressed)),
+        )
+        for where, name in named:
+            if name not in self.keys(schema):
+                raise BadInput(where, f'"{name}" is no quasi-identifier; leave it out')
+        if len(self.keys(schema)) > MOST_KEYS:
+            raise BadInput(f"{place}.quasi_identifiers", f"more than {MOST_KEYS} are too many; leave some out")
+        if not self.changed(schema):
+            raise BadInput(f"{place}.never_suppressed", "no quasi-identifier is left to suppress; name fewer")
+
+
+def check(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) -> None:
+    """BadInput when there are fewer than k records."""
+    require_records(data, spec.k, place)
+
+
+@anonymisation_method(
+    "Local suppression",
+    spec=LocalSuppressionSpec,
+    source="Templ, Kowarik & Meindl (2015), §2.3; Samarati & Sweeney (1998)",
+    check=check,
+)
+def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> Anonymised:
+    """Every record, without the fewest values that let k records share each combination of the quasi-identifiers.
+
+    The classes are the records that show the same values and lack the same ones, whatever missing means to the limit. Raises
+    BadInput when values that may not be deleted tell records apart, or a variable would lose all its values.
+    """
+    check(data, "", spec, "anonymisation")
+    keys = spec.keys(data.schema)
+    codes = np.column_stack([_ranks(data.frame[name]) for name in keys])
+    costs = np.array([np.inf if name in spec.never_suppressed else spec.importance.get(name, 1.0) for name in keys])
+
+    def report(done: int, total: int) -> None:
+        run.report(Progress(done, total, "combinations below k"))
+
+    try:
+        found = suppress_locally(codes, spec.k, costs, _drawn_order(data, run), missing=spec.missing, report=report)
+    except Unreachable as refused:
+        raise BadInput(
+            "anonymisation.never_suppressed",
+            f"{counted(refused.records, 'record')} {agree(refused.records, 'shares', 'share')} values that are never deleted with "
+            f"fewer than k = {spec.k} records; name fewer variables, or generalise them first",
+        ) from None
+    columns = {
+        name: _without(data, name, found.cells[:, j], codes[:, j])
+        for j, name in enumerate(keys)
+        if name in spec.changed(data.schema)
+    }
+    classes = equivalence_classes([columns.get(name, data.frame[name]) for name in keys], len(data))
+    deleted = int(found.cells.sum())
+    notes = (
+        *notes_of(classes, None if spec.missing == "anything" else spec.k, 0),
+        Diagnostic("suppressed_cells", "release", float(deleted)),
+        Diagnostic("suppressed_share", "release", deleted / codes.size),
+        Diagnostic("exposed_records", "release", float(found.exposed)),
+        Diagnostic("proven_fewest", "release", float(found.proven)),
+    )
+    return anonymised_table(data, spec, classes, columns, notes)
+
+
+def _ranks(column: pd.Series) -> Integers:
+    """Ranks of the values by themselves, whatever order their levels have; ``MISSING`` for none: (n,)."""
+    found, labels = pd.factorize(column, use_na_sentinel=True)
+    order = np.argsort(np.array([str(one) for one in labels]) if column.dtype == "category" else np.asarray(labels))
+    rank = np.empty(len(order) + 1, dtype=np.int64)
+    rank[order], rank[-1] = np.arange(len(order)), MISSING
+    return np.asarray(rank[found])
+
+
+def _drawn_order(data: Microdata, run: Run) -> Integers:
+    """A random rank of each record, (n,), that depends on its values and the run's stream, not on its place."""
+    canonical = np.lexsort([_ranks(data.frame[name]) for name in data.schema.names])
+    rank = np.empty(len(data), dtype=np.int64)
+    rank[canonical] = run.rng.permutation(len(data))
+    return rank
+
+
+def _without(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd.Series:
+    """A column without the values of some records, (n,), and without levels that only they had."""
+    kept = ~cells & (codes != MISSING)
+    if not kept.any():
+        raise BadInput(
+            "anonymisation.quasi_identifiers",
+            f'"{name}" loses all its values; leave the variable out, or generalise the quasi-identifiers first',
+        )
+    values, kind = data.frame[name], data.schema[name].kind
+    if kind is Kind.COUNT:
+        values = values.astype("float64")
+    shown = values.mask(cells)
+    if not kind.has_levels:
+        return shown
+    lost = set(values.cat.categories[np.unique(values.cat.codes[cells])]) - set(
+        shown.cat.categories[np.unique(shown.cat.codes[kept])]
+    )
+    return shown.cat.remove_categories(list(lost))

@@ -1,0 +1,133 @@
+"""Records that agree wherever both have a value: a missing value matches anything (sdcMicro's meaning; Templ 2017, §3.2.2).
+
+The relation is not transitive, so that it makes no classes: each record has matches of its own. Records are compared by the
+columns in which they have values, group by group: a pair of groups with missing values in the same columns is one join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Booleans, Integers
+from .equivalence_classes import Composition, class_sizes
+from .grouping import numbered
+
+MISSING = -1
+"""The code of a missing value."""
+
+JOIN = 1 << 19
+"""Comparisons of two codes that take about as long as one join."""
+BLOCK = 1 << 22
+"""Pairs of rows that are compared at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """Rows at the places ``own`` (r,) and others at ``place`` (o,) match where their groups ``left`` (r,) and ``right`` (o,) are equal."""
+
+    own: Integers
+    left: Integers
+    place: Integers
+    right: Integers
+    groups: int
+
+
+def _joins(rows: Integers, others: Integers) -> Iterator[Join]:
+    """A join for every two groups of rows (r, d) and others (o, d) that lack values in the same columns."""
+    ours, theirs = (list(_by_missing(codes)) for codes in (rows, others))
+    for lacking, own in ours:
+        for absent, place in theirs:
+            compared = np.flatnonzero(~(lacking | absent))
+            first, second = (codes[np.ix_(some, compared)] for codes, some in ((rows, own), (others, place)))
+            columns = [[first[:, j], second[:, j]] for j in range(len(compared))]
+            (left, right), groups = numbered(columns, [len(own), len(place)])
+            yield Join(own, left, place, right, groups)
+
+
+def _lacking(codes: Integers) -> tuple[Integers, Integers]:
+    """The different sets of columns in which rows (r, d) lack a value, a bit each, and which is each row's, (r,)."""
+    found, which = np.unique((codes == MISSING) @ (1 << np.arange(codes.shape[1])), return_inverse=True)
+    return found, which.reshape(-1)
+
+
+def _by_missing(codes: Integers) -> Iterator[tuple[Booleans, Integers]]:
+    """The columns, (d,), in which some rows (r, d) lack a value, and the places of those rows."""
+    sets, which = _lacking(codes)
+    for number, one in enumerate(sets):
+        yield (one >> np.arange(codes.shape[1]) & 1).astype(np.bool_), np.flatnonzero(which == number)
+
+
+def partial_matches(rows: Integers, others: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Which of the ``rows`` (r, d) matches which of the ``others`` (o, d), as pairs of places, each once, in several parts.
+
+    Codes mean the same in both; ``MISSING`` matches every code. At most 62 columns.
+    """
+    for join in _joins(rows, others):
+        order = np.argsort(join.right, kind="stable")
+        sizes = np.bincount(join.right, minlength=join.groups)
+        times = sizes[join.left]
+        first = (np.cumsum(sizes) - sizes)[join.left] - (np.cumsum(times) - times)
+        entry = np.repeat(first, times) + np.arange(int(times.sum()))
+        yield np.repeat(join.own, times), join.place[order[entry]]
+
+
+def agreement(rows: Integers, others: Integers) -> Booleans:
+    """Whether each of the rows (r, d) matches each of the others (o, d): (r, o)."""
+    found = np.ones((len(rows), len(others)), dtype=np.bool_)
+    for ours, theirs in zip(rows.T, others.T, strict=True):
+        found &= (ours[:, None] == theirs) | (ours[:, None] == MISSING) | (theirs == MISSING)
+    return found
+
+
+def match_counts(rows: Integers, others: Integers, weights: Integers) -> Integers:
+    """How many records each of the rows (r, d) matches, where ``weights`` (o,) records are like each of the others (o, d): (r,).
+
+    Where nearly every row lacks other columns, comparing each with each is faster than a join for every two groups.
+    """
+    groups = [len(_lacking(codes)[0]) for codes in (rows, others)]
+    if rows.size * len(others) < JOIN * groups[0] * groups[1]:
+        blocks = np.array_split(np.arange(len(rows)), 1 + len(rows) * len(others) // BLOCK)
+        found = [agreement(rows[block], others) @ weights for block in blocks]
+        return np.concatenate(found).astype(np.int64)
+    total = np.zeros(len(rows), dtype=np.int64)
+    for join in _joins(rows, others):
+        alike = np.bincount(join.right, weights=weights[join.place], minlength=join.groups).astype(np.int64)
+        total[join.own] += alike[join.left]
+    return total
+
+
+def class_patterns(columns: Sequence[pd.Series], classes: Integers) -> Integers:
+    """The codes of each equivalence class, (classes, d): ``columns`` are the d of n records, ``classes`` (n,) theirs."""
+    first = np.unique(classes, return_index=True)[1]
+    found = np.empty((len(first), len(columns)), dtype=np.int64)
+    for place, column in enumerate(columns):
+        values = column.iloc[first]
+        found[:, place] = np.where(values.isna(), MISSING, numbered([[values]], [len(first)])[0][0])
+    return found
+
+
+def matching_sizes(columns: Sequence[pd.Series], classes: Integers) -> Integers:
+    """How many records the records of each class match, itself among them, (classes,)."""
+    patterns = class_patterns(columns, classes)
+    return match_counts(patterns, patterns, class_sizes(classes))
+
+
+def composition_of_matches(patterns: Integers, own: Composition, values: int) -> Composition:
+    """The values among the records that match each of the different ``patterns`` (g, d), whose own records have the composition ``own``."""
+    first = np.searchsorted(own.group, np.arange(len(patterns) + 1))
+    keys, counts = [], []
+    for ours, theirs in partial_matches(patterns, patterns):
+        times = first[theirs + 1] - first[theirs]
+        opening = np.cumsum(times) - times
+        entry = np.repeat(first[theirs] - opening, times) + np.arange(int(times.sum()))
+        key, place = np.unique(np.repeat(ours, times) * values + own.value[entry], return_inverse=True)
+        keys.append(key)
+        counts.append(np.bincount(place, weights=own.count[entry]))
+    key, place = np.unique(np.concatenate(keys), return_inverse=True)
+    count = np.bincount(place, weights=np.concatenate(counts)).astype(np.int64)
+    sizes = np.bincount(key // values, weights=count, minlength=len(patterns)).astype(np.int64)
+    return Composition(key // values, key % values, count, sizes)
