@@ -129,7 +129,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Records in small groups",
                 "Of the records, {value} share their key values with few others.",

@@ -7,11 +7,17 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.outputs import Output, RiskOutput
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.outcomes import Outcome
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs.worker import work
@@ -117,12 +123,15 @@ EXCESS = "risk.attack.excess_risk"
 def above(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, Sighting]]:
     """What the comparison with the confidential data sees of two rows."""
 
-    def look(release: tuple[float, ...], own: tuple[float, ...], *, low: float | None, estimated: bool) -> Sighting:
+    def look(
+        release: tuple[float, ...], own: tuple[float, ...], *, low: float | None, estimated: bool, noise: bool = False
+    ) -> Sighting:
         def row(dataset: str, found: tuple[float, ...]) -> Row:
             ends = found[1:] or (None, None)
             return Row("risk", "attack", "excess_risk", "", dataset, None, None, found[0], ends[0], ends[1])
 
-        output = Output("excess_risk", "m", "low", range=(low, 1.0), estimated=estimated)
+        risk = RiskOutput(raised_by_noise=noise)
+        output = Output("excess_risk", "m", "low", range=(low, 1.0), estimated=estimated, risk=risk)
         monkeypatch.setattr(run_checks, "output_of", lambda _: output)
         monkeypatch.setattr(run_checks, "_rows", lambda _: [row("synthetic", release), row("confidential", own)])
 
@@ -158,6 +167,37 @@ def test_only_a_risk_that_is_above_for_certain_may_block_and_no_ratio_is_formed_
 ) -> None:
     seen = above(release, own, low=low, estimated=estimated)
     assert (seen.held, seen.at_most) == (pytest.approx(held), may)
+
+
+def test_what_noise_raises_only_warns(above: Any) -> None:
+    """The same value blocks where noise does not raise it."""
+    assert above((0.3,), (0.2,), low=0.0, estimated=False, noise=True).at_most == "warn"
+    assert above((0.3,), (0.2,), low=0.0, estimated=False).at_most == "block"
+
+
+def test_independent_columns_have_more_records_in_small_groups_than_the_data() -> None:
+    """What declares that noise raises it: mixed people have more of it than the data, and a copy has as much."""
+    rng = np.random.default_rng(3)
+    place = rng.integers(0, 16, 600)
+    frame = pd.DataFrame({"place": place, "trade": np.where(rng.random(600) < 0.97, place, rng.integers(0, 16, 600))})
+    variables = [Variable(name, Kind.COUNT, Role.QUASI_IDENTIFIER) for name in frame]
+    data = conform(frame, Schema(tuple(variables)), MissingPolicy.REFUSE)
+    mixed = frame.assign(trade=rng.permutation(frame["trade"]))
+    method = method_called("risk.uniqueness")
+    assert method is not None
+    raised = [output.name for output in method.outputs if output.risk.raised_by_noise]
+    assert raised == ["sample_uniques", "population_uniques", "share_in_small_groups"]
+    spec = method.spec.from_table({"keys": ["place", "trade"], "sizes": [3]}, "measure[0]")
+
+    def values(released: pd.DataFrame) -> list[float | None]:
+        other = conform(released, data.schema, MissingPolicy.REFUSE, "synthetic")
+        found = method.func(data, other, spec, Run(np.random.default_rng(1))).estimates
+        return [next(one.value for one in found if one.measure == name) for name in raised]
+
+    for copied, independent in zip(values(frame), values(mixed), strict=True):
+        assert copied is not None
+        assert independent is not None
+        assert independent > 1.5 * copied
 
 
 @pytest.mark.parametrize(
