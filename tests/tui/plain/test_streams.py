@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -123,14 +123,16 @@ def piped(script: str, *arguments: str, **more: str) -> tuple[int, str]:
 
 
 @contextmanager
-def terminal(*arguments: str, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def terminal(
+    *arguments: str, program: Sequence[str] = SFUMATO, **more: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A process on a pseudo-terminal that changes no line ends and repeats no input: what comes back is what the process wrote."""
     ours, theirs = pty.openpty()
     settings = termios.tcgetattr(theirs)
     settings[1] &= ~termios.OPOST
     settings[3] &= ~termios.ECHO
     termios.tcsetattr(theirs, termios.TCSANOW, settings)
-    command = [*SFUMATO, *(arguments or ("--plain", "--workspace", "w"))]
+    command = [*program, *(arguments or ("--plain", "--workspace", "w"))]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**more))
     os.close(theirs)
     try:
@@ -258,6 +260,21 @@ def test_the_progress_of_a_command_is_whole_lines_too(study: Path, plain: str, r
         assert process.wait(60) == 0
     assert " steps done" in text
     assert ("\r" in text) == rewritten
+
+
+def test_the_demo_opens_plain_mode_in_place_of_the_app(study: Path) -> None:
+    small = (
+        f"import sfumato.workspace.recipes as r; find = r.find_recipe; r.find_recipe = lambda _: find({str(study)!r}); "
+    )
+    program = (*SFUMATO[:-1], small + SFUMATO[-1])
+    with terminal("demo", "-w", "w", program=program, SFUMATO_PLAIN="1") as (process, ours):
+        text = read_to(ours, b"default: help.\n").decode()
+        os.write(ours, b"quit\n")
+        assert read_to(ours, b"\0") == b"Sfumato ends.\n"
+        assert process.wait(60) == 0
+    assert "Sfumato, plain mode." in text
+    assert "Run 1 is open." in text
+    assert "\x1b" not in text
 
 
 def test_a_wrong_line_of_a_script_ends_it_with_status_1_and_a_person_is_asked_again(people: Path) -> None:
