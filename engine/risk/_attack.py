@@ -139,7 +139,7 @@ def attack_outputs(
 
 
 WITHOUT_CONTROLS = (
-    "what is found of people in the data is held against what is found of others, and no records are held out"
+    "an attack is compared with what it finds of people who are not in the data, and no records are held out"
 )
 MOST_EXCESS = 0.05
 MOST_ATTACKED = 2000
@@ -163,23 +163,12 @@ def excess_limit(question: Question, case: Case, right: float, scored: float = 1
     """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
 
     ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about; ``series`` intervals
-    are to cover at once. No hold-out is made larger for a limit that the largest number of people asked about does not decide.
+    are to cover at once.
     """
     sizes = asked_about(case, scored)
-    level = 1 - LEVEL ** (1 / series)
-    detectable, least = (
-        None if asked is None or right >= 1 else detectable_excess(right, *asked, level)
-        for asked in (sizes, (MOST_ATTACKED, MOST_ATTACKED))
-    )
+    detectable = None if sizes is None else detectable_excess(right, *sizes, 1 - LEVEL ** (1 / series))
     return OfferedLimit(
-        "excess_risk",
-        "max",
-        MOST_EXCESS,
-        OURS,
-        question,
-        params=dict(OF_RANDOM_PEOPLE),
-        detectable=detectable,
-        extra=least is not None and least > MOST_EXCESS,
+        "excess_risk", "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable
     )
 
 

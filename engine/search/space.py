@@ -149,11 +149,11 @@ def changed(table: Mapping[str, Any], levers: Sequence[Lever], choice: Choice) -
 
 
 def described(levers: Sequence[Lever], choice: Choice) -> str:
-    """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``the plan as it is`` where nothing."""
+    """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``unchanged`` where nothing."""
     moved = [
         f"{lever.name} {lever.options[at].label}" for lever, at in zip(levers, choice, strict=True) if at != lever.now
     ]
-    return ", ".join(moved) or "the plan as it is"
+    return ", ".join(moved) or "unchanged"
 
 
 def screened(levers: Sequence[Lever], count: int, seed: int) -> list[Choice]:

@@ -60,10 +60,10 @@ def search(
 ) -> None:
     """Find a plan that meets its limits and passes the gate.
 
-    PLAN is a recipe, a project of the workspace, or the number of a search to go on with (default: the newest).
+    PLAN is a recipe, a project of the workspace, or the number of a search to continue (default: the newest).
 
     Plans are tried on a sample. The best five are judged on all records, against records that no trial has read. The exit status is 0 where one of
-    them may leave, 1 where none may, 3 when it was interrupted; begin again with the same number, and it goes on.
+    them may leave, 1 where none may, 3 when it was interrupted; the same number continues it.
     """
     from sfumato.workspace.service.searching import begin_search, outcome, take_plan
     from sfumato.workspace.store.runs import find_run
@@ -80,7 +80,7 @@ def search(
         workspace = open_or_create(directory, key)
         number: int | None = begin_search(workspace, table, project, looks=looks)
         if not quiet:
-            echo(f"Search {number} begins; go on with it at any time: sfumato search {number}", err=True)
+            echo(f"Search {number} begins; continue it at any time: sfumato search {number}", err=True)
     else:
         workspace, number = open_workspace(directory), int(plan) if plan else None
     if not _carried_out(workspace, number, jobs, quiet=quiet):
@@ -136,7 +136,7 @@ def _carried_out(workspace: Workspace, number: int | None, jobs: int, *, quiet: 
     while runs := advance(workspace, number):
         ended = follow_all(workspace, runs, jobs, quiet=quiet)
         if any(run.state.value in ("interrupted", "cancelled") for run in ended):
-            echo("The search is interrupted; go on with: sfumato search", err=True)
+            echo("The search is interrupted; continue it with: sfumato search", err=True)
             return False
     return True
 

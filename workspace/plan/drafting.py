@@ -31,10 +31,7 @@ ALONE = 0.5
 MEASURES = ("utility", "quality", "risk")
 STEPS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
 """What a draft takes the place of."""
-NOT_KNOWN = (
-    "Rows are taken for people who have nothing to do with each other: of households, of several rows a person and of survey designs the draft "
-    "knows nothing"
-)
+NOT_KNOWN = "Each row is taken for one person, unrelated to the others: the draft does not consider households, several rows a person or survey designs"
 
 GateLimit = Callable[[Question], tuple[tuple[float, str], ...]]
 """From where on the gate warns of what answers a question, then from where on it blocks, each with whose limit that is."""
@@ -168,7 +165,7 @@ class _Draft:
         same = [v.name for v in schema if v.name in self.seen and not self.seen[v.name].varies]
         if same:
             self.notes.append(
-                f"{_names(same)} {'has' if len(same) == 1 else 'have'} one value in all records, which would tell everybody's, and nothing can be modelled: left out of the plan."
+                f"{_names(same)} {'has' if len(same) == 1 else 'have'} one value in all records, so there is nothing to model: excluded from the plan."
             )
         kept = tuple(v for v in schema if v.role is Role.IDENTIFIER or (v.name in self.seen and v.name not in same))
         if not [v for v in kept if not _aside(v)]:
@@ -187,8 +184,8 @@ class _Draft:
         if not known and not sensitive:
             raise BadInput(
                 "variables",
-                "no variable has a role yet, and nothing else says what an intruder may know of a person and what must not be learnt: mark quasi-identifiers "
-                "and sensitive variables first",
+                "no variable has a role yet: mark the quasi-identifiers, which an intruder may know, and the sensitive variables, which must not be "
+                "learnt",
             )
         if want == "anonymisation" and not known:
             raise BadInput(
@@ -197,7 +194,7 @@ class _Draft:
         if want != "anonymisation" and not sensitive and not wanted.full:
             raise BadInput(
                 "variables",
-                "no variable is sensitive: mark those that are to be made anew, or ask for a full synthesis, which makes all of them",
+                "no variable is sensitive: mark those to synthesise, or ask for a full synthesis of all variables",
             )
         released = everything if wanted.full else tuple(sensitive)
         if want == "anonymisation":
@@ -212,17 +209,20 @@ class _Draft:
         return self._sized(case) if holdout else case
 
     def _sized(self, case: Case) -> Case:
-        """The case with the number of records that are held out: the smallest share by which every offered limit can be decided, else the largest."""
+        """The case with the number of records that are held out: the smallest share by which as many offered limits can be decided as by the largest."""
         given = self.given.get("data", {}).get("holdout")
         if given is not None and not isinstance(given, int | float):
             return case
-        for share in SHARES if given is None else (given,):
-            sized = replace(case, controls=round(share * case.table.records))
-            offers = (offer_of(method, sized) for method in registry().values() if method.family == "risk")
-            limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits]
-            if all(self._decided(limit) is not None for limit in limits if not limit.extra):
-                break
-        return sized
+        shares = SHARES if given is None else (given,)
+        decided = [self._decided_of(replace(case, controls=round(share * case.table.records))) for share in shares]
+        share = shares[decided.index(max(decided))]
+        return replace(case, controls=round(share * case.table.records))
+
+    def _decided_of(self, case: Case) -> int:
+        """How many of the limits that are offered for a case can be decided."""
+        offers = (offer_of(method, case) for method in registry().values() if method.family == "risk")
+        limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits if not limit.extra]
+        return sum(self._decided(limit) is not None for limit in limits)
 
     def _decided(self, limit: OfferedLimit) -> tuple[float, str] | None:
         """The strictest limit that can be decided, and whose it is; None where none can."""
@@ -352,16 +352,16 @@ class _Draft:
         """Say what becomes of which variables, and which questions stay open."""
         kept = [v.name for v in schema if v.name not in case.released and not _aside(v)]
         identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
-        made = {"synthesis": "Made anew", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
+        made = {"synthesis": "Synthesised", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
         said = [f"Drafted from roles and kinds. {made}: {_names(case.released)}."]
         if kept:
-            said.append(f"Kept as they are, for everybody to see who gets the release: {_names(kept)}.")
+            said.append(f"Released unchanged, for anyone to see who has the release: {_names(kept)}.")
         if identifiers:
             out = " (taken out of the plan)" if case.want == "anonymisation" else ""
             said.append(f"Identifiers never leave{out}: {_names(identifiers)}.")
         if case.holdout and "holdout" not in self.given.get("data", {}):
             said.append(
-                f"{_share(case):.0%} of the records are held out: no release is made of them, and attacks are compared with them."
+                f"{_share(case):.0%} of the records are held out: kept from synthesis, to compare attacks with."
             )
         if case.holdout and case.kept:
             said.append(
@@ -377,15 +377,15 @@ class _Draft:
         survey = [v.name for v in schema if v.role is Role.WEIGHT or v.design is not None]
         if survey:
             self.warnings.append(
-                f"WEIGHTS AND THE DESIGN OF A SURVEY LEAVE AS THEY ARE: {_names(survey)}; they may tell records apart, and no model hangs on them."
+                f"Survey weights and design are released unchanged: {_names(survey)}. They may identify records, and no model depends on them."
             )
         alone = [name for name in kept if case.table[name].distinct > ALONE * case.table.records]
         if alone:
             self.warnings.append(
-                f"KEPT THOUGH VALUES TELL RECORDS APART LIKE A NAME: {_names(alone)}; leave them out, or have them made too."
+                f"Released unchanged though values identify records like a name: {_names(alone)}. Exclude or synthesise them."
             )
         if case.want == "synthesis" and (still := [name for name in case.sensitive if name not in case.released]):
-            self.warnings.append(f"SENSITIVE AND NOT MADE ANEW: {_names(still)}.")
+            self.warnings.append(f"Sensitive and not synthesised: {_names(still)}.")
         answered = {
             q
             for step, _ in measures
@@ -393,7 +393,7 @@ class _Draft:
             for q in output.risk.questions
         }
         if still_open := [question for question in QUESTIONS if question not in answered]:
-            self.warnings.append(f"NOT MEASURED: {', '.join(still_open)}.")
+            self.warnings.append(f"Not measured: {', '.join(still_open)}.")
 
 
 def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | None:

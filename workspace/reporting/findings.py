@@ -16,7 +16,7 @@ COLUMNS = (
     Column("check", "check", 23),
     Column("value", "value", 10, "right"),
     Column("baseline", "baseline", 10, "right", spare=3),
-    Column("held", "held", 9, "right", spare=2, full="held against the limit"),
+    Column("held", "held", 9, "right", spare=2, full="compared value"),
     Column("limit", "limit", 9, "right"),
     Column("unit", "unit of held and limit", 30, spare=1, grows=1),
 )
@@ -117,11 +117,11 @@ def _paragraphs(finding: Found) -> Iterator[str]:
     yield f"{finding.said}."
     if finding.limit is not None and finding.held is not None:
         source = f" Source: {finding.source}." if finding.source else ""
-        yield f"Held against the limit {number(finding.limit)}: {number(finding.held)} ({finding.unit}). Why: {finding.reason}.{source}"
+        yield f"{number(finding.held)} ({finding.unit}); limit {number(finding.limit)}. Why: {finding.reason}.{source}"
     if finding.records and finding.status in ("block", "warn"):
         yield records_text(finding.records)
     if finding.advice:
-        yield f"What mends it: {finding.advice}."
+        yield f"How to fix it: {finding.advice}."
     if finding.status == "block":
         yield "It can be waived, with a reason." if finding.waivable else "It cannot be waived."
 

@@ -56,7 +56,7 @@ def test_a_choice_changes_every_step_of_the_method_and_nothing_else():
     levers = declared_levers(Recipe.from_table(SYNTHESIS), {})
     now = tuple(lever.now for lever in levers)
     assert changed(SYNTHESIS, levers, now) == SYNTHESIS
-    assert described(levers, now) == "the plan as it is"
+    assert described(levers, now) == "unchanged"
     at = [lever.name for lever in levers].index("cart.minbucket")
     choice = (*now[:at], 4, *now[at + 1 :])
     table = changed(SYNTHESIS, levers, choice)

@@ -30,7 +30,7 @@ def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
     said = capsys.readouterr()
     found = tomllib.loads(said.out)
     assert {step["target"] for step in found["synthesis"]} == {"pay, net", "smoker"}
-    assert "NOT MEASURED: membership." in said.err
+    assert "Not measured: membership." in said.err
     assert not Path("workspace").exists()
 
 

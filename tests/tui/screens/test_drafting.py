@@ -52,7 +52,7 @@ async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles,
         await seat.press("enter")
         assert "R runs this plan" in seat.text
         assert [step["target"] for step in tomllib.loads(plan_of(with_roles))["synthesis"]] == ["smoker"]
-        assert "NOT MEASURED: membership" in "".join(seat.app.notices)
+        assert "Not measured: membership" in "".join(seat.app.notices)
         await seat.press("u")
     assert plan_of(with_roles) == before
 

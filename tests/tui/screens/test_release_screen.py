@@ -138,7 +138,7 @@ async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("enter")
         assert isinstance(seat.app.screen, Explained)
-        assert "What mends it: " in seat.text
+        assert "How to fix it: " in seat.text
         await seat.press("escape", "j", "enter", "q", "escape")
         assert isinstance(seat.app.screen, ReleaseScreen)
 
