@@ -30,7 +30,7 @@ from ..disclosure.cells import Keys, mixed, occurrences
 from ..statistics.gower import Gower
 from .density import Near, log_ratio
 from .distances import UNIT, Distances, Singles, nearest
-from .nearest import closest, near, of_each
+from .nearest import near
 
 HALVES = 8
 LOCAL = 10
@@ -98,11 +98,13 @@ class Family:
         m, q = len(releases), len(own)
         found = np.empty((1 + m, q, len(self.names)))
         s = len(self.near)
-        elsewhere = closest(distances, mine, others, self.near)
+        elsewhere = np.empty((q, s))
+        for rows, block in distances.blocks(mine, others, self.near):
+            elsewhere[rows] = block.min(axis=2).T
         width = bandwidth(distances, others)
         local = [_Local.of(distances, mine, distances.rounded(one), others, self.near, width) for one in releases]
-        here = np.stack([one.closest for one in local])
-        for at, apart in enumerate([here.min(axis=0), *here]):
+        closest = np.stack([one.closest for one in local])
+        for at, apart in enumerate([closest.min(axis=0), *closest]):
             found[at, :, :s] = -apart
             found[at, :, s : 2 * s] = elsewhere - apart
         found[:, :, 2 * s] = ENDLESS * density[:, :, 0] + density[:, :, 1]
@@ -133,8 +135,8 @@ def bandwidth(distances: Distances, reference: Singles) -> float:
     if len(reference) < 2:
         return UNIT
     found = np.empty(len(reference))
-    for rows, *pairs in near(distances, reference, reference, 2):  # the nearest is the record itself, or one like it
-        found[rows] = of_each(rows.stop - rows.start, *pairs, 2)[0][:, 1]
+    for pairs in near(distances, reference, reference, 2):  # the first is the record itself, or one like it
+        found[pairs.rows] = pairs.of_each(2)[0][:, 1]
     return max(float(found.mean()), UNIT / 100)
 
 
@@ -153,16 +155,17 @@ class _Local:
         cls, distances: Distances, own: Singles, shown: Singles, others: Singles, subsets: Booleans, width: float
     ) -> _Local:
         k = min(LOCAL, len(shown))
-        apart = np.empty((len(own), k))
+        closest, apart = np.empty((len(own), len(subsets))), np.empty((len(own), k))
         at: Integers = np.empty((len(own), k), dtype=np.int64)
-        for rows, found in distances.blocks(own, shown, np.ones((1, own.shape[1]), dtype=np.bool_)):
+        for rows, found in distances.blocks(own, shown, subsets):
+            closest[rows] = found.min(axis=2).T
             apart[rows], at[rows] = nearest(found[0], k)
         some, place = np.unique(at, return_inverse=True)
         mass = np.empty(len(some))
         for rows, found in distances.blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
             least = found[0].min(axis=1)
             mass[rows] = np.log(np.exp((least[:, None] - found[0]) / width).sum(axis=1)) - least / width
-        return cls(closest(distances, own, shown, subsets), apart, mass[place].reshape(at.shape))
+        return cls(closest, apart, mass[place].reshape(at.shape))
 
 
 def likelihoods(local: Sequence[_Local], width: float) -> Floats:

@@ -30,9 +30,9 @@ def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Int
     rough = Distances.by(gower)
     slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for some, row, column, _ in near(rough, rough.rounded(places), rough.rounded(table), k, slack):
-        rows.append(row + some.start)
-        columns.append(column)
+    for pairs in near(rough, rough.rounded(places), rough.rounded(table), k, slack):
+        rows.append(pairs.row + pairs.rows.start)
+        columns.append(pairs.column)
     row, column = np.concatenate(rows), np.concatenate(columns)
     exact = gower.pairs(places, table, row, column)
     order = np.lexsort((exact, row))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,42 +30,37 @@ GOLDEN = (5**0.5 - 1) / 2
 Counts = NDArray[np.unsignedinteger]
 
 
-def closest(distances: Distances, own: Singles, other: Singles, subsets: Booleans) -> Singles:
-    """The distance of the nearest of the records ``other`` (r, d), r at least 1, to each of ``own`` (q, d) by each subset (s, d) of the variables: (q, s)."""
-    found = np.empty((len(own), len(subsets)), dtype=np.float32)
-    search = _Search.of(distances, own, other, FIRST)
-    for rows in search.blocks():
-        for columns in search.pieces:
-            piece = search.piece(rows, columns)
-            for apart, chosen in zip(found[rows].T, subsets, strict=True):
-                if not columns.start:
-                    apart[:] = piece.all(chosen).min(axis=1)
-                else:
-                    row, _, nearer = piece.within(chosen, apart)
-                    np.minimum.at(apart, row, nearer)
-    return found
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Of the records ``rows``, pairs with others, (p,) each: the ``row``, counted from the first of ``rows``, ascending, the ``column``, and how far ``apart``."""
+
+    rows: slice
+    row: Integers
+    column: Integers
+    apart: Singles
+
+    def of_each(self, k: int) -> tuple[Singles, Integers]:
+        """The distances and the columns of the first ``k`` pairs of each row, ascending by distance, equal ones by column: (rows, k) each."""
+        order = np.lexsort((self.column, self.apart, self.row))
+        first = np.searchsorted(self.row, np.arange(self.rows.stop - self.rows.start))
+        at = order[first[:, None] + np.arange(k)]
+        return self.apart[at], self.column[at]
 
 
-def near(
-    distances: Distances, own: Singles, other: Singles, k: int, slack: int = 0
-) -> Iterator[tuple[slice, Integers, Integers, Singles]]:
-    """Of the records ``other`` (r, d), r at least ``k``, those at most ``slack`` farther than the k-th nearest of each of ``own`` (q, d), by all variables.
-
-    Yields rows of ``own``, and the pairs with them, (p,) each: the row, counted from the first of these, the column, and the distance; ascending by row.
-    """
-    every = np.ones(own.shape[1], dtype=np.bool_)
+def near(distances: Distances, own: Singles, other: Singles, k: int, slack: int = 0) -> Iterator[Pairs]:
+    """Of the records ``other`` (r, d), r at least ``k``, those at most ``slack`` farther than the k-th nearest of each of ``own`` (q, d), by all variables."""
     search = _Search.of(distances, own, other, max(FIRST, 2 * k))
     for rows in search.blocks():
         q = rows.stop - rows.start
         for columns in search.pieces:
             piece = search.piece(rows, columns)
             if not columns.start:
-                whole = piece.all(every)
+                whole = piece.all()
                 limit = np.partition(whole, k - 1, axis=1)[:, k - 1] + np.float32(slack)
                 row, column, apart = _of_all(whole, limit)
                 column = search.order[column]
                 continue
-            more, at, farther = piece.within(every, limit)
+            more, at, farther = piece.within(limit)
             if not len(more):
                 continue
             row, column = np.concatenate([row, more]), np.concatenate([column, search.order[at + columns.start]])
@@ -75,24 +71,16 @@ def near(
             inside = np.flatnonzero(apart <= limit[row])
             row, column, apart = row[inside], column[inside], apart[inside]
         order = np.argsort(row, kind="stable")
-        yield rows, row[order], column[order], apart[order]
-
-
-def of_each(rows: int, row: Integers, column: Integers, apart: Singles, k: int) -> tuple[Singles, Integers]:
-    """The distances and the columns of the first ``k`` pairs of each of so many ``rows``, ascending by distance, equal ones by column: (rows, k) each."""
-    order = np.lexsort((column, apart, row))
-    at = order[np.searchsorted(row, np.arange(rows))[:, None] + np.arange(k)]
-    return apart[at], column[at]
+        yield Pairs(rows, row[order], column[order], apart[order])
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
     """Records to search for, q, and a table of r in another ``order`` (r,), divided into ``pieces``: levels as codes (l, q) and (l, r), numbers (v, q) and (v, r).
 
-    ``levelled`` (d,) says of each variable which it is; ``lacks`` (v,) which numbers may be missing.
+    ``lacks`` (v,) says which numbers may be missing. ``differ`` and ``counts`` are overwritten by every piece.
     """
 
-    levelled: Booleans
     levels: tuple[Counts, Counts]
     numbers: tuple[Singles, Singles]
     lacks: Booleans
@@ -109,12 +97,14 @@ class _Search:
         most = max((int(side[levelled].max(initial=0)) for side in sides), default=0) + 2
         codes = [np.ascontiguousarray(side[levelled] + 2).astype(np.min_scalar_type(most)) for side in sides]
         numbers = [np.ascontiguousarray(side[~levelled]) for side in sides]
-        lacks = np.array([min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in zip(*numbers, strict=True)], dtype=np.bool_)
+        lacks = np.array(
+            [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in zip(*numbers, strict=True)], dtype=np.bool_
+        )
         edges = [0, *range(min(first, r), r, PIECE), r]
-        pieces = tuple(slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True))
+        pieces = tuple(slice(a, b) for a, b in pairwise(edges))
         size = max(PAIRS, PIECE, first)
         return cls(
-            levelled, (codes[0], codes[1]), (numbers[0], numbers[1]), lacks, np.asarray(order, dtype=np.int64), pieces,
+            (codes[0], codes[1]), (numbers[0], numbers[1]), lacks, np.asarray(order, dtype=np.int64), pieces,
             np.empty(size, dtype=np.bool_),
             np.empty(size, dtype=np.uint8 if len(codes[0]) < 256 else np.uint16),
         )  # fmt: skip
@@ -142,47 +132,38 @@ class _Piece:
     levels: list[tuple[Counts, Counts]]
     numbers: list[tuple[Singles, Singles]]
 
-    def _counted(self, chosen: Booleans) -> Counts:
-        """In how many of the chosen levels the pairs differ, (q, r)."""
+    def _counted(self) -> Counts:
+        """In how many levels the pairs differ, (q, r)."""
         size = self.shape[0] * self.shape[1]
-        count, differ = (one[:size].reshape(self.shape) for one in (self.search.counts, self.search.differ))
+        count, differ = self.search.counts[:size].reshape(self.shape), self.search.differ[:size].reshape(self.shape)
         count[:] = 0
-        for (a, b), own in zip(self.levels, chosen[self.search.levelled], strict=True):
-            if own:
-                np.not_equal(a, b, out=differ)
-                np.add(count, differ.view(np.uint8), out=count)
+        for a, b in self.levels:
+            np.not_equal(a, b, out=differ)
+            np.add(count, differ.view(np.uint8), out=count)
         return count
 
-    def _gaps(self, chosen: Booleans) -> Iterator[tuple[Singles, Singles, bool]]:
-        inside = chosen[~self.search.levelled]
-        return (
-            (a, b, bool(lacks))
-            for (a, b), lacks, own in zip(self.numbers, self.search.lacks, inside, strict=True)
-            if own
-        )
-
-    def all(self, chosen: Booleans) -> Singles:
-        """The distances by the chosen variables, (q, r)."""
-        total = self._counted(chosen).astype(np.float32)
+    def all(self) -> Singles:
+        """The distances, (q, r)."""
+        total = self._counted().astype(np.float32)
         total *= np.float32(UNIT)
         gap = np.empty_like(total)
-        for a, b, lacks in self._gaps(chosen):
-            total += _gap(a, b, gap, lacks=lacks)
+        for (a, b), lacks in zip(self.numbers, self.search.lacks, strict=True):
+            total += _gap(a, b, gap, lacks=bool(lacks))
         return total
 
-    def within(self, chosen: Booleans, limit: Singles) -> tuple[Integers, Integers, Singles]:
+    def within(self, limit: Singles) -> tuple[Integers, Integers, Singles]:
         """The pairs, (p,) each, that are no farther than the ``limit`` (q,) of the row: row, column and distance; ascending by row and column."""
         width = self.shape[1]
-        count = self._counted(chosen)
+        count = self._counted()
         most = np.minimum(limit / np.float32(UNIT), np.iinfo(count.dtype).max).astype(count.dtype)
         at = np.flatnonzero(count <= most[:, None])
         if len(at) > DENSE * count.size:
-            return _of_all(self.all(chosen), limit)
+            return _of_all(self.all(), limit)
         row = at // width
         column = at - row * width
         apart = count.ravel()[at] * np.float32(UNIT)
-        for a, b, lacks in self._gaps(chosen):
-            apart += _gap(a[row, 0], b[column], np.empty_like(apart), lacks=lacks)
+        for (a, b), lacks in zip(self.numbers, self.search.lacks, strict=True):
+            apart += _gap(a[row, 0], b[column], np.empty_like(apart), lacks=bool(lacks))
             inside = np.flatnonzero(apart <= limit[row])
             row, column, apart = row[inside], column[inside], apart[inside]
         return row, column, apart

@@ -37,7 +37,7 @@ from ..data.schema import Role, Schema
 from ..disclosure.cells import cells_of, rows_of
 from ..methods.spec import Param
 from .distances import Distances, Singles
-from .nearest import near, of_each
+from .nearest import near
 
 TargetKind = Literal["random", "vulnerable"]
 TargetKinds = Annotated[
@@ -243,9 +243,9 @@ def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: 
     table, counts = np.unique(among, axis=0, return_counts=True)
     k = min(NEIGHBOURS + 1, len(table))  # the own place may hold nobody else
     apart, held = np.full((2, len(places), k), np.inf)
-    for rows, *pairs in near(distances, places, table, k):
-        apart[rows], at = of_each(rows.stop - rows.start, *pairs, k)
-        held[rows] = counts[at]
+    for pairs in near(distances, places, table, k):
+        apart[pairs.rows], at = pairs.of_each(k)
+        held[pairs.rows] = counts[at]
     found = np.empty(len(asked))
     for some, less in ((slice(0, own), 1), (slice(own, None), 0)):
         number = held[which.ravel()[some]]
