@@ -100,7 +100,7 @@ class Family:
         s = len(self.near)
         elsewhere = np.empty((q, s))
         for rows, block in distances.blocks(mine, others, self.near):
-            elsewhere[rows] = block.min(axis=2).T
+            elsewhere[rows] = block.min(axis=2).T * UNIT
         width = bandwidth(distances, others)
         local = [_Local.of(distances, mine, distances.rounded(one), others, self.near, width) for one in releases]
         closest = np.stack([one.closest for one in local])
@@ -158,13 +158,14 @@ class _Local:
         closest, apart = np.empty((len(own), len(subsets))), np.empty((len(own), k))
         at: Integers = np.empty((len(own), k), dtype=np.int64)
         for rows, found in distances.blocks(own, shown, subsets):
-            closest[rows] = found.min(axis=2).T
+            closest[rows] = found.min(axis=2).T * UNIT
             apart[rows], at[rows] = nearest(found[0], k)
+        apart *= UNIT
         some, place = np.unique(at, return_inverse=True)
-        mass = np.empty(len(some))
+        mass, unit = np.empty(len(some)), width / UNIT
         for rows, found in distances.blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
             least = found[0].min(axis=1)
-            mass[rows] = np.log(np.exp((least[:, None] - found[0]) / width).sum(axis=1)) - least / width
+            mass[rows] = np.log(np.exp((least[:, None] - found[0]) / unit).sum(axis=1)) - least / unit
         return cls(closest, apart, mass[place].reshape(at.shape))
 
 

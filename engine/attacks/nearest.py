@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays import Booleans, Integers
-from .distances import UNIT, Distances, Singles
+from .distances import UNIT, Codes, Distances, Singles, gaps
 
 FIRST, PIECE = 2048, 4096
 """Records of a table in the first piece, of which every pair is compared, and in each further one."""
@@ -27,7 +26,6 @@ DENSE = 1 / 8
 BITS = 40
 """More than a distance has."""
 GOLDEN = (5**0.5 - 1) / 2
-Counts = NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,21 +79,20 @@ class _Search:
     ``lacks`` (v,) says which numbers may be missing. ``differ`` and ``counts`` are overwritten by every piece.
     """
 
-    levels: tuple[Counts, Counts]
+    levels: tuple[Codes, Codes]
     numbers: tuple[Singles, Singles]
     lacks: Booleans
     order: Integers
     pieces: tuple[slice, ...]
     differ: Booleans
-    counts: Counts
+    counts: Codes
 
     @classmethod
     def of(cls, distances: Distances, own: Singles, other: Singles, first: int) -> _Search:
         levelled, r = distances.levelled, len(other)
         order = np.argsort(np.arange(r) * GOLDEN % 1)  # records of every piece come from everywhere
         sides = own.T, other[order].T
-        most = max((int(side[levelled].max(initial=0)) for side in sides), default=0) + 2
-        codes = [np.ascontiguousarray(side[levelled] + 2).astype(np.min_scalar_type(most)) for side in sides]
+        codes = distances.codes(own, other[order])
         numbers = [np.ascontiguousarray(side[~levelled]) for side in sides]
         lacks = np.array(
             [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in zip(*numbers, strict=True)], dtype=np.bool_
@@ -129,10 +126,10 @@ class _Piece:
 
     search: _Search
     shape: tuple[int, int]
-    levels: list[tuple[Counts, Counts]]
+    levels: list[tuple[Codes, Codes]]
     numbers: list[tuple[Singles, Singles]]
 
-    def _counted(self) -> Counts:
+    def _counted(self) -> Codes:
         """In how many levels the pairs differ, (q, r)."""
         size = self.shape[0] * self.shape[1]
         count, differ = self.search.counts[:size].reshape(self.shape), self.search.differ[:size].reshape(self.shape)
@@ -148,7 +145,7 @@ class _Piece:
         total *= np.float32(UNIT)
         gap = np.empty_like(total)
         for (a, b), lacks in zip(self.numbers, self.search.lacks, strict=True):
-            total += _gap(a, b, gap, lacks=bool(lacks))
+            total += gaps(a, b, gap, most=UNIT, lacks=bool(lacks))
         return total
 
     def within(self, limit: Singles) -> tuple[Integers, Integers, Singles]:
@@ -163,7 +160,7 @@ class _Piece:
         column = at - row * width
         apart = count.ravel()[at] * np.float32(UNIT)
         for (a, b), lacks in zip(self.numbers, self.search.lacks, strict=True):
-            apart += _gap(a[row, 0], b[column], np.empty_like(apart), lacks=bool(lacks))
+            apart += gaps(a[row, 0], b[column], np.empty_like(apart), most=UNIT, lacks=bool(lacks))
             inside = np.flatnonzero(apart <= limit[row])
             row, column, apart = row[inside], column[inside], apart[inside]
         return row, column, apart
@@ -173,11 +170,3 @@ def _of_all(apart: Singles, limit: Singles) -> tuple[Integers, Integers, Singles
     at = np.flatnonzero(apart <= limit[:, None])
     row = at // apart.shape[1]
     return row, at - row * apart.shape[1], apart.ravel()[at]
-
-
-def _gap(a: Singles, b: Singles, out: Singles, *, lacks: bool) -> Singles:
-    np.abs(np.subtract(a, b, out=out), out=out)
-    if lacks:
-        lacking = (a < 0) | (b < 0)
-        out[lacking] = (UNIT * ((a < 0) != (b < 0)))[lacking]
-    return out

@@ -29,7 +29,7 @@ def search(monkeypatch: pytest.MonkeyPatch, variables: str, k: int, slack: int, 
     own, other = records(70, 1, chosen), records(900, 2, chosen)
     whole = np.empty((70, 900))
     for rows, apart in distances.blocks(own, other, np.ones((1, len(chosen)), dtype=np.bool_)):
-        whole[rows] = apart[0]
+        whole[rows] = apart[0] * UNIT
     monkeypatch.setattr(module, "FIRST", 40)
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "PAIRS", 9 * piece)
