@@ -99,8 +99,8 @@ class Family:
         found = np.empty((1 + m, q, len(self.names)))
         s = len(self.near)
         elsewhere = np.empty((q, s))
-        for rows, block in distances.blocks(mine, others, self.near):
-            elsewhere[rows] = block.min(axis=2).T * UNIT
+        for rows, k, block in distances.blocks(mine, others, self.near):
+            elsewhere[rows, k] = block.min(axis=1) * UNIT
         width = bandwidth(distances, others)
         local = [_Local.of(distances, mine, distances.rounded(one), others, self.near, width) for one in releases]
         closest = np.stack([one.closest for one in local])
@@ -157,15 +157,16 @@ class _Local:
         k = min(LOCAL, len(shown))
         closest, apart = np.empty((len(own), len(subsets))), np.empty((len(own), k))
         at: Integers = np.empty((len(own), k), dtype=np.int64)
-        for rows, found in distances.blocks(own, shown, subsets):
-            closest[rows] = found.min(axis=2).T * UNIT
-            apart[rows], at[rows] = nearest(found[0], k)
+        for rows, subset, found in distances.blocks(own, shown, subsets):
+            closest[rows, subset] = found.min(axis=1) * UNIT
+            if not subset:
+                apart[rows], at[rows] = nearest(found, k)
         apart *= UNIT
         some, place = np.unique(at, return_inverse=True)
         mass, unit = np.empty(len(some)), width / UNIT
-        for rows, found in distances.blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
-            least = found[0].min(axis=1)
-            mass[rows] = np.log(np.exp((least[:, None] - found[0]) / unit).sum(axis=1)) - least / unit
+        for rows, _, found in distances.blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
+            least = found.min(axis=1)
+            mass[rows] = np.log(np.exp((least[:, None] - found) / unit).sum(axis=1)) - least / unit
         return cls(closest, apart, mass[place].reshape(at.shape))
 
 

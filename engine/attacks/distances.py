@@ -19,8 +19,8 @@ from ..statistics.gower import Gower
 UNIT = 2.0**16
 MOST_EXACT = 256
 """Variables whose distances add up exactly."""
-AT_ONCE = 60_000
-"""Pairs of records in a block: as many as fit into a processor's cache, for some subsets."""
+AT_ONCE = 250_000
+"""Pairs of records in a block."""
 Singles = NDArray[np.float32]
 Codes = NDArray[np.unsignedinteger]
 
@@ -56,39 +56,35 @@ class Distances:
         most = max((int(one.max(initial=0)) for one in levels), default=0)
         return [np.ascontiguousarray(one, dtype=np.min_scalar_type(most)) for one in levels]
 
-    def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, Singles]]:
-        """Which of the records (q, d), and their distances to others (r, d) by each subset (s, d) of the variables: (s, some, r).
+    def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, int, Singles]]:
+        """Which of the records (q, d), the number of a subset (s, d) of the variables, and their distances to others (r, d) by it: (some, r).
 
-        Here a variable adds at most 1. The array is overwritten by the next block. Levels that differ are counted in bytes, and become distances once.
+        Here a variable adds at most 1. The array is overwritten by the next. Levels that differ are counted in bytes, and become distances once.
         """
-        step, s = max(1, AT_ONCE // max(len(other), 1)), len(subsets)
-        part, total = (np.empty(k * step * len(other), dtype=np.float32) for k in (1, s))
+        step = max(1, AT_ONCE // max(len(other), 1))
         sides = [np.ascontiguousarray(side.T[~self.levelled]) / np.float32(UNIT) for side in (own, other)]
-        levels = list(
-            zip(*self.codes(own, other), [np.flatnonzero(of) for of in subsets.T[self.levelled]], strict=True)
-        )
-        numbers = list(zip(*sides, [np.flatnonzero(of) for of in subsets.T[~self.levelled]], strict=True))
-        lacks = [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b, _ in numbers]
-        differ = np.empty(step * len(other), dtype=np.bool_)
-        counts = np.empty(s * step * len(other), dtype=np.uint8 if len(levels) < 256 else np.uint16)
+        levels, numbers = (list(zip(*both, strict=True)) for both in (self.codes(own, other), sides))
+        lacks = [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in numbers]
+        differ = np.empty((len(levels), step * len(other)), dtype=np.uint8)
+        apart = np.empty((len(numbers), step * len(other)), dtype=np.float32)
+        count = np.empty(step * len(other), dtype=np.uint8 if len(levels) < 256 else np.uint16)
+        total = np.empty(step * len(other), dtype=np.float32)
         for start in range(0, len(own), step):
             rows = slice(start, min(start + step, len(own)))
             shape = rows.stop - start, len(other)
             size = shape[0] * shape[1]
-            one, differing = part[:size].reshape(shape), differ[:size].reshape(shape)
-            found, count = total[: s * size].reshape(s, *shape), counts[: s * size].reshape(s, *shape)
-            count[:] = 0
-            for a, b, chosen in levels:
-                np.not_equal(a[rows, None], b, out=differing)
-                for place in chosen:
-                    np.add(count[place], differing.view(np.uint8), out=count[place])
-            np.copyto(found, count)
-            for (a, b, chosen), lack in zip(numbers, lacks, strict=True):
-                if len(chosen):
-                    gaps(a[rows, None], b, one, most=1.0, lacks=lack)
-                for place in chosen:
-                    np.add(found[place], one, out=found[place])
-            yield rows, found
+            for (a, b), one in zip(levels, differ, strict=True):
+                np.not_equal(a[rows, None], b, out=one[:size].reshape(shape).view(np.bool_))
+            for (a, b), one, lack in zip(numbers, apart, lacks, strict=True):
+                gaps(a[rows, None], b, one[:size].reshape(shape), most=1.0, lacks=lack)
+            for k, chosen in enumerate(subsets):
+                count[:size] = 0
+                for at in np.flatnonzero(chosen[self.levelled]):
+                    np.add(count[:size], differ[at, :size], out=count[:size])
+                np.copyto(total[:size], count[:size])
+                for at in np.flatnonzero(chosen[~self.levelled]):
+                    np.add(total[:size], apart[at, :size], out=total[:size])
+                yield rows, k, total[:size].reshape(shape)
 
 
 def gaps(own: Singles, other: Singles, out: Singles, *, most: float, lacks: bool) -> Singles:

@@ -24,8 +24,8 @@ def test_subsets_add_up_the_distances_of_their_variables() -> None:
     subsets = np.array([[True, True, True], [True, False, False], [False, True, True]])
     rough = Distances.by(GOWER)
     found = np.empty((3, 70, 90))
-    for rows, apart in rough.blocks(rough.rounded(own), rough.rounded(other), subsets):
-        found[:, rows] = apart
+    for rows, k, apart in rough.blocks(rough.rounded(own), rough.rounded(other), subsets):
+        found[k, rows] = apart
     for k, chosen in enumerate(subsets):
         names = tuple(n for n, inside in zip(GOWER.names, chosen, strict=True) if inside)
         exact = Gower(names, 50, GOWER.levels, {}).apart(own[:, chosen], other[:, chosen])

@@ -28,8 +28,8 @@ def search(monkeypatch: pytest.MonkeyPatch, variables: str, k: int, slack: int, 
     distances = Distances.by(Gower(names, 500, {n: {} for n in names if n in GOWER.levels}, {}))
     own, other = records(70, 1, chosen), records(900, 2, chosen)
     whole = np.empty((70, 900))
-    for rows, apart in distances.blocks(own, other, np.ones((1, len(chosen)), dtype=np.bool_)):
-        whole[rows] = apart[0] * UNIT
+    for rows, _, apart in distances.blocks(own, other, np.ones((1, len(chosen)), dtype=np.bool_)):
+        whole[rows] = apart * UNIT
     monkeypatch.setattr(module, "FIRST", 40)
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "PAIRS", 9 * piece)
