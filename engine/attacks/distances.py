@@ -73,10 +73,10 @@ class Distances:
             rows = slice(start, min(start + step, len(own)))
             shape = rows.stop - start, len(other)
             size = shape[0] * shape[1]
-            for (a, b), one in zip(levels, differ, strict=True):
-                np.not_equal(a[rows, None], b, out=one[:size].reshape(shape).view(np.bool_))
-            for (a, b), one, lack in zip(numbers, apart, lacks, strict=True):
-                gaps(a[rows, None], b, one[:size].reshape(shape), most=1.0, lacks=lack)
+            for (a, b), byte in zip(levels, differ, strict=True):
+                np.not_equal(a[rows, None], b, out=byte[:size].reshape(shape).view(np.bool_))
+            for (c, d), one, lack in zip(numbers, apart, lacks, strict=True):
+                gaps(c[rows, None], d, one[:size].reshape(shape), most=1.0, lacks=lack)
             for k, chosen in enumerate(subsets):
                 count[:size] = 0
                 for at in np.flatnonzero(chosen[self.levelled]):
