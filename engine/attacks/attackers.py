@@ -30,6 +30,7 @@ from ..disclosure.cells import Keys, mixed, occurrences
 from ..statistics.gower import Gower
 from .density import Near, log_ratio
 from .distances import UNIT, Distances, Singles, nearest
+from .nearest import near
 
 HALVES = 8
 LOCAL = 10
@@ -98,14 +99,14 @@ class Family:
         found = np.empty((1 + m, q, len(self.names)))
         s = len(self.near)
         elsewhere = np.empty((q, s))
-        for rows, apart in distances.blocks(mine, others, self.near):
-            elsewhere[rows] = apart.min(axis=2).T
+        for rows, k, block in distances.blocks(mine, others, self.near):
+            elsewhere[rows, k] = block.min(axis=1) * UNIT
         width = bandwidth(distances, others)
         local = [_Local.of(distances, mine, distances.rounded(one), others, self.near, width) for one in releases]
         closest = np.stack([one.closest for one in local])
-        for at, near in enumerate([closest.min(axis=0), *closest]):
-            found[at, :, :s] = -near
-            found[at, :, s : 2 * s] = elsewhere - near
+        for at, apart in enumerate([closest.min(axis=0), *closest]):
+            found[at, :, :s] = -apart
+            found[at, :, s : 2 * s] = elsewhere - apart
         found[:, :, 2 * s] = ENDLESS * density[:, :, 0] + density[:, :, 1]
         found[:, :, 2 * s + 1] = likelihoods(local, width)
         found[:, :, 2 * s + 2 :] = self._agreement(gower, own, releases, reference)
@@ -134,10 +135,8 @@ def bandwidth(distances: Distances, reference: Singles) -> float:
     if len(reference) < 2:
         return UNIT
     found = np.empty(len(reference))
-    for rows, apart in distances.blocks(reference, reference, np.ones((1, reference.shape[1]), dtype=np.bool_)):
-        at = np.arange(rows.start, rows.stop)
-        apart[0, at - rows.start, at] = np.inf
-        found[rows] = apart[0].min(axis=1)
+    for pairs in near(distances, reference, reference, 2):  # the first is the record itself, or one like it
+        found[pairs.rows] = pairs.of_each(2)[0][:, 1]
     return max(float(found.mean()), UNIT / 100)
 
 
@@ -158,14 +157,16 @@ class _Local:
         k = min(LOCAL, len(shown))
         closest, apart = np.empty((len(own), len(subsets))), np.empty((len(own), k))
         at: Integers = np.empty((len(own), k), dtype=np.int64)
-        for rows, found in distances.blocks(own, shown, subsets):
-            closest[rows] = found.min(axis=2).T
-            apart[rows], at[rows] = nearest(found[0], k)
+        for rows, subset, found in distances.blocks(own, shown, subsets):
+            closest[rows, subset] = found.min(axis=1) * UNIT
+            if not subset:
+                apart[rows], at[rows] = nearest(found, k)
+        apart *= UNIT
         some, place = np.unique(at, return_inverse=True)
-        mass = np.empty(len(some))
-        for rows, found in distances.blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
-            least = found[0].min(axis=1)
-            mass[rows] = np.log(np.exp((least[:, None] - found[0]) / width).sum(axis=1)) - least / width
+        mass, unit = np.empty(len(some)), width / UNIT
+        for rows, _, found in distances.blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
+            least = found.min(axis=1)
+            mass[rows] = np.log(np.exp((least[:, None] - found) / unit).sum(axis=1)) - least / unit
         return cls(closest, apart, mass[place].reshape(at.shape))
 
 

@@ -177,8 +177,15 @@ def _true_positives(ranks: Floats, labels: Booleans, allowed: int) -> Floats:
     order = np.argsort(-ranks, kind="stable")
     values = ranks[order]
     ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))
-    targets = np.cumsum(labels[:, order], axis=1, dtype=np.int32)[:, ends]
-    controls = (ends + 1).astype(np.int32) - targets
+    looked_at, most = 0, 8 * (allowed + 1)
+    while looked_at < len(ends):  # until every labelling has more controls than are allowed
+        looked_at = int(np.searchsorted(ends, most)) + 1
+        targets = np.cumsum(labels[:, order[: ends[:looked_at][-1] + 1]], axis=1, dtype=np.int32)[:, ends[:looked_at]]
+        controls = (ends[:looked_at] + 1).astype(np.int32) - targets
+        if controls[:, -1].min() > allowed:
+            break
+        most *= 4
+    ends = ends[:looked_at]
     fits = (controls <= allowed).sum(axis=1)
     padded = np.concatenate([np.zeros((len(labels), 1), dtype=np.int32), targets], axis=1)
     reached = np.concatenate([np.zeros((len(labels), 1), dtype=np.int32), controls], axis=1)

@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..statistics.gower import Gower
 from .distances import MOST_EXACT, UNIT, Distances
+from .nearest import near
 
 
 def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Integers, Integers, Floats, Floats]:
@@ -27,15 +28,11 @@ def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Int
     within that distance is in a pair. Single precision selects the pairs; their distances are exact.
     """
     rough = Distances.by(gower)
-    own, others = rough.rounded(places), rough.rounded(table)
-    slack = np.float32(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
-    whole = np.ones((1, len(rough.levelled)), dtype=np.bool_)
+    slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for some, apart in rough.blocks(own, others, whole):
-        reach = apart[0].min(axis=1) if k == 1 else np.partition(apart[0], k - 1, axis=1)[:, k - 1]
-        row, column = np.nonzero(apart[0] <= reach[:, None] + slack)
-        rows.append(row + some.start)
-        columns.append(column)
+    for pairs in near(rough, rough.rounded(places), rough.rounded(table), k, slack):
+        rows.append(pairs.row + pairs.rows.start)
+        columns.append(pairs.column)
     row, column = np.concatenate(rows), np.concatenate(columns)
     exact = gower.pairs(places, table, row, column)
     order = np.lexsort((exact, row))
@@ -56,12 +53,17 @@ class Near:
         """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
         k = min(neighbours, len(table))
         distinct, query = np.unique(places, axis=0, return_inverse=True)
-        row, _, exact, reach = candidates(gower, distinct, table, k)
+        different, held = np.unique(table, axis=0, return_counts=True)
+        row, column, exact, _ = candidates(gower, distinct, different, min(k, len(different)))
         order = np.lexsort((exact, row))
-        exact, row = exact[order], row[order]
+        exact, row, held = exact[order], row[order], held[column[order]]
         first = np.searchsorted(row, np.arange(len(distinct)))
-        nearest = exact[first[:, None] + np.arange(k)]
-        inside = (exact <= reach[row]).astype(np.float64)
+        before = np.cumsum(held) - held
+        before -= before[first][row]
+        at = np.flatnonzero(before < k)
+        times = np.minimum(held[at], k - before[at])
+        nearest = np.repeat(exact[at], times).reshape(len(distinct), k)
+        inside = np.where(exact <= nearest[row, -1], held, 0).astype(np.float64)
         count = np.bincount(row, weights=inside, minlength=len(distinct)).astype(np.float64)
         return cls(nearest[query.ravel()], count[query.ravel()], len(table))
 

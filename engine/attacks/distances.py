@@ -19,9 +19,10 @@ from ..statistics.gower import Gower
 UNIT = 2.0**16
 MOST_EXACT = 256
 """Variables whose distances add up exactly."""
-AT_ONCE = 60_000
-"""Pairs of records in a block: as many as fit into a processor's cache, for some subsets."""
+AT_ONCE = 250_000
+"""Pairs of records in a block."""
 Singles = NDArray[np.float32]
+Codes = NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,49 +50,50 @@ class Distances:
         number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit)))
         return np.where(self.levelled, places, number).astype(np.float32)
 
-    @staticmethod
-    def _number(own: Singles, other: Singles, out: Singles, *, lacks: bool) -> None:
-        """The distance by a number of records (q,) and (r,), into ``out`` (q, r); ``lacks`` where some of them may have none."""
-        a, b = own[:, None], other[None, :]
-        np.abs(np.subtract(a, b, out=out), out=out)
-        if lacks:
-            lacking = (a < 0) | (b < 0)
-            out[lacking] = (UNIT * ((a < 0) != (b < 0)))[lacking]
+    def codes(self, *sides: Singles) -> list[Codes]:
+        """The levels of records (n, d) as the smallest numbers that hold those of all sides, (l, n) each."""
+        levels = [side.T[self.levelled] + 2 for side in sides]
+        most = max((int(one.max(initial=0)) for one in levels), default=0)
+        return [np.ascontiguousarray(one, dtype=np.min_scalar_type(most)) for one in levels]
 
-    def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, Singles]]:
-        """Which of the records (q, d), and their distances to others (r, d) by each subset (s, d) of the variables: (s, some, r).
+    def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, int, Singles]]:
+        """Which of the records (q, d), the number of a subset (s, d) of the variables, and their distances to others (r, d) by it: (some, r).
 
-        The array is overwritten by the next block. Levels that differ are counted in bytes, and become distances once.
+        Here a variable adds at most 1. The array is overwritten by the next. Levels that differ are counted in bytes, and become distances once.
         """
-        step, s = max(1, AT_ONCE // max(len(other), 1)), len(subsets)
-        part, total = (np.empty(k * step * len(other), dtype=np.float32) for k in (1, s))
-        columns = np.ascontiguousarray(other.T)
-        used = np.flatnonzero(subsets.any(axis=0))
-        lacks = (own.min(axis=0, initial=0) < 0) | (other.min(axis=0, initial=0) < 0)
-        levels = [(int(k), np.flatnonzero(subsets[:, k])) for k in used if self.levelled[k]]
-        numbers = [(int(k), np.flatnonzero(subsets[:, k])) for k in used if not self.levelled[k]]
-        differ = np.empty(step * len(other), dtype=np.bool_)
-        counts = np.empty(s * step * len(other), dtype=np.uint8 if len(levels) < 256 else np.uint16)
+        step = max(1, AT_ONCE // max(len(other), 1))
+        sides = [np.ascontiguousarray(side.T[~self.levelled]) / np.float32(UNIT) for side in (own, other)]
+        levels, numbers = (list(zip(*both, strict=True)) for both in (self.codes(own, other), sides))
+        lacks = [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in numbers]
+        differ = np.empty((len(levels), step * len(other)), dtype=np.uint8)
+        apart = np.empty((len(numbers), step * len(other)), dtype=np.float32)
+        count = np.empty(step * len(other), dtype=np.uint8 if len(levels) < 256 else np.uint16)
+        total = np.empty(step * len(other), dtype=np.float32)
         for start in range(0, len(own), step):
-            rows = own[start : start + step]
-            shape = len(rows), len(other)
-            one, found = part[: len(rows) * len(other)].reshape(shape), total[: s * len(rows) * len(other)]
-            found = found.reshape(s, *shape)
-            if levels:
-                differing, count = differ[: one.size].reshape(shape), counts[: found.size].reshape(found.shape)
-                count[:] = 0
-                for k, chosen in levels:
-                    np.not_equal(rows[:, k, None], columns[k], out=differing)
-                    for place in chosen:
-                        np.add(count[place], differing.view(np.uint8), out=count[place])
-                np.multiply(count, np.float32(UNIT), out=found)
-            else:
-                found[:] = 0
-            for k, chosen in numbers:
-                self._number(rows[:, k], columns[k], one, lacks=bool(lacks[k]))
-                for place in chosen:
-                    np.add(found[place], one, out=found[place])
-            yield slice(start, start + len(rows)), found
+            rows = slice(start, min(start + step, len(own)))
+            shape = rows.stop - start, len(other)
+            size = shape[0] * shape[1]
+            for (a, b), byte in zip(levels, differ, strict=True):
+                np.not_equal(a[rows, None], b, out=byte[:size].reshape(shape).view(np.bool_))
+            for (c, d), one, lack in zip(numbers, apart, lacks, strict=True):
+                gaps(c[rows, None], d, one[:size].reshape(shape), most=1.0, lacks=lack)
+            for k, chosen in enumerate(subsets):
+                count[:size] = 0
+                for at in np.flatnonzero(chosen[self.levelled]):
+                    np.add(count[:size], differ[at, :size], out=count[:size])
+                np.copyto(total[:size], count[:size])
+                for at in np.flatnonzero(chosen[~self.levelled]):
+                    np.add(total[:size], apart[at, :size], out=total[:size])
+                yield rows, k, total[:size].reshape(shape)
+
+
+def gaps(own: Singles, other: Singles, out: Singles, *, most: float, lacks: bool) -> Singles:
+    """How far numbers lie apart, into ``out``; with ``lacks`` some are missing, which are ``most`` away from those that are not."""
+    np.abs(np.subtract(own, other, out=out), out=out)
+    if lacks:
+        lacking = (own < 0) | (other < 0)
+        out[lacking] = (most * ((own < 0) != (other < 0)))[lacking]
+    return out
 
 
 def nearest(apart: Singles, k: int) -> tuple[Singles, NDArray[np.intp]]:

@@ -36,7 +36,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..disclosure.cells import cells_of, rows_of
 from ..methods.spec import Param
-from .distances import Distances, Singles, nearest
+from .distances import Distances, Singles
+from .nearest import near
 
 TargetKind = Literal["random", "vulnerable"]
 TargetKinds = Annotated[
@@ -180,18 +181,10 @@ class _Table:
         )
 
     def distance(self) -> tuple[Floats, Floats]:
-        near = self.people[:MOST_NEIGHBOURS]
-        whole = np.ones((1, self.people.shape[1]), dtype=np.bool_)
-        own = np.empty(len(self.people))
-        for rows, apart in self.distances.blocks(self.people, near, whole):
-            at = np.arange(rows.start, min(rows.stop, len(near)))
-            apart[0, at - rows.start, at] = np.inf
-            own[rows] = _mean_of_nearest(apart[0])
-        others = np.empty(len(self.controls))
-        left = np.delete(near, self.replaced, axis=0) if self.replaced < len(near) else near[1:]
-        for rows, apart in self.distances.blocks(self.controls, left, whole):
-            others[rows] = _mean_of_nearest(apart[0])
-        return own, others
+        among = self.people[:MOST_NEIGHBOURS]
+        left = np.delete(among, self.replaced, axis=0) if self.replaced < len(among) else among[1:]
+        own = _mean_of_nearest(self.distances, self.people, among, own=len(among))
+        return own, _mean_of_nearest(self.distances, self.controls, left, own=0)
 
     def rarity(self) -> tuple[Floats, Floats]:
         n = len(self.coarse)
@@ -241,12 +234,25 @@ class _Table:
         return counts[mine] == 1, counts[theirs] - (theirs == mine[self.replaced]) == 0
 
 
-def _mean_of_nearest(apart: Singles) -> Floats:
-    """The mean of the ``NEIGHBOURS`` smallest of each row of (q, r), of all where there are fewer."""
-    k = min(NEIGHBOURS, apart.shape[1])
-    near = nearest(apart, k)[0] if k < apart.shape[1] else apart
-    finite = np.where(np.isfinite(near), near, 0.0).astype(np.float64)
-    return np.asarray(finite.sum(axis=1) / np.maximum(np.isfinite(near).sum(axis=1), 1))
+def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: int) -> Floats:
+    """The mean distance of each of (q, d) to the ``NEIGHBOURS`` nearest others of (r, d), to all where there are fewer: (q,).
+
+    The first ``own`` of ``asked`` are themselves the first of ``among``, and no neighbours of their own. Equal records are looked up once.
+    """
+    places, which = np.unique(asked, axis=0, return_inverse=True)
+    table, counts = np.unique(among, axis=0, return_counts=True)
+    k = min(NEIGHBOURS + 1, len(table))  # the own place may hold nobody else
+    apart, held = np.full((2, len(places), k), np.inf)
+    for pairs in near(distances, places, table, k):
+        apart[pairs.rows], at = pairs.of_each(k)
+        held[pairs.rows] = counts[at]
+    found = np.empty(len(asked))
+    for some, less in ((slice(0, own), 1), (slice(own, None), 0)):
+        number = held[which.ravel()[some]]
+        number[:, 0] -= less
+        taken = np.diff(np.minimum(np.cumsum(number, axis=1), NEIGHBOURS), axis=1, prepend=0)
+        found[some] = (taken * apart[which.ravel()[some]]).sum(axis=1) / np.maximum(taken.sum(axis=1), 1)
+    return found
 
 
 def _coarse(values: Floats, levelled: bool) -> Integers:

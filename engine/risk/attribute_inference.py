@@ -177,23 +177,42 @@ class _Alike:
         return np.concatenate([self.order[self.start[k] : self.start[k + 1]] for k in kinds])
 
 
-def guessed(gower: Gower, offered: Floats, own: Floats, sought: Sought, neighbours: int = 1) -> Guessed:
-    """Guesses of records at places ``own`` (q, d) from the nearest at ``offered`` (r, d), r at least 1."""
-    neighbours = min(neighbours, len(offered))
-    alike = _Alike.of(offered)
-    places, query = np.unique(own, axis=0, return_inverse=True)
-    query = query.ravel()
-    members = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query, minlength=len(places)))[:-1])
-    right, distance, agreeing = np.zeros((3, len(own)))
-    asked, candidates = np.zeros((2, len(own)), dtype=np.int64)
-    for rows, apart in gower.blocks(places, alike.places):
-        for line, low, those in zip(apart, alike.reach(apart, neighbours), members[rows], strict=True):
-            nearest = alike.records(np.flatnonzero(line <= low))
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Whom each of ``attacked`` records asks. ``groups`` are those that agree in what is known: the records of a group, the places in ``alike`` of the
+    nearest records to learn from, how far the k-th of these lies, and how many records agree in all that is known.
+    """
+
+    alike: _Alike
+    groups: Sequence[tuple[Integers, Integers, float, int]]
+    attacked: int
+
+    @classmethod
+    def of(cls, gower: Gower, offered: Floats, own: Floats, neighbours: int) -> Asked:
+        """Of records at places ``own`` (q, d) from the nearest at ``offered`` (r, d), r at least 1."""
+        neighbours = min(neighbours, len(offered))
+        alike = _Alike.of(offered)
+        places, query = np.unique(own, axis=0, return_inverse=True)
+        query = query.ravel()
+        members = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query, minlength=len(places)))[:-1])
+        groups = []
+        for rows, apart in gower.blocks(places, alike.places):
+            for line, low, those in zip(apart, alike.reach(apart, neighbours), members[rows], strict=True):
+                equal = int(alike.count[line == 0].sum())
+                groups.append((those, np.flatnonzero(line <= low), float(low), equal))
+        return cls(alike, groups, len(own))
+
+    def guessed(self, sought: Sought) -> Guessed:
+        """What they guess from the answers."""
+        right, distance, agreeing = np.zeros((3, self.attacked))
+        asked, candidates = np.zeros((2, self.attacked), dtype=np.int64)
+        for those, kinds, low, equal in self.groups:
+            nearest = self.alike.records(kinds)
             guesses, agree = sought.told(nearest)
             right[those] = sought.right(guesses, those)
             distance[those], asked[those], agreeing[those] = low, len(nearest), agree[0]
-            candidates[those] = alike.count[line == 0].sum()
-    return Guessed(right, distance, asked, agreeing, candidates)
+            candidates[those] = equal
+        return Guessed(right, distance, asked, agreeing, candidates)
 
 
 def alone(sought: Sought, offered: Integers, attacked: int) -> Floats:
@@ -380,19 +399,18 @@ def attribute_inference(
     assert confidential.controls is not None
     rng = run.for_all
     estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
+    tables = confidential.controls, released
     attacks = [
-        (kind, rows, name)
+        (kind, rows, sides, name)
         for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
+        for sides in [_Sides(of_rows(confidential, rows[0]), of_rows(confidential.controls, rows[1]), *tables)]
         for name in spec.sensitive
     ]
-    for kind, (own, others), name in attacks:
+    for kind, (own, others), sides, name in attacks:
         params = {} if kind == "random" else {"people": kind}
         try:
             if not len(others):
                 raise NotComputable("no control record is as vulnerable as the people who are attacked")
-            sides = _Sides(
-                of_rows(confidential, own), of_rows(confidential.controls, others), confidential.controls, released
-            )
             found = sides.attacked(name, spec)
         except NotComputable as error:
             estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
@@ -469,30 +487,40 @@ def _rate(right: Floats, chosen: Booleans) -> Rate:
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones."""
+    """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones.
+
+    ``asked`` keeps who asks whom for the next variable, where nobody lacks a value of it.
+    """
 
     training: Microdata
     control: Microdata
     controls: Microdata
     released: Microdata
+    asked: dict[str, Asked] = field(default_factory=dict)
 
     def attacked(self, name: str, spec: AttributeInferenceSpec) -> _Attacked:
         """The attack on one variable. Raises NotComputable where it cannot be made."""
         radius = spec.radius.get(name)
 
-        def tried(learned: Microdata, attacked: Microdata) -> tuple[Integers, Guessed]:
+        def tried(which: str, learned: Microdata, attacked: Microdata) -> tuple[Integers, Guessed]:
             what, offered, rows = sought(learned, attacked, name, radius)
-            gower = Gower.of([learned], sorted(spec.known))
-            places = gower.places(learned)[offered], gower.places(attacked)[rows]
-            return rows, guessed(gower, *places, what, spec.neighbours)
+            every = len(offered) == len(learned) and len(rows) == len(attacked)
+            asked = self.asked.get(which) if every else None
+            if asked is None:
+                gower = Gower.of([learned], sorted(spec.known))
+                places = gower.places(learned)[offered], gower.places(attacked)[rows]
+                asked = Asked.of(gower, *places, spec.neighbours)
+            if every:
+                self.asked[which] = asked
+            return rows, asked.guessed(what)
 
-        rows, training = tried(self.released, self.training)
-        control = tried(self.released, self.control)[1]
+        rows, training = tried("training", self.released, self.training)
+        control = tried("control", self.released, self.control)[1]
         for found, whose in ((training, "record"), (control, "control record")):
             if not len(found.right):
                 raise NotComputable(f'no attacked {whose} has a value of "{name}"')
         what, offered, _ = sought(self.controls, self.training, name, radius)
-        without = tried(self.controls, self.training)[1].right
+        without = tried("without", self.controls, self.training)[1].right
         return _Attacked(rows, training, control, alone(what, offered, len(rows)), without)
 
     def left_out(self, name: str) -> Iterator[str]:

@@ -160,12 +160,16 @@ class _Nearest:
 
     @classmethod
     def of(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _Nearest:
-        row, column, apart, reach = candidates(gower, own, table, k)
-        order = np.lexsort((column, row))
-        row, column, apart = row[order], column[order], apart[order]
-        inside = apart <= reach[row]
-        row, column, certain = row[inside], column[inside], (apart < reach[row])[inside]
-        return cls(row, column, certain, k - np.bincount(row[certain], minlength=len(own)), len(table))
+        places, which = np.unique(own, axis=0, return_inverse=True)  # people who are alike have the same nearest
+        row, column, apart, reach = candidates(gower, places, table, k)
+        inside = np.flatnonzero(apart <= reach[row])
+        at = inside[np.lexsort((column[inside], row[inside]))]
+        start = np.searchsorted(row[at], np.arange(len(places) + 1))
+        sizes = np.diff(start)[which.ravel()]
+        person = np.repeat(np.arange(len(own)), sizes)
+        at = at[np.arange(len(person)) + np.repeat(start[which.ravel()] - np.cumsum(sizes) + sizes, sizes)]
+        certain = apart[at] < reach[row[at]]
+        return cls(person, column[at], certain, k - np.bincount(person[certain], minlength=len(own)), len(table))
 
 
 def linked(first: _Nearest, second: _Nearest) -> Floats:

@@ -10,7 +10,7 @@ from sfumato.engine.arrays import Floats
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.risk.attribute_inference import Guessed, Sought, guessed, sought
+from sfumato.engine.risk.attribute_inference import Asked, Guessed, Sought, sought
 from sfumato.engine.statistics.gower import Gower
 
 SCHEMA = Schema(
@@ -62,7 +62,10 @@ def test_records_that_are_alike_are_asked_as_if_each_stood_alone(neighbours: int
         what, rows, asked = sought(learned, attacked, name, Radius.parse("5%") if name == "pay" else None)
         gower = Gower.of([learned], ["age", "zip"])
         places = gower.places(learned)[rows], gower.places(attacked)[asked]
-        found, expected = guessed(gower, *places, what, neighbours), one_by_one(gower, *places, what, neighbours)
+        found, expected = (
+            Asked.of(gower, *places, neighbours).guessed(what),
+            one_by_one(gower, *places, what, neighbours),
+        )
         for of in ("right", "distance", "asked", "agreeing", "candidates"):
             assert np.array_equal(getattr(found, of), getattr(expected, of)), of
 
@@ -74,4 +77,6 @@ def test_another_number_of_neighbours_gives_other_guesses() -> None:
     what, rows, asked = sought(learned, attacked, "ill", None)
     gower = Gower.of([learned], ["age", "zip"])
     places = gower.places(learned)[rows], gower.places(attacked)[asked]
-    assert not np.array_equal(guessed(gower, *places, what, 5).distance, one_by_one(gower, *places, what, 4).distance)
+    assert not np.array_equal(
+        Asked.of(gower, *places, 5).guessed(what).distance, one_by_one(gower, *places, what, 4).distance
+    )
