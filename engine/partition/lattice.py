@@ -19,6 +19,8 @@ What lets nodes be left unchecked:
   classes of k records and the k-th part of the other records, or by those that two halves of the quasi-identifiers could make together; the loss without suppression, which needs no counting
   at all. And what no node below can: n for each record in a class below k. These hold whatever the limits are.
 
+A first feasible node is found by bisection of a way up; then the most general node that is open is checked, until none is: infeasible,
+it settles all below it. Where infeasible nodes settle nothing, the node of the least bound is checked first.
 The classes of a node are counted from those of a checked node below it where there is one. Classes are counted from different
 combinations of values, not from records.
 """
@@ -33,6 +35,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats, Integers
 from .equivalence_classes import Limits, Sensitive
@@ -200,7 +203,7 @@ class _Keys:
 
     def decoded(self, keys: Integers) -> Sequence[Integers]:
         """The codes of some keys, column by column, (keys,) each."""
-        return np.unravel_index(keys, self.radices) if self.example is None else self.example[:, keys]
+        return list(np.unravel_index(keys, self.radices) if self.example is None else self.example[:, keys])
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,14 +277,19 @@ class _Counter:
 
     def only(self, axes: Sequence[int]) -> _Counter:
         """The lattice of some of the quasi-identifiers."""
-        ladders, first, last = (tuple(whole[axis] for axis in axes) for whole in (self.ladders, self.first, self.last))
+        ladders = [self.ladders[axis] for axis in axes]
+        first, last = (tuple(ends[axis] for axis in axes) for ends in (self.first, self.last))
         columns = [self.base.codes[axis] for axis in axes]
         return _Counter(ladders, first, last, _Counted.of(columns, _radices(ladders, first), self.base.records, None))
 
+    def source(self, node: Node) -> tuple[Node, _Counted]:
+        """The node with the fewest classes of those below a node that are kept, and its classes."""
+        below = np.flatnonzero((self.places <= node).all(axis=1)).tolist()
+        return min((self.kept[one] for one in below), key=lambda one: len(one[1].records))
+
     def counted(self, node: Node) -> _Counted:
         """The classes of a node, from the fewest classes of a counted node below it."""
-        below = np.flatnonzero((self.places <= node).all(axis=1)).tolist()
-        level, table = min((self.kept[one] for one in below), key=lambda one: len(one[1].records))
+        level, table = self.source(node)
         columns = [
             own if low == high else ladder.up(low, high)[own]
             for own, ladder, low, high in zip(table.codes, self.ladders, level, node, strict=True)
@@ -433,10 +441,11 @@ class _Search:
         """Whether a node is feasible; what that says of those below and above it is noted."""
         if self.checked[place]:
             return bool(np.isfinite(self.values[place]))
-        if (half := tuple(min(step, 1) for step in place)) != place:
-            self.check(half)
         lattice = self.lattice
         node = tuple(low + step for low, step in zip(lattice.first, place, strict=True))
+        half = tuple(min(step, 1) for step in place)
+        if half != place and lattice.counter.source(node)[0] == lattice.first:
+            self.check(half)
         found = lattice.look(node, float(self.losses[place]))
         self.checked[place], self.values[place] = True, found.value
         self.least = min(self.least, found.value)
@@ -501,9 +510,18 @@ def best_levels(
     counter = _Counter.of(ladders, first, last, rows=bool(sensitive))
     lattice = _Lattice(counter, limits, objective, most_suppressed, sensitive)
     search = _Search(lattice)
+    height = np.indices(lattice.shape).sum(axis=0)
     while (left := search.open()).any():
-        place = np.unravel_index(int(np.argmin(np.where(left, search.lower, np.inf))), lattice.shape)
-        step = search.bisect if lattice.monotone else search.check
-        step(tuple(int(one) for one in place))
+        if not lattice.monotone:
+            search.check(_place(np.where(left, -search.lower, -np.inf)))
+        elif np.isinf(search.least):
+            search.bisect(_place(np.where(left, -search.lower, -np.inf)))
+        else:
+            search.check(_place(np.where(left, height, -1)))
         report(left.size - int(left.sum()), left.size)
     return search.best()
+
+
+def _place(numbers: NDArray[np.number]) -> Node:
+    """Where the largest number is, the first of equal ones."""
+    return tuple(int(one) for one in np.unravel_index(int(np.argmax(numbers)), numbers.shape))
