@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from ..methods.results import Diagnostic
 from ..methods.spec import LeverValues, Param, Variant
 from ..partition.equivalence_classes import (
     Composition,
+    Diversity,
     Limits,
     Sensitive,
     class_ends,
@@ -231,6 +233,90 @@ def notes_of(classes: Integers, k: int | None = None, most_suppressed: int | Non
     )
 
 
+LeastDiversity = Annotated[float, Param("least diversity of sensitive values in a class; 1 asks for none", ge=1)]
+DiversityKind = Annotated[
+    Diversity,
+    Param(
+        "what l limits: the number of different values, the exponential of their entropy, or with c the recursive definition"
+    ),
+]
+RecursiveBound = Annotated[
+    float | None,
+    Param(
+        "for recursive diversity: the most frequent value of a class has fewer than c times the records of the l-th most "
+        "frequent and all rarer ones together",
+        gt=0,
+    ),
+]
+MostDistance = Annotated[
+    float,
+    Param(
+        "largest distance of a class's sensitive values from those of the whole released table; 1 allows any",
+        gt=0,
+        le=1,
+    ),
+]
+VaryingVariables = Annotated[
+    SensitiveVariables, Variant("variables that must vary in a class; default: the sensitive ones")
+]
+
+
+class OfValues(Protocol):
+    """Parameters that ask for classes of k records that are diverse and close."""
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def l(self) -> float: ...  # noqa: E743
+    @property
+    def diversity(self) -> Diversity: ...
+    @property
+    def c(self) -> float | None: ...
+    @property
+    def t(self) -> float: ...
+
+
+def limits_of(spec: OfValues) -> Limits:
+    return Limits(k=spec.k, l=spec.l, diversity=spec.diversity, c=math.inf if spec.c is None else spec.c, t=spec.t)
+
+
+def check_diversity(spec: OfValues, place: str) -> None:
+    """BadInput where recursive diversity lacks c or a whole l, or c is given to another."""
+    if spec.diversity != "recursive":
+        if spec.c is not None:
+            raise BadInput(f"{place}.c", 'belongs to recursive diversity; say diversity = "recursive", or leave it out')
+        return
+    if spec.c is None:
+        raise BadInput(f"{place}.c", "recursive diversity needs it, such as 3")
+    if spec.l < 2 or spec.l != int(spec.l):
+        raise BadInput(f"{place}.l", "must be a whole number of at least 2 for recursive diversity")
+
+
+def check_sensitive(sensitive: Sequence[str], keys: Sequence[str], place: str, *, constrains: bool) -> None:
+    """BadInput where nothing is sensitive though a limit ``constrains`` it, or a variable is a quasi-identifier too."""
+    if constrains and not sensitive:
+        raise BadInput(place, 'no variable is sensitive; name some, or give variables the role "sensitive"')
+    for name in sensitive:
+        if name in keys:
+            raise BadInput(place, f'"{name}" is a quasi-identifier too; leave it out of one')
+
+
+def check_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
+    """BadInput where not even the whole table keeps to the limits on values."""
+    whole = np.zeros(len(data), dtype=np.int64)
+    limits = spec.limits
+    for name in spec.constrained(data.schema):
+        variable = Sensitive.of(data, name)
+        for limit, _, kept in limits.figures(variable, variable.composition(whole, 1)):
+            if not kept.all():
+                asked = f"({limits.c:g}, {limits.l:g})" if limit == "c" else f"{limits.l:g}"
+                raise BadInput(
+                    f"{place}.{limit}",
+                    f'"{name}" is not {asked}-diverse ({limits.diversity}) even in the whole table; '
+                    f"take {'more' if limit == 'c' else 'less'}",
+                )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, cuts and output."""
@@ -250,9 +336,7 @@ class PartitionSpec(AnonymisationSpec):
     max_suppressed: Annotated[
         float, Param("share of the records that may be left out where that lets a strict class be cut", ge=0, lt=1)
     ] = 0.0
-    sensitive: Annotated[
-        SensitiveVariables, Variant("variables that must vary in a class; default: the sensitive ones")
-    ] = ()
+    sensitive: VaryingVariables = ()
 
     @property
     def limits(self) -> Limits:
@@ -279,12 +363,12 @@ class PartitionSpec(AnonymisationSpec):
         """BadInput where quasi-identifiers and sensitive variables do not fit the schema or each other."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
-        where = f"{place}.sensitive"
-        if self.constrains and not self.constrained(schema):
-            raise BadInput(where, 'no variable is sensitive; name some, or give variables the role "sensitive"')
-        for name in self.sensitive or self.constrained(schema):
-            if name in self.keys(schema):
-                raise BadInput(where, f'"{name}" is a quasi-identifier too; leave it out of one')
+        check_sensitive(
+            self.sensitive or self.constrained(schema),
+            self.keys(schema),
+            f"{place}.sensitive",
+            constrains=self.constrains,
+        )
         if self.max_suppressed and self.cuts == "relaxed":
             raise BadInput(f"{place}.max_suppressed", "relaxed cuts never need suppression; leave it out")
 

@@ -10,11 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-import numpy as np
-import pandas as pd
-
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Schema, Variable
+from ..data.schema import Schema, Variable
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
@@ -22,8 +19,8 @@ from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, a
 from ..methods.run import Run
 from ..methods.spec import Param
 from ..partition.equivalence_classes import equivalence_classes
-from ..partition.hierarchies import interval_hierarchy, interval_labels
-from ._partition import anonymised_table, check_hierarchies, notes_of, numbers_of_labels, require_complete, tree_of
+from ._partition import anonymised_table, check_hierarchies, notes_of, require_complete
+from ._recoding import Widths, check_levels, check_named, check_widths, recoded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,15 +33,7 @@ class GeneralisationSpec(AnonymisationSpec):
         Param("level of the tree by variable: 0 keeps values, the highest is the root", ge=0, names="variables"),
     ] = field(default_factory=dict)
     hierarchies: Hierarchies = field(default_factory=dict)
-    widths: Annotated[
-        Mapping[str, tuple[float, ...]],
-        Param(
-            "widths of the intervals at each level by variable, each a multiple of the one before; of dates in days",
-            gt=0,
-            names="variables",
-            kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-        ),
-    ] = field(default_factory=dict)
+    widths: Widths = field(default_factory=dict)
 
     def changed(self, schema: Schema) -> tuple[str, ...]:
         """The quasi-identifiers that are recoded to a level above 0."""
@@ -56,30 +45,16 @@ class GeneralisationSpec(AnonymisationSpec):
     def released_variable(self, variable: Variable) -> Variable:
         return as_generalised(variable)
 
-    def height(self, name: str, schema: Schema) -> int:
-        """Levels above the values in a variable's tree."""
-        if not schema[name].kind.has_levels:
-            return len(self.widths.get(name, ())) + 1
-        return self.hierarchies[name].height if name in self.hierarchies else 1
-
     def check(self, schema: Schema, place: str) -> None:
         """BadInput where trees, widths and levels do not fit the quasi-identifiers and each other."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         if not self.changed(schema):
             raise BadInput(f"{place}.levels", "nothing is recoded; give levels, such as { age = 1 }")
-        for field_name in ("levels", "widths", "hierarchies"):
-            for name in getattr(self, field_name):
-                if name not in self.keys(schema):
-                    raise BadInput(f"{place}.{field_name}.{name}", f'"{name}" is no quasi-identifier; leave it out')
-        for name, level in self.levels.items():
-            if level > (height := self.height(name, schema)):
-                raise BadInput(f"{place}.levels.{name}", f"{level} is above the root, which is level {height}")
-        for name, widths in self.widths.items():
-            try:
-                interval_hierarchy(np.zeros(1), widths)
-            except ValueError as error:
-                raise BadInput(f"{place}.widths.{name}", str(error)) from None
+        given = {"levels": self.levels, "widths": self.widths, "hierarchies": self.hierarchies}
+        check_named(given, self.keys(schema), place)
+        check_levels(self.levels, self, schema, f"{place}.levels")
+        check_widths(self, place)
 
 
 def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) -> None:
@@ -97,21 +72,7 @@ def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) ->
 def generalisation(data: Microdata, spec: GeneralisationSpec, run: Run) -> Anonymised:
     """Every record, with nodes in place of values; the classes are the records that agree on all quasi-identifiers."""
     check(data, "", spec, "anonymisation")
-    columns = {name: _recoded(data, name, spec) for name in spec.changed(data.schema)}
+    columns = {name: recoded(data, name, spec.levels[name], spec) for name in spec.changed(data.schema)}
     keys = [columns.get(name, data.frame[name]) for name in spec.keys(data.schema)]
     classes = equivalence_classes(keys, len(data))
     return anonymised_table(data, spec, classes, columns, notes_of(classes))
-
-
-def _recoded(data: Microdata, name: str, spec: GeneralisationSpec) -> pd.Series:
-    level, kind = spec.levels[name], data.schema[name].kind
-    if kind.has_levels:
-        tree, rows = tree_of(data, name, spec.hierarchies.get(name))
-        labels = [row[level] for row in tree.rows]
-    else:
-        widths = spec.widths.get(name, ())
-        labels, rows = interval_labels(numbers_of_labels(data, name), widths, level, dates=kind is Kind.DATE)
-    categories = list(dict.fromkeys(labels))
-    place = {label: code for code, label in enumerate(categories)}
-    codes = np.array([place[label] for label in labels], dtype=np.int64)
-    return pd.Series(pd.Categorical.from_codes(codes[rows], pd.Index(categories, dtype="object")))

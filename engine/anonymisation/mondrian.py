@@ -11,91 +11,54 @@ Cuts may also have to keep l-diversity (Machanavajjhala et al. 2007) and t-close
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Annotated
-
-import numpy as np
 
 from ..data.microdata import Microdata
 from ..data.schema import Schema
-from ..errors import BadInput
 from ..methods.drafting import GENERAL, Case, Declined, Offer, drafts, hierarchies_for
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import Anonymised
 from ..methods.run import Run
-from ..methods.spec import Param
-from ..partition.equivalence_classes import Diversity, Limits, Sensitive
+from ..partition.equivalence_classes import Limits
 from ..wording import counted
-from ._partition import PartitionSpec, check_partition, partitioned
+from ._partition import (
+    DiversityKind,
+    LeastDiversity,
+    MostDistance,
+    PartitionSpec,
+    RecursiveBound,
+    check_diverse,
+    check_diversity,
+    check_partition,
+    limits_of,
+    partitioned,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MondrianSpec(PartitionSpec):
     """Class size, quasi-identifiers, and what a class must keep of the sensitive variables."""
 
-    l: Annotated[  # noqa: E741
-        float, Param("least diversity of sensitive values in a class; 1 asks for none", ge=1)
-    ] = 1.0
-    diversity: Annotated[
-        Diversity,
-        Param(
-            "what l limits: the number of different values, the exponential of their entropy, or with c the "
-            "recursive definition"
-        ),
-    ] = "distinct"
-    c: Annotated[
-        float | None,
-        Param(
-            "for recursive diversity: the most frequent value of a class has fewer than c times the records of the l-th "
-            "most frequent and all rarer ones together",
-            gt=0,
-        ),
-    ] = None
-    t: Annotated[
-        float,
-        Param(
-            "largest distance of a class's sensitive values from those of the whole released table; 1 allows any",
-            gt=0,
-            le=1,
-        ),
-    ] = 1.0
+    l: LeastDiversity = 1.0  # noqa: E741
+    diversity: DiversityKind = "distinct"
+    c: RecursiveBound = None
+    t: MostDistance = 1.0
 
     @property
     def limits(self) -> Limits:
         """Classes of k records that are diverse and close."""
-        c = math.inf if self.c is None else self.c
-        return Limits(k=self.k, l=self.l, diversity=self.diversity, c=c, t=self.t)
+        return limits_of(self)
 
     def check(self, schema: Schema, place: str) -> None:
         """BadInput also where recursive diversity lacks c or a whole l, or c is given to another."""
         PartitionSpec.check(self, schema, place)
-        if self.diversity != "recursive":
-            if self.c is not None:
-                raise BadInput(
-                    f"{place}.c", 'belongs to recursive diversity; say diversity = "recursive", or leave it out'
-                )
-            return
-        if self.c is None:
-            raise BadInput(f"{place}.c", "recursive diversity needs it, such as 3")
-        if self.l < 2 or self.l != int(self.l):
-            raise BadInput(f"{place}.l", "must be a whole number of at least 2 for recursive diversity")
+        check_diversity(self, place)
 
 
 def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
     """BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
     check_partition(data, spec, place)
-    whole = np.zeros(len(data), dtype=np.int64)
-    for name in spec.constrained(data.schema):
-        variable = Sensitive.of(data, name)
-        for limit, _, kept in spec.limits.figures(variable, variable.composition(whole, 1)):
-            if not kept.all():
-                asked = f"({spec.c:g}, {spec.l:g})" if limit == "c" else f"{spec.l:g}"
-                raise BadInput(
-                    f"{place}.{limit}",
-                    f'"{name}" is not {asked}-diverse ({spec.diversity}) even in the whole table; '
-                    f"take {'more' if limit == 'c' else 'less'}",
-                )
+    check_diverse(data, spec, place)
 
 
 def _offer(case: Case) -> Offer | Declined | None:
