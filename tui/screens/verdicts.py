@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in
@@ -50,10 +51,10 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
 
 
 class Verdicts(Pane, Split):
-    """The board of one run; ``enter`` explains a verdict, ``t`` tries other limits."""
+    """The board of one run; ``enter`` explains a verdict, ``T`` tries other limits."""
 
     shown_by = "results"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "try", "Try other limits", id="verdicts.try")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("try", "try", show=True)]
 
     def __init__(self) -> None:
         super().__init__(id="verdicts")
@@ -74,6 +75,8 @@ class Verdicts(Pane, Split):
         """Show them, unless another run is shown by now."""
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
+            unmet = sum(one.outcome != "met" for one in answer.verdicts)
+            self.count(f"{unmet} of {len(answer.verdicts)} not met" if answer.verdicts else "no limits")
             self._show()
 
     async def action_try(self) -> None:

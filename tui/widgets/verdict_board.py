@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
@@ -15,6 +15,7 @@ from textual.message import Message
 from sfumato.engine.methods.labels import label_of, labels_of
 from sfumato.engine.recipe.outcomes import worst
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.words import (
     limit_text,
@@ -127,7 +128,7 @@ class VerdictBoard(Scroll):
 
     ABOVE = 3
     """Lines above the first verdict."""
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "ask", "Explain", id="verdicts.explain")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "ask", "Explain", show=True)]
 
     @dataclass
     class Asked(Message):

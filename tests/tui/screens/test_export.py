@@ -72,7 +72,7 @@ async def test_results_are_written_as_they_are_filtered_with_all_digits(sit, dir
 
 async def test_capital_y_sends_the_table_to_the_terminal_and_to_a_file(sit, directory, monkeypatch):
     monkeypatch.delenv("TMUX", raising=False)
-    async with sit(directory, "Y", tab="verdicts") as seat:
+    async with sit(directory, "y", tab="verdicts") as seat:
         said = seat.app.notices[-1]
         assert "the terminal was asked to copy them" in said
         assert not said.startswith("Copied")
@@ -86,7 +86,7 @@ async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("TMUX", "here")
-    async with sit(directory, "Y", tab="sweep") as seat:
+    async with sit(directory, "y", tab="sweep") as seat:
         assert "in tmux's buffer" in seat.app.notices[-1]
         assert seat.app.clipboard == ""
     assert (tmp_path / "given").read_text("utf-8").startswith("method\tmeasure")
@@ -118,12 +118,12 @@ async def test_what_is_written_is_internal_unless_a_key_asks_for_what_may_leave(
         assert "INTERNAL: as confidential as the data" in seat.text
         assert "ctrl+o" in seat.text
         assert field.value.endswith("results-INTERNAL.csv")
-        await seat.press("ctrl+o")
+        await seat.press("ctrl+y")
         assert "PUBLIC: what the policy of the workspace lets out" in " ".join(seat.text.split())
         assert field.value.endswith("results-PUBLIC.csv")
         await name_file(seat, tmp_path / "outside.csv")
         assert "PUBLIC" in seat.app.notices[-1]
-        await seat.press("e", "ctrl+o", "ctrl+o")
+        await seat.press("e", "ctrl+y", "ctrl+y")
         await name_file(seat, tmp_path / "inside.csv")
         assert "INTERNAL: as confidential as the data" in seat.app.notices[-1]
     outside, inside = (
@@ -140,7 +140,7 @@ async def test_what_is_written_is_internal_unless_a_key_asks_for_what_may_leave(
 @pytest.mark.slow
 async def test_copies_are_internal_and_what_may_leave_has_a_key_of_its_own(sit, built_data, monkeypatch):
     monkeypatch.delenv("TMUX", raising=False)
-    async with sit(built_data, "Y", tab="results") as seat:
+    async with sit(built_data, "y", tab="results") as seat:
         assert seat.app.notices[-1].endswith("INTERNAL: as confidential as the data")
         whole = seat.app.clipboard
         await seat.press("ctrl+y")

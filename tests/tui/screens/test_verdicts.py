@@ -89,13 +89,13 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
 
 @pytest.mark.slow
 async def test_a_run_without_verdicts_says_why(sit, directory):
-    async with sit(directory, "enter", "3") as seat:
+    async with sit(directory, "enter", "4") as seat:
         assert "No verdicts yet: run 4 is not done (● running)" in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_follows_the_chosen_run(sit, directory):
-    async with sit(directory, "1", "k", "enter", "3", tab="verdicts") as seat:
+    async with sit(directory, "3", "k", "enter", "4", tab="verdicts") as seat:
         assert "run 2" in seat.text
         assert "✓ met" not in seat.text
 
@@ -203,7 +203,7 @@ async def test_what_failed_stands_first_then_what_was_not_computed(sit, director
 
 @pytest.mark.slow
 async def test_no_key_is_offered_to_explain_a_verdict_where_there_is_none(sit, directory):
-    async with sit(directory, "enter", "g", "enter", "3", size=(120, 40)) as seat:
+    async with sit(directory, "enter", "g", "enter", "4", size=(120, 40)) as seat:
         assert "No verdicts yet" in seat.text
         assert "Explain" not in seat.footer
     async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
