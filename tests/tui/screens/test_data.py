@@ -155,10 +155,10 @@ async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported
 
 @pytest.mark.slow
 async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
-    async with sit(imported, "r", "s") as seat:
-        assert "x takes in" in seat.app.notices[-1]
+    async with sit(imported, "r") as seat:
+        assert "press x to include" in seat.app.notices[-1]
         await seat.press("asterisk", "r", "o")
-        assert "1 left out of the plan stay" in seat.app.notices[-1]
+        assert "1 excluded stay" in seat.app.notices[-1]
         assert "id" not in planned_roles(imported)
         await seat.press("home", "x")
         assert planned_roles(imported)["id"] == "identifier"
@@ -174,7 +174,7 @@ async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit
         assert "P0" not in seat.text
         assert "1 marked, 1 of them not shown" in seat.text
         await seat.press("slash", *"nothing", "escape", "space", "r", "i")
-        assert "stay as they are" in seat.app.notices[-1]
+        assert "excluded stay unchanged" in seat.app.notices[-1]
     assert planned_roles(imported)["age"] == "quasi_identifier"
 
 

@@ -11,8 +11,8 @@ from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 SMALL = (80, 24)
-WORK = ("G", "H", *"work", "enter")
-ROOT = "p"
+WORK = ("G", "act:hierarchy", *"work", "enter")
+ROOT = "act:propose"
 """The next proposal, every value below the root."""
 
 

@@ -65,7 +65,7 @@ async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
         assert "2 runs · 1 without one of the numbers" in seat.text
         for words in ("lower is better", "not dominated", "confidential"):
             assert words in seat.text
-        for keys in ("enter Open", "x Across", "y Up", "t Numbers"):
+        for keys in ("enter Open", "f4 Across", "t Numbers"):
             assert keys in " ".join(seat.footer.split())
         text = await seat.press("home", "right")
         assert "Household survey: " in text
@@ -100,7 +100,7 @@ async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "kept"), [("x", "across"), ("y", "up")])
+@pytest.mark.parametrize(("key", "kept"), [("f4", "across"), ("act:upward", "up")])
 async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept, size):
     async with sit(mapped, key, size=size) as seat:
         assert isinstance(seat.app.screen, Choose)

@@ -66,7 +66,7 @@ async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
 @pytest.mark.slow
 async def test_a_project_without_runs_says_how_to_start_one(sit, directory):
     async with sit(directory, "j", "enter") as seat:
-        assert "No run yet: 8 opens the plan, and R runs it; n runs a recipe" in seat.text
+        assert "No runs yet: 2 opens the plan, and R there runs it; n runs a recipe" in seat.text
         for digit in "234569":
             await seat.press(digit)
             assert "8   the plan of this project; R there runs it" in seat.text

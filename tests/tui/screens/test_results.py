@@ -59,7 +59,7 @@ async def test_slash_filters_by_words(sit, directory, words, found, absent):
 
 @pytest.mark.slow
 async def test_letters_typed_into_the_filter_do_nothing_else(sit, directory):
-    async with sit(directory, "slash", "q", "x", "4", tab="results") as seat:
+    async with sit(directory, "slash", "q", "x", "3", tab="results") as seat:
         assert seat.app.screen.query_one(Input).value == "qx3"
         await seat.press("enter")
         assert 'No row has "qx3". Press / for another filter.' in seat.text

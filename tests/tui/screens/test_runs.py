@@ -67,7 +67,7 @@ async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
 async def test_a_failed_run_says_why(sit, directory):
     async with sit(directory, "enter", size=(159, 60)) as seat:
         assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
-        await seat.press("j", "j", "enter", "4")
+        await seat.press("j", "j", "enter", "act:verdicts")
         assert "No verdicts yet: run 2 is not done (✗ failed)" in seat.text
         assert "the worst R-hat is 1.2, must be at most 1.01" in seat.text
 
@@ -112,7 +112,7 @@ async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch)
             seat.app._poll()
             await seat.press("shift")
         assert "draw 900/2,000 emcee" in line_of(seat, RUNNING)
-        assert {y for picture in painted for y, _, _ in picture.spans} == {3}
+        assert {y for picture in painted for y, _, _ in picture.spans} == {4}
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
     async with sit(directory, *keys_to(DONE), "enter") as seat:
         assert "[Verdicts]" in seat.text
         assert "run 1  public key  ✓ done" in seat.text.splitlines()[0]
-        await seat.press("act:diagnostics", "R")
+        await seat.press("act:diagnostics", "act:statistics")
         assert "posterior_mean" in seat.text
 
 

@@ -77,10 +77,10 @@ async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_wor
         lines = seat.text.splitlines()
         assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3]
         assert lines[4].split()[:5] == ["income", "beta", "1.400", "20", "15"]
-        assert "✗ R-hat over 1.01 +2" in lines[4]
+        assert "✗ R-hat over 1.01 +2" in lines[5]
         assert lines[6].split()[:2] == ["income", "alpha"]
         assert "✓ within limits" in lines[6]
-        assert any(block in lines[4] for block in "▁▂▃▄▅▆▇█")
+        assert any(block in lines[5] for block in "▁▂▃▄▅▆▇█")
         assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in seat.reading
         footer = " ".join(seat.footer.split())
         assert footer.startswith("enter Chains s Statistics t Plot ")
@@ -102,8 +102,8 @@ async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
         assert isinstance(seat.app.screen, Parameter)
         assert isinstance(seat.app.focused, Plot)
         assert "income beta: trace · 2 of 3 · every chain" in seat.text
-        assert "t Trace r Ranks d Density a Autocorrelation c Chain ] Next" in " ".join(seat.footer.split())
-        for key, words in (("r", "over expected"), ("d", "all draws"), ("a", "lag in steps"), ("t", "burn-in")):
+        assert "m Plot } Chain ] Next" in " ".join(seat.footer.split())
+        for key, words in (("m", "over expected"), ("m", "all draws"), ("m", "lag in steps"), ("m", "burn-in")):
             assert words in await seat.press(key)
             assert max(map(len, seat.text.splitlines())) <= size[0]
         assert "w Weights" not in seat.footer
@@ -145,7 +145,7 @@ async def test_the_cursor_reads_every_chain(sit, chained):
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
-        assert "✗ Pareto k over 0.7 +1" in lines[4]
+        assert "✗ Pareto k over 0.7 +1" in lines[5]
         assert "Pareto k 0.93 · ESS of the weights 120" in seat.reading
         text = await seat.press("enter")
         assert "income log posterior: density" in text

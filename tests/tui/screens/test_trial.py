@@ -72,7 +72,7 @@ async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
 
 
 async def test_without_verdicts_there_is_nothing_to_try(sit, directory):
-    async with sit(directory, "3", "g", "enter", "4", "T", tab="runs") as seat:
+    async with sit(directory, "g", "enter", "act:verdicts", "T", tab="runs") as seat:
         assert isinstance(seat.app.screen, Project)
         assert "no verdicts to try" in seat.app.notices[-1]
 

@@ -89,20 +89,20 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
 
 @pytest.mark.slow
 async def test_a_run_without_verdicts_says_why(sit, directory):
-    async with sit(directory, "enter", "4") as seat:
+    async with sit(directory, "enter", "act:verdicts") as seat:
         assert "No verdicts yet: run 4 is not done (● running)" in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_follows_the_chosen_run(sit, directory):
-    async with sit(directory, "3", "k", "enter", "4", tab="verdicts") as seat:
+    async with sit(directory, "3", "k", "enter", "act:verdicts", tab="verdicts") as seat:
         assert "run 2" in seat.text
         assert "✓ met" not in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
-    async with sit(directory, size=(80, 8), tab="verdicts") as seat:
+    async with sit(directory, size=(80, 9), tab="verdicts") as seat:
         first = seat.text
         assert "✗ not met       " in first
         await seat.press("G")
@@ -169,7 +169,7 @@ async def test_a_threshold_without_a_row_says_so(sit, directory):
 
 @pytest.mark.slow
 async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
-    async with sit(directory, size=(80, 8), tab="verdicts") as seat:
+    async with sit(directory, size=(80, 9), tab="verdicts") as seat:
         await seat.press("j", "j")
         assert "✓ met" in seat.text
         await seat.press("k", "k", "k")
@@ -203,7 +203,7 @@ async def test_what_failed_stands_first_then_what_was_not_computed(sit, director
 
 @pytest.mark.slow
 async def test_no_key_is_offered_to_explain_a_verdict_where_there_is_none(sit, directory):
-    async with sit(directory, "enter", "g", "enter", "4", size=(120, 40)) as seat:
+    async with sit(directory, "enter", "g", "enter", "act:verdicts", size=(120, 40)) as seat:
         assert "No verdicts yet" in seat.text
         assert "Explain" not in seat.footer
     async with sit(directory, tab="verdicts", size=(120, 40)) as seat:

@@ -63,7 +63,7 @@ JUDGED = r"thresholds (are met|(is|are) (not met|undecided|not computed))"
 def verdict(at: Counting) -> str:
     """Run the plan that was drafted, and wait for what is said of it."""
     at.see("R runs this plan", patience=120).press("R").see("Run this plan").press("y").see(r"\[1 Runs\]", "run 1")
-    at.press("4").see(r"\[3 Verdicts\]", "done", JUDGED, patience=600)
+    at.press("act:verdicts").see(r"\[3 Verdicts\]", "done", JUDGED, patience=600)
     return at.terminal.screen
 
 
