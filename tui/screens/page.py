@@ -412,7 +412,7 @@ class Export(Dialog[tuple[Exportable, Path]]):
     def _marking(self) -> str:
         """Whether it may leave, and what the key for the other is."""
         other = "all of it" if self._exportable.is_public else "only what may leave"
-        return f"{self._exportable.mark}\n" + (f"ctrl+o        {other}\n" if self._whole.public else "")
+        return f"{self._exportable.mark}\n" + (f"ctrl+y        {other}\n" if self._whole.public else "")
 
     @property
     def _path(self) -> str:

@@ -70,7 +70,7 @@ class PickList(Dialog[tuple[str, ...]]):
         keys = "space marks, enter takes the marked" if self._several else "enter chooses, escape closes"
         with Vertical(classes="dialog tall"):
             yield Static(f"{printable(self._title)}   ({keys})", classes="dialog-title", markup=False)
-            yield Entry(placeholder="type to search", leaves=("space", "colon", "slash"), id="pick-search")
+            yield Entry(placeholder="type to search", leaves=("space", "asterisk", "slash"), id="pick-search")
             yield OptionList(compact=True, markup=False)
             yield Static("", id="pick-more", markup=False)
             if self._several:

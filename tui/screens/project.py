@@ -19,6 +19,7 @@ from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import FrameLine, Line, TabLine
+from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
 from sfumato.workspace.store.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
@@ -304,6 +305,28 @@ class Project(LeadsBehind, HoldsSeals, Page):
 
         await self.action_show_tab("plan")
         self.query_one(Plan).take_text(event.found.toml, drafted_words(event.found))
+
+    @on(VerdictBoard.NumbersAsked)
+    async def _show_numbers(self) -> None:
+        await self.action_show_tab("results")
+
+    @on(Verdicts.Pulled)
+    async def _pull(self, event: Verdicts.Pulled) -> None:
+        """Change the plan by a lever and show the difference; or show the plan, where a person decides how."""
+        from .levers import PlanChange
+
+        await self.action_show_tab("plan")
+        lever, plan = event.lever, self.query_one(Plan)
+        if not lever.toml:
+            self.sfumato.say(f"To do in the plan: {lever.text}")
+            return
+        plan.take_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self.call_later(plan.action_run if answer == "run" else plan.action_undo)
+
+        await self.sfumato.open(PlanChange(lever), answered)
 
     @on(Runs.Marked)
     def _lay_over(self, event: Runs.Marked) -> None:

@@ -45,7 +45,7 @@ def test_every_tab_has_a_section_of_its_own():
         ("plan", ("g", "j"), "methods synthesis.linear_regression"),
         ("plan", ("g", "j", "enter", "down"), "methods synthesis.linear_regression method"),
         ("data", (), "app data"),
-        ("runs", ("D",), "app distributions"),
+        ("runs", ("act:distributions",), "app distributions"),
     ],
 )
 async def test_f1_opens_what_has_the_focus(sit, built_data, tab, keys, place):

@@ -137,11 +137,11 @@ async def test_the_doctor_names_problems_first_and_removes_what_no_run_needs(sit
         states = [check.state for check in seat.app.screen.grid.rows]
         assert states == sorted(states, key=["problem", "note", "ok"].index)
         assert "Python" in seat.text
-        await seat.press("f")
+        await seat.press("X")
         assert "that no run needs?" in seat.text
         await seat.press("n")
         assert left.exists()
-        await seat.press("f", "y")
+        await seat.press("X", "y")
         assert "removed that no run needed" in seat.app.notices[-1]
 
 

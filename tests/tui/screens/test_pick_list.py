@@ -132,7 +132,7 @@ async def test_the_wrong_side_is_warned_of_and_taken_only_the_second_time(sit, b
 
 @pytest.mark.slow
 async def test_a_limit_that_never_fails_is_warned_of(sit, built_data):
-    async with sit(built_data, "a", *"lim", "enter", *"tmr", "enter", "3", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, "a", *"lim", "enter", *"tmr", "enter", *"1", size=SMALL, tab="plan") as seat:
         assert "! a share is never above 1: it never fails" in seat.text
 
 

@@ -74,7 +74,7 @@ async def test_marked_rules_that_the_data_keep_to_are_taken_over_as_found(sit, i
         assert [line.text for line in found][:2] == ["income = wage + rent", "wage <= income"]
         await seat.press("space", "space", "enter")
         assert stored(imported) == {line.name: {"holds": line.text, "source": "data"} for line in found[:2]}
-        assert any("2 rules are new; u takes that back" in str(notice) for notice in seat.app.notices)
+        assert any("2 rules added (u undoes)" in str(notice) for notice in seat.app.notices)
 
 
 @pytest.mark.slow
