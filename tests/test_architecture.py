@@ -255,7 +255,14 @@ def test_no_class_of_ours_gives_a_private_name_of_textual_another_meaning() -> N
 import ast, sys
 from functools import cache
 from pathlib import Path
-from sfumato.tui import keymap
+import importlib, pkgutil
+import sfumato.tui.app, sfumato.tui.screens, sfumato.tui.widgets
+from textual.dom import DOMNode
+for package in (sfumato.tui.screens, sfumato.tui.widgets):
+    for info in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{info.name}")
+modules = [module for name, module in sys.modules.items() if name.startswith("sfumato.tui.")]
+kinds = {value for module in modules for value in vars(module).values() if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__.startswith("sfumato.tui.")}
 @cache
 def classes(module):
     found, waiting = {}, [("", ast.parse(Path(sys.modules[module].__file__).read_text("utf-8")))]
@@ -276,7 +283,7 @@ def named(kind):
     found = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name) and n.value.id == "self"}
     found |= {n.name for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     return {name for name in found if name.startswith("_") and not name.startswith("__")}
-for kind in {kind for module in keymap._modules() for kind in keymap._kinds(module)}:
+for kind in kinds:
     if not kind.__module__.startswith("sfumato.tui.terminal"):
         theirs = [base for base in kind.__mro__ if base.__module__.startswith("textual.")]
         for name in named(kind) & set().union(*map(named, theirs)):

@@ -14,23 +14,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.store.runs import find_run, run_line
+from sfumato.workspace.store.runs import RunState, find_run, run_line
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable, printable_lines
 
 from . import jobs
+from .acts import KEYLESS, bind
 from .command_lines import REMEMBERED, Words, command_text
 from .memory import share_arenas
 from .messages import CompanionsNamed, ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
-from .own_keys import key_for
+from .own_keys import MODIFIERS, NAMES, key_for
 from .places import keys_file
 from .reading_notice import ReadingNotice
 from .screens.page import TellsErrors
@@ -62,17 +63,22 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark", "keys", "Help", key_display="?", id="app.help"),
-        Binding("f1", "manual", "Manual", show=False, id="app.manual"),
-        Binding("q", "back", "Back", id="app.back"),
-        Binding("escape", "leave", "Back", show=False, id="app.escape"),
-        Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True, id="app.palette"),
-        Binding("ctrl+l", "redraw", "Redraw", show=False, id="app.redraw"),
-        Binding("A", "audit", "Audit log", show=False, id="app.audit"),
-        Binding("at", "commands", "Commands that equal this", show=False, key_display="@", id="app.commands"),
-        Binding("V", "evaluate", "Evaluate files of another tool", show=False, id="app.evaluate"),
-        Binding("exclamation_mark", "doctor", "Doctor", show=False, key_display="!", id="app.doctor"),
-        Binding("colon", "command_palette", "Commands", show=False, id="app.palette_colon"),
+        bind("keys", "keys", "Keys", show=True),
+        bind("manual", "manual"),
+        bind("close", "close_place", "Close", show=True),
+        bind("back", "leave"),
+        bind("palette", "command_palette", priority=True),
+        bind("command", "command_palette"),
+        bind("redraw", "redraw"),
+        bind("commands", "commands"),
+        bind("audit", "audit"),
+        bind("new", "new_run", "New run"),
+        bind("import", "import"),
+        bind("evaluate", "evaluate"),
+        bind("doctor", "doctor"),
+        bind("computing", "computing"),
+        bind("theme", "change_theme"),
+        bind("next_pane", "focus_next"),
     ]
 
     def __init__(self, directory: Path, run_id: int | None = None) -> None:
@@ -210,29 +216,64 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.screen.refresh()
 
     def get_key_display(self, binding: Binding) -> str:
-        """Keys by name where their sign is in few fonts."""
-        return "enter" if binding.key == "enter" else super().get_key_display(binding)
+        """Keys by name where their sign is in few fonts; none for an act without a key."""
+        if binding.key.startswith(KEYLESS):
+            return ""
+        return NAMES.get(binding.key) or super().get_key_display(binding)
 
-    async def action_back(self) -> None:
-        """Leave the screen; leave the app from the list of projects."""
-        if len(self.screen_stack) == 1:
+    async def on_key(self, event: events.Key) -> None:
+        """Say so where a key does nothing: no widget has typed it, and no act of this place has it."""
+        active = self.screen.active_bindings.get(event.key)
+        if event.key not in MODIFIERS and (active is None or not active.enabled):
+            from .screens.help import does_nothing
+
+            self.clear_notifications()
+            self.say(f"{does_nothing(event.key)}; {key_for(self, 'keys')} lists the keys that do", seconds=2)
+
+    async def action_close_place(self) -> None:
+        """Close the screen; at the top ask whether to quit when something runs."""
+        if len(self.screen_stack) > 1:
+            await self._close_screen()
+            return
+        running = self._unended()
+        if not running:
             self.exit()
             return
+        from .screens.dialogs import Confirm
+
+        one = len(running) == 1
+        names = f"Run {running[0]} keeps" if one else f"Runs {', '.join(map(str, running))} keep"
+        question = Confirm("Quit Sfumato?", f"{names} running if you quit.", "Quit")
+        await self.open(question, lambda yes: self.exit() if yes else None)
+
+    def _unended(self) -> list[int]:
+        """The runs that have not ended."""
+        rows = self._workspace.connection.execute("SELECT id, state FROM run ORDER BY id")
+        return [int(row[0]) for row in rows if not RunState(row[1]).ended]
+
+    async def _close_screen(self) -> None:
         await self.pop_screen()
         self.remember(project=None)
 
     async def action_leave(self) -> None:
         """Leave the screen; from the list of projects nothing is left by accident."""
         if len(self.screen_stack) == 1:
-            self.say(f"{key_for(self, 'projects.quit', 'q')} quits; runs go on")
+            self.say(f"{key_for(self, 'close')} quits; runs keep running")
         else:
-            await self.action_back()
+            await self._close_screen()
 
     async def action_keys(self) -> None:
-        from .screens.help import Keys, help_keys
+        """List the acts of this place, and run one."""
+        from .screens.help import HelpAct, Keys, acts_here
 
-        if not isinstance(self.screen, Keys):
-            await self.open(Keys(help_keys(self.screen)))
+        if isinstance(self.screen, Keys):
+            return
+
+        def answered(chosen: HelpAct | None) -> None:
+            if chosen is not None and chosen.run is not None:
+                self.call_later(self.run_action, *chosen.run)
+
+        await self.open(Keys(acts_here(self.screen)), answered)
 
     async def action_manual(self) -> None:
         """Open the manual at the page that fits what has the focus."""

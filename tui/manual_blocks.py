@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,9 +20,6 @@ from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.recipe.recipe import recipe_keys
 from sfumato.tui.cli.catalogue import choices_text, default_text, meanings, output_cells
 from sfumato.workspace.ingest.file_formats import formats
-
-if TYPE_CHECKING:
-    from sfumato.tui.keymap import Bound
 
 WIDTH = 120
 BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n)(.*?)(<!-- end of generated -->\n)", re.DOTALL)
@@ -144,25 +140,18 @@ def formats_block() -> str:
 
 
 def bindings_block() -> str:
-    """The keys of the app by the first word of their names, as ``keys.toml`` names them."""
-    from textual.keys import format_key
-
-    from sfumato.tui.keymap import bindings
+    """The acts of the app in their groups, with their keys, as ``keys.toml`` names them."""
+    from sfumato.tui.acts import ACTS
+    from sfumato.tui.own_keys import key_text
 
     rows = ["| key | what it does | name |", "|---|---|---|"]
     parts = []
-    first = list(dict.fromkeys(map(_group, bindings())))
-    for group, found in groupby(sorted(bindings(), key=lambda bound: first.index(_group(bound))), key=_group):
+    for group, acts in groupby(ACTS, key=lambda act: act.group):
         lines = [
-            f"| {' '.join(_cell(format_key(key)) for key in bound.keys)} | {bound.description or 'Choose'} | `{bound.id}` |"
-            for bound in found
+            f"| {' '.join(_cell(key_text(key)) for key in act.keys)} | {act.does} | `{act.name}` |" for act in acts
         ]
-        parts.append("\n".join([f"### Keys: {group.replace('_', ' ')}", "", *rows, *lines]))
+        parts.append("\n".join([f"### Keys: {group.lower()}", "", *rows, *lines]))
     return "\n\n".join(parts)
-
-
-def _group(bound: Bound) -> str:
-    return bound.id.partition(".")[0]
 
 
 def _cell(key: str) -> str:

@@ -22,26 +22,6 @@ from sfumato.workspace.visible_text import printable
 
 from .own_keys import key_for
 
-KEYS = {
-    "app.back": "q",
-    "data.draft": "g",
-    "plan.add": "a",
-    "plan.run": "R",
-    "projects.import": "i",
-    "project.data": "7",
-    "project.plan": "8",
-    "project.release": "w",
-    "project.report": "P",
-    "project.runs": "1",
-    "project.verdicts": "3",
-    "runs.compare": "c",
-    "runs.duplicate": "d",
-    "runs.new": "n",
-    "runs.resume": "r",
-    "verdicts.explain": "enter",
-    "verdicts.try": "t",
-}
-"""The bindings that a step may name, with the keys that they come with."""
 ROLES = frozenset({"quasi_identifier", "known", "sensitive"})
 MAKERS = ("synthesis", "anonymisation")
 
@@ -130,7 +110,9 @@ def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
     """What to do next in a project that has come so far, whose run is ``line``, on ``tab``; bindings stand in braces."""
     if tab in ("data", "plan") and (of := standing.done_by) is not None:
         if line is None or line.run.id != of.run.id:  # keys that release or report are for the run that the tabs show
-            return f"this plan is run {of.run.id}, {'done' if of.run.state.ended else 'under way'}: {{project.runs}} Runs shows it"
+            return (
+                f"this plan is run {of.run.id}, {'done' if of.run.state.ended else 'under way'}: {{runs}} Runs shows it"
+            )
         if not of.run.state.ended:
             return next_step(standing, of, "")
         said = _to_a_decision(of.tally, of.run.id, tab, released=of.run.id in standing.released)
@@ -139,67 +121,60 @@ def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
         return _to_a_run(standing, tab)
     run = line.run
     if line.stalled:
-        return f"next: nobody works on run {run.id}: {{runs.resume}} in Runs{_key_of('runs', tab)} gives it a worker"
+        return f"next: nobody works on run {run.id}: {{interrupt}} in Runs{_key_of('runs', tab)} gives it a worker"
     if not run.state.ended:
-        where = "" if tab == "runs" else "; {project.runs} Runs says how far it is"
-        return f"run {run.id} goes on when you leave the app{where}"
+        where = "" if tab == "runs" else "; {runs} Runs says how far it is"
+        return f"run {run.id} keeps running if you quit{where}"
     if run.state is RunState.FAILED:
-        return f"next: {{project.plan}} Plan to mend what run {run.id} failed by, or {{runs.resume}} in Runs: {printable(run.error)}"
+        return f"next: {{plan}} Plan to fix why run {run.id} failed, or {{interrupt}} in Runs resumes it: {printable(run.error)}"
     if run.state is not RunState.DONE:
-        return f"next: {{runs.resume}} in Runs{_key_of('runs', tab)} resumes run {run.id}"
+        return f"next: {{interrupt}} in Runs{_key_of('runs', tab)} resumes run {run.id}"
     return _to_a_decision(line.tally, run.id, tab, released=run.id in standing.released)
 
 
 def _key_of(name: str, tab: str) -> str:
     """`` (1)`` unless that tab is shown."""
-    return "" if tab == name else f" ({{project.{name}}})"
+    return "" if tab == name else f" ({{{name}}})"
 
 
 def _to_a_run(standing: Standing, tab: str) -> str:
     """The next step while there is a plan to make."""
     plan, key = standing.plan, _key_of("plan", tab)
     if not standing.has_data:
-        return (
-            "next: {runs.new} in Runs"
-            + _key_of("runs", tab)
-            + " runs a recipe, or {app.back} and {projects.import} import a file"
-        )
+        return "next: {new} in Runs" + _key_of("runs", tab) + " runs a recipe, or {projects} and {import} import a file"
     if plan is None:
-        return f"next: mend the text of the plan{key}"
+        return f"next: fix the text of the plan{key}"
     if not plan.roles:
-        where = "" if tab == "data" else "{project.data} Data: "
-        return f"next: {where}say of each variable whether an intruder may know it, or it is sensitive"
+        where = "" if tab == "data" else "{data} Data: "
+        return "next: " + where + "give each variable a role: {role} quasi-identifier or sensitive"
     if not plan.makers:
-        return f"next: {{data.draft}} in Data{_key_of('data', tab)} drafts the plan, or {{plan.add}} in Plan{key} adds a step"
+        return f"next: {{draft}} in Data{_key_of('data', tab)} drafts the plan, or {{add}} in Plan{key} adds a step"
     if not plan.measures:
-        return f"next: {{plan.add}} in Plan{key} adds what to measure: nothing is judged without"
-    lack = "" if plan.thresholds else "; nothing is judged without thresholds"
-    return f"next: {{plan.run}} in Plan{key} runs it{lack}"
+        return f"next: {{add}} in Plan{key} adds a measure: without one there is no verdict"
+    lack = "" if plan.thresholds else "; without limits there is no verdict"
+    return f"next: {{run}} in Plan{key} runs it{lack}"
 
 
 def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> str:
     """The next step after a run that is done."""
     open_ = tally.total - tally.met
     if not tally.total:
-        return f"next: nothing judges run {run_id}: {{plan.add}} in Plan{_key_of('plan', tab)} adds a threshold"
+        return f"next: run {run_id} has no limits: {{add}} in Plan{_key_of('plan', tab)} adds one"
     if open_ and tab == "verdicts":
-        return "next: {verdicts.explain} says what it means, {verdicts.try} tries limits; {runs.duplicate} in Runs ({project.runs}) changes the plan"
+        return "next: {open} explains it and how to fix it; {try} tries other limits"
     if open_:
         became = next(word for word in UNMET if tally.counts[word])
         lack = tally.counts[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
-        return f"next: {{project.verdicts}} Verdicts says why {these} {agree(lack, 'is', 'are')} {became}"
+        return f"next: {{findings}} Findings says why {these} {agree(lack, 'is', 'are')} {became}"
     if released:
-        return (
-            f"run {run_id} was released; {{project.report}} writes its report, {{runs.compare}} in Runs compares runs"
-        )
-    return "next: {project.release} asks the gate, and releases; {project.report} writes the report"
+        return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
+    return "next: {release} checks and releases; {report} writes the report"
 
 
 def step_text(app: App[Any], step: str) -> Content:
     """A step with the keys that its bindings have now."""
     parts = [
-        (key_for(app, part, KEYS[part]), "bold") if at % 2 else part
-        for at, part in enumerate(re.split(r"\{([a-z_.]+)\}", step))
+        (key_for(app, part), "bold") if at % 2 else part for at, part in enumerate(re.split(r"\{([a-z_.]+)\}", step))
     ]
     return Content.assemble(*parts)

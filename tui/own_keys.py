@@ -1,4 +1,4 @@
-"""The key that a binding has now: as it comes, or as the user's own keys have it."""
+"""The key that an act has now: as it comes, or as the user's own keys have it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from typing import Any
 from textual.app import App
 from textual.keys import format_key
 
+from .acts import BY_NAME
 from .app_protocol import app_of
 
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 """Keys that do nothing by themselves."""
+NAMES = {"enter": "enter"}
+"""Keys by name where their sign is in few fonts."""
 
 
-def key_for(app: App[Any], name: str, default: str) -> str:
-    """The key that a binding has now, as the terminal names it; ``default`` where the user has given it none."""
-    given = app_of(app).own_keys.get(name)
-    return default if given is None else format_key(given.partition(",")[0])
+def key_text(key: str) -> str:
+    """A key as people read it: ``?``, ``ctrl+r``, ``enter``."""
+    *modifiers, name = key.split("+") if len(key) > 1 else [key]
+    return "+".join([*modifiers, NAMES.get(name, format_key(name))])
+
+
+def key_for(app: App[Any], act: str) -> str:
+    """The first key that an act has now, as people read it; where it has none, that of the palette."""
+    given = app_of(app).own_keys.get(act)
+    keys = BY_NAME[act].keys if given is None else given.split(",")
+    return key_text(keys[0]) if keys else key_for(app, "palette")

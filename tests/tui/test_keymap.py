@@ -1,21 +1,29 @@
+import ast
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
+from bound_acts import declared
 
-from sfumato.tui.keymap import RENAMED, BadKeymap, Bound, bindings, default_keys, is_key, meet, read_keymap
+import sfumato.tui
+from sfumato.tui.acts import ACTS, BY_NAME, CHARACTERS, KEYLESS, act_of, bind, is_typed
+from sfumato.tui.keymap import BadKeymap, default_keys, is_key, read_keymap
 
+MOST_KEYS, MOST_OF_A_PLACE = 70, 20
 SAID = [
-    ('app.help = "f2"\nproject.swep = "f4"', 2, 'did you mean "project.sweep"?'),
-    ('[project]\n\nswep = "f4"', 3, 'nothing called "project.swep"'),
-    ('app.help = "f99"', 1, 'no key "f99"'),
-    ('app.help = "ctrl+strange+x"', 1, "no key"),
-    ("app.help = 4", 1, 'must be a key such as "f4"'),
-    ("app.help = []", 1, "must be a key"),
-    ('app.help = "ctrl+m"', 1, 'cannot tell "ctrl+m" from enter'),
-    ('# mine\nruns.again = "x"', 2, '"x" is runs.interrupt already (Interrupt)'),
-    ('runs.again = "j"', 1, "grid.down"),
-    ('"runs.again" = "4"', 1, "project.sweep"),
-    ('audit.verify = "e"', 1, "exhibit.export"),
-    ('sweep.log = "y, H"', 1, "plot.far_left"),
-    ('runs.again = "u"\nruns.resume = "u"', 1, "runs.resume"),
+    ('keys = "f2"\nfindngs = "f4"', 2, 'did you mean "findings"?'),
+    ('swep = "f4"', 1, 'no act called "swep"'),
+    ('keys = "f99"', 1, 'no key "f99"'),
+    ('keys = "ctrl+strange+x"', 1, "no key"),
+    ("keys = 4", 1, 'must be a key such as "f4"'),
+    ("keys = []", 1, "must be a key"),
+    ('keys = "ctrl+m"', 1, 'cannot tell "ctrl+m" from enter'),
+    ('# mine\nrun = "x"', 2, '"x" is exclude already (Include or exclude)'),
+    ('run = "j"', 1, '"j" is down already'),
+    ('run = "u"', 1, '"u" is undo already'),
+    ('run = "f5"\nresults = "f5"', 1, '"f5" is results already'),
+    ('keys = "f2"\n\nruns.again = "f4"', 3, 'no "runs.again": sfumato keys lists the acts by name'),
+    ('[runs]\nagain = "f4"', 2, "keys belong to acts that mean the same everywhere"),
 ]
 
 
@@ -28,11 +36,58 @@ def keys_toml(tmp_path):
     return written
 
 
-def test_names_of_before_are_read(keys_toml):
-    text = 'sweep.log = "f4"\ncalibrate.part = "f5"\nproject.minimise = "f6"\n'
-    assert read_keymap(keys_toml(text)) == {"study.log": "f4", "study.part": "f5", "project.limits": "f6"}
-    assert set(RENAMED.values()) <= {bound.id for bound in bindings()}
-    assert not set(RENAMED) & {bound.id for bound in bindings()}
+def test_there_are_few_keys_each_with_one_meaning():
+    keyed = [act for act in ACTS if act.keys]
+    keys = [key for act in ACTS for key in act.keys]
+    assert len(keyed) <= MOST_KEYS
+    assert len(keys) == len(set(keys))
+    assert len({act.does for act in ACTS}) == len({act.name for act in ACTS}) == len(ACTS)
+
+
+def test_every_binding_is_that_of_an_act_with_its_keys_and_no_others():
+    for owner, binding in declared():
+        act = act_of(binding)
+        assert act is not None, (owner, binding)
+        keys = binding.key.split(",")
+        assert set(keys) <= set(act.keys) or keys == [f"{KEYLESS}{act.name}"], (owner, binding)
+
+
+def test_every_act_is_done_somewhere():
+    assert {act.name for act in ACTS} - {act_of(binding).name for _, binding in declared()} == set()
+
+
+def test_nobody_but_the_table_makes_bindings():
+    """The negative control of the tests above: a binding that is made apart would have a key of its own."""
+    made = [
+        file.name
+        for file in Path(sfumato.tui.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Binding"
+    ]
+    assert set(made) == {"acts.py", "keymap.py"}
+    with pytest.raises(KeyError):
+        bind("no_such_act", "say")
+
+
+def test_acts_of_a_group_stand_together():
+    groups = [act.group for act in ACTS]
+    assert sum(one != other for one, other in pairwise(groups)) == len(set(groups)) - 1
+
+
+def test_where_text_is_typed_no_character_is_a_key():
+    typed = [binding for _, binding in declared() if binding.id and binding.id.endswith(".typed")]
+    assert len(typed) > 8
+    alone = [binding.id for binding in typed if all(map(is_typed, binding.key.split(",")))]
+    assert set(alone) <= {"mark.typed", "mark_all.typed", "filter.typed"}
+    assert not [key for key in ("up", "f4", "ctrl+r", "escape", "enter", "pageup") if is_typed(key)]
+    assert all(map(is_typed, ("j", "question_mark", "plus", *CHARACTERS)))
+
+
+def test_no_key_that_terminals_swallow_is_one():
+    keys = {key for act in ACTS for key in act.keys}
+    assert not keys & {f"ctrl+{letter}" for letter in "abhijm"}
+    assert not [key for key in keys if key.startswith("alt+")]
+    assert [key for key in keys if not is_key(key)] == []
 
 
 @pytest.mark.parametrize(("text", "line", "said"), SAID)
@@ -57,57 +112,33 @@ def test_what_is_no_text_is_refused(tmp_path):
 
 
 def test_keys_are_read_in_every_way_that_toml_writes_them(keys_toml, tmp_path):
-    text = 'app.help = "?, f2"\n"runs.again" = ["ctrl+s", "S"]\n[project]\nsweep = "f4"\n'
-    assert read_keymap(keys_toml(text)) == {
-        "app.help": "question_mark,f2",
-        "runs.again": "ctrl+s,S",
-        "project.sweep": "f4",
-    }
+    text = 'keys = "?, f2"\n"run" = ["ctrl+g", "Z"]\nresults = "f5"\n'
+    assert read_keymap(keys_toml(text)) == {"keys": "question_mark,f2", "run": "ctrl+g,Z", "results": "f5"}
     assert read_keymap(tmp_path / "absent.toml") == {}
 
 
 def test_keys_can_be_exchanged(keys_toml):
-    assert read_keymap(keys_toml('runs.again = "x"\nruns.interrupt = "s"'))
-
-
-def test_keys_of_screens_that_never_meet_can_be_the_same(keys_toml):
-    """The negative control of the clashes: H is a key of plots, o of the results, t of a comparison."""
-    assert read_keymap(keys_toml('runs.again = "H, o, t"'))
+    assert read_keymap(keys_toml('run = "x"\nexclude = "R"'))
 
 
 def test_the_default_keys_are_a_file_that_changes_nothing(keys_toml):
     text = default_keys(keys_toml(""))
-    assert read_keymap(keys_toml(text)) == {bound.id: ",".join(bound.keys) for bound in bindings()}
-
-
-def test_every_default_key_is_a_key():
-    assert [key for bound in bindings() for key in bound.keys if not is_key(key)] == []
-
-
-def test_no_two_keys_of_one_widget_are_the_same():
-    """Keys that a screen shadows are meant; within one class nothing would be."""
-    found: list[Bound] = list(bindings())
-    same = [
-        (one.id, other.id)
-        for place, one in enumerate(found)
-        for other in found[place + 1 :]
-        if one.owner is other.owner and set(one.keys) & set(other.keys)
-    ]
-    assert same == []
-    assert meet(found[0], found[-1])
+    assert read_keymap(keys_toml(text)) == {act.name: ",".join(act.keys) for act in ACTS if act.keys}
+    assert len([line for line in text.splitlines() if " = " in line and not line.startswith("#")]) <= MOST_KEYS
 
 
 def test_the_command_prints_the_keys(home, sfumato, capsys):
     assert sfumato("keys") == 0
     printed = capsys.readouterr().out
     assert f"to be kept in {home / 'config' / 'sfumato' / 'keys.toml'}" in printed
-    assert 'app.help = "question_mark"  # Help' in printed
-    assert 'app.manual = "f1"  # Manual' in printed
+    assert 'keys = "question_mark"  # Keys of this place' in printed
+    assert 'manual = "f1"  # Manual' in printed
+    assert all(name in printed for name in BY_NAME)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [('app.help = "f2"', "1 of your own, from "), ("help = 1", 'keys.toml:1: there is nothing called "help"')],
+    [('keys = "f2"', "1 of your own, from "), ("help = 1", 'keys.toml:1: there is no act called "help"')],
 )
 def test_doctor_says_whether_the_file_is_good(home, sfumato, capsys, text, said):
     (home / "config" / "sfumato").mkdir(parents=True)

@@ -5,20 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.tui.keymap import bindings
-from sfumato.tui.next_step import KEYS, PlanStanding, Standing, next_step, plan_standing, standing_of
+from sfumato.tui.acts import BY_NAME
+from sfumato.tui.next_step import PlanStanding, Standing, next_step, plan_standing, standing_of
 from sfumato.workspace.audit import Act, append
 from sfumato.workspace.store.runs import RunLine, RunState, Tally, run_line
 from sfumato.workspace.store.workspace import Workspace
 
 WHOLE = PlanStanding(roles=True, makers=1, measures=2, thresholds=1)
 ROLES = '[variables]\na = { role = "sensitive" }\n'
-
-
-def test_the_keys_are_those_of_the_app():
-    declared = {bound.id: bound.keys for bound in bindings()}
-    shown = {"question_mark": "?"}
-    assert {name: shown.get(declared[name][0], declared[name][0]) for name in KEYS if name in declared} == KEYS
 
 
 @pytest.mark.parametrize(
@@ -41,20 +35,20 @@ def test_how_far_a_plan_has_come(toml, standing):
 @pytest.mark.parametrize(
     ("standing", "words"),
     [
-        (Standing(None, has_data=False), "{runs.new} in Runs"),
-        (Standing(None), "mend the text"),
-        (Standing(replace(WHOLE, roles=False)), "{project.data} Data: say of each variable"),
-        (Standing(replace(WHOLE, makers=0)), "{data.draft} in Data ({project.data}) drafts the plan"),
-        (Standing(replace(WHOLE, measures=0)), "nothing is judged without"),
-        (Standing(replace(WHOLE, thresholds=0)), "{plan.run} in Plan ({project.plan}) runs it; nothing is judged"),
-        (Standing(WHOLE), "{plan.run} in Plan ({project.plan}) runs it"),
+        (Standing(None, has_data=False), "{new} in Runs"),
+        (Standing(None), "fix the text"),
+        (Standing(replace(WHOLE, roles=False)), "{data} Data: give each variable a role"),
+        (Standing(replace(WHOLE, makers=0)), "{draft} in Data ({data}) drafts the plan"),
+        (Standing(replace(WHOLE, measures=0)), "without one there is no verdict"),
+        (Standing(replace(WHOLE, thresholds=0)), "{run} in Plan ({plan}) runs it; without limits there is no verdict"),
+        (Standing(WHOLE), "{run} in Plan ({plan}) runs it"),
     ],
 )
 def test_without_a_run_each_step_of_the_plan_is_named(standing, words):
     assert words in next_step(standing, None, "runs")
     for tab in ("runs", "data", "plan"):
         named = re.findall(r"\{([a-z_.]+)\}", next_step(standing, None, tab))
-        assert named == [] or set(named) <= set(KEYS)
+        assert named == [] or set(named) <= set(BY_NAME)
 
 
 @pytest.fixture
@@ -88,20 +82,20 @@ def judged(line, **counts):
 @pytest.mark.parametrize(
     ("counts", "tab", "words"),
     [
-        ({"met": 2}, "verdicts", "{project.release} asks the gate"),
-        ({"met": 2, "not_met": 1}, "runs", "{project.verdicts} Verdicts says why 1 of 3 thresholds is not met"),
+        ({"met": 2}, "verdicts", "{release} checks and releases"),
+        ({"met": 2, "not_met": 1}, "runs", "{findings} Findings says why 1 of 3 thresholds is not met"),
         ({"met": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds is not computed"),
         ({"met": 1, "not_met": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds are not met"),
         ({"not_computed": 2}, "map", "says why 2 of 2 thresholds are not computed"),
         ({"not_met": 1}, "map", "says why the threshold is not met"),
-        ({"met": 2, "not_met": 1}, "verdicts", "{verdicts.explain} says what it means"),
-        ({}, "results", "nothing judges run 1"),
+        ({"met": 2, "not_met": 1}, "verdicts", "{open} explains it"),
+        ({}, "results", "run 1 has no limits"),
     ],
 )
 def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
     said = next_step(Standing(WHOLE), judged(line, **counts), tab)
     assert words in said
-    assert ("asks the gate" in said) is (counts == {"met": 2})
+    assert ("checks and releases" in said) is (counts == {"met": 2})
 
 
 def test_only_thresholds_that_are_all_met_lead_to_a_release(line):
@@ -116,23 +110,23 @@ def test_only_thresholds_that_are_all_met_lead_to_a_release(line):
         {"met": 5, "not_met": 1},
     ):
         for tab in ("runs", "results", "verdicts", "records", "map"):
-            assert "{project.release}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
+            assert "{release}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
 
 
 @pytest.mark.parametrize(
     ("state", "attended", "words"),
     [
-        (RunState.RUNNING, True, "goes on when you leave"),
+        (RunState.RUNNING, True, "keeps running if you quit"),
         (RunState.RUNNING, False, "nobody works on run 1"),
-        (RunState.INTERRUPTED, True, "{runs.resume} in Runs resumes run 1"),
-        (RunState.CANCELLED, True, "{runs.resume} in Runs resumes run 1"),
-        (RunState.FAILED, True, "{project.plan} Plan to mend what run 1 failed by"),
+        (RunState.INTERRUPTED, True, "{interrupt} in Runs resumes run 1"),
+        (RunState.CANCELLED, True, "{interrupt} in Runs resumes run 1"),
+        (RunState.FAILED, True, "{plan} Plan to fix why run 1 failed"),
     ],
 )
 def test_a_run_that_is_not_done_says_what_can_be_done(line, state, attended, words):
     here = replace(line, run=replace(line.run, state=state, error="x\x1b[2J"), attended=attended)
     said = next_step(Standing(WHOLE), here, "runs")
-    assert words in said.replace(" ({project.runs})", "")
+    assert words in said.replace(" ({runs})", "")
     assert "\x1b" not in said
 
 
@@ -151,7 +145,7 @@ def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
     lacks = [{}, {"roles": False}, {"makers": 0}, {"measures": 0}, {"thresholds": 0}]
     for said in (next_step(Standing(replace(WHOLE, **lack)), None, tab) for lack in lacks):
         for name in re.findall(r"\{([\w.]+)\}", said):
-            assert name in KEYS, said
+            assert name in BY_NAME, said
 
 
 @pytest.mark.parametrize("tab", ["data", "plan"])
@@ -161,13 +155,13 @@ def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
     of_plan = own.beside([done])
     assert of_plan.done_by == done
     assert next_step(of_plan, done, tab) == "this plan is run 1; " + next_step(of_plan, done, "runs")
-    assert "{plan.run}" not in next_step(of_plan, done, tab)
+    assert "{run}" not in next_step(of_plan, done, tab)
     # another plan, other records, or a run that came to nothing, is no run of this plan
     nothing = [replace(done, run=replace(done.run, state=state)) for state in (RunState.FAILED, RunState.CANCELLED)]
     others = [replace(own, toml=own.toml + "\nlabel = 'x'"), replace(own, dataset_id=99), replace(own, toml="[[")]
     for standing in (*(one.beside([done]) for one in others), own.beside(nothing)):
         assert standing.done_by is None
-        assert "{plan.run} in Plan" in next_step(standing, done, tab)
+        assert "{run} in Plan" in next_step(standing, done, tab)
 
 
 def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
@@ -185,12 +179,12 @@ def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line
     standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([done])
     for shown in (None, other):
         said = next_step(standing, shown, "plan")
-        assert said == "this plan is run 1, done: {project.runs} Runs shows it"
-    assert "{project.release}" in next_step(standing, done, "plan")
+        assert said == "this plan is run 1, done: {runs} Runs shows it"
+    assert "{release}" in next_step(standing, done, "plan")
 
 
 def test_a_run_of_the_plan_that_goes_on_is_said_to_go_on(line):
     running = replace(line, run=replace(line.run, state=RunState.RUNNING), attended=True)
     standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([running])
-    assert "run 1 goes on when you leave the app" in next_step(standing, running, "plan")
-    assert "{plan.run}" not in next_step(standing, running, "plan")
+    assert "run 1 keeps running if you quit" in next_step(standing, running, "plan")
+    assert "{run}" not in next_step(standing, running, "plan")

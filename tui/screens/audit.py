@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.cli.admin_tables import verified
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.widgets.tables import Table, TableColumn
@@ -44,7 +45,7 @@ class Audit(TableDialog[AuditRow, None], Exports):
     called = "audit"
     computes = True
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "verify", "Verify", id="audit.verify")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("run", "verify", "Verify", show=True)]
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widget import Widget
 
+from sfumato.tui.acts import bind
 from sfumato.tui.app_protocol import app_of
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.reporting.words import method_of
@@ -117,7 +118,7 @@ class SaysPoint(Widget):
     """What is drawn of a study: its points say what they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "point", "What a point is", show=False, id="study.point"),
+        bind("open", "point", "What a point is"),
     ]
 
     @on(Grid.Selected)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -49,8 +50,8 @@ class Beliefs(Dialog[None], Exports):
     Beliefs #beliefs-use { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "part", "Next part", id="beliefs.part"),
-        Binding("m", "measure", "Measure", id="beliefs.measure"),
+        bind("next_pane", "part", "Next part", show=True),
+        bind("picture", "measure", "Measure", show=True),
     ]
     AUTO_FOCUS = ""
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Static
 
+from sfumato.tui.acts import bind
 from sfumato.tui.clipboard import send
 from sfumato.tui.messages import JobDone
 from sfumato.tui.widgets.grid import LiveGrid
@@ -22,7 +23,7 @@ NONE = "Nothing has been done yet that a command does too."
 
 
 class CommandGrid(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,Y", "select", "Copy", id="commands.copy")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Copy", show=True), bind("copy", "select")]
 
 
 TABLE: Table[tuple[str, str]] = Table(

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.facts import facts_in, lines_in
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import Line
@@ -46,13 +47,13 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.comparison import RunComparison
 
 VIEWS = ("numbers", "verdicts", "only one run", "plans")
-NONE = "There is nothing of this kind. Press t for another view."
+NONE = "There is nothing of this kind. Press m for another view."
 
 
 class CompareGrid(LiveGrid):
     """The numbers or verdicts of both runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="compare.explain")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Explain", show=True)]
 
 
 class Compare(TableDialog[int, None], Exports, Split):
@@ -60,8 +61,8 @@ class Compare(TableDialog[int, None], Exports, Split):
 
     called = exports = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "view", "Numbers, verdicts, only one run, plans", id="compare.view"),
-        Binding("a", "any_data", "Compare all the same", id="compare.any_data"),
+        bind("picture", "view", "Numbers, verdicts, only one run, plans", show=True),
+        bind("any_data", "any_data", "Compare all the same", show=True),
     ]
     computes = True
 
@@ -99,7 +100,10 @@ class Compare(TableDialog[int, None], Exports, Split):
         self._refused = isinstance(answer, tuple)
         self.refresh_bindings()
         if isinstance(answer, tuple):
-            self._say("compare-head", "The runs are on different data. Press a to compare them all the same.")
+            self._say(
+                "compare-head",
+                "The runs are on different data. Compare anyway with ? or ctrl+p: Compare runs of different data.",
+            )
             self._say("compare-tally", answer[0])
             self._say("compare-reading", answer[1])
         else:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.message import Message
 
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
+from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.marks import MarkedGrid
@@ -40,14 +42,13 @@ if TYPE_CHECKING:
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
-ROLE_KEYS = {"quasi_identifier": "i", "sensitive": "s", "other": "o", "identifier": "d", "weight": "W"}
-"""Indirect and direct identifiers, as the field calls them, have i and d."""
+GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
 class VariableGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Edit", id="data.edit"),
-        Binding("g", "draft", "Draft", id="data.draft"),
+        bind("open", "select", "Edit", show=True),
+        bind("draft", "draft", "Draft", show=True),
     ]
 
     @dataclass
@@ -72,24 +73,15 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(
-                ROLE_KEYS[role],
-                f"role('{role}')",
-                role_text(role.value).capitalize(),
-                show=role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE),
-                id=f"data.{role}",
-            )
-            for role in Role
-            if role in ROLE_KEYS
-        ),
-        Binding("x", "in_or_out", "In or out", id="data.in_or_out"),
-        Binding("K", "kind", "Kind", show=False, id="data.kind"),
-        Binding("m", "codes", "Missing codes", show=False, id="data.codes"),
-        Binding("H", "hierarchy", "Hierarchy", show=False, id="data.hierarchy"),
-        Binding("u", "undo", "Undo", show=False, id="data.undo"),
-        Binding("ctrl+r", "redo", "Redo", show=False, id="data.redo"),
-        Binding("p", "profile", "Profile", show=False, id="data.profile"),
+        bind("role", "choose_role", "Role", show=True),
+        *(bind(role.value, f"role('{role.value}')") for role in GIVEN_ROLES),
+        bind("exclude", "in_or_out", show=True),
+        bind("kind", "kind"),
+        bind("codes", "codes"),
+        bind("hierarchy", "hierarchy"),
+        bind("undo", "undo"),
+        bind("redo", "redo"),
+        bind("profile", "profile"),
     ]
 
     exports = "variables"
@@ -170,6 +162,8 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         grid, said = self.grid, ""
         if self._view is not None:
             said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks)
+            planned = sum(line.planned for line in self._view.lines)
+            self.count(f"{planned} of {counted(len(self._view.lines), 'variable')} included")
         self.query_one("#data-head", Line).say(said)
 
     def values_read(self) -> None:
@@ -217,7 +211,10 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         planned = [line for line in chosen if line.planned]
         if chosen and not planned:
             one = chosen[0].variable.name if len(chosen) == 1 else "These columns"
-            self.sfumato.say(f"{one} {'is' if len(chosen) == 1 else 'are'} left out of the plan; x takes in", "warning")
+            self.sfumato.say(
+                f"{one} {'is' if len(chosen) == 1 else 'are'} excluded; press {key_for(self.app, 'exclude')} to include",
+                "warning",
+            )
         return planned
 
     def _change(self, changes: Mapping[str, Mapping[str, Any] | None], what: str = "") -> None:
@@ -232,9 +229,9 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             return
         if what and grid.marked:
             passed = len(grid.marked) - len(changes)
-            passed_over = f"; {passed} left out of the plan stay as they are" if passed else ""
+            passed_over = f"; {passed} excluded stay unchanged" if passed else ""
             names = next(iter(changes)) if len(changes) == 1 else f"{counted(len(changes), 'variable')}"
-            self.sfumato.say(f"{what}: {names}{passed_over}. u takes it back")
+            self.sfumato.say(f"{what}: {names}{passed_over}. {key_for(self.app, 'undo')} undoes")
             grid.set_marks(())
         self._put(history.edited(history.now.saying(toml)))
 
@@ -257,13 +254,27 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         chosen = self._chosen()
         planned = [line.variable.name for line in chosen if line.planned]
         if planned:
-            self._change(dict.fromkeys(planned), "left out")
+            self._change(dict.fromkeys(planned), "excluded")
         else:
-            self._change({line.variable.name: line.variable.to_table() for line in chosen}, "taken in")
+            self._change({line.variable.name: line.variable.to_table() for line in chosen}, "included")
+
+    async def action_choose_role(self) -> None:
+        """Ask for a role, and give it to the variables."""
+        from .variable_forms import choose_role
+
+        lines = self._planned()
+        if not lines:
+            return
+
+        def answered(role: Role | None) -> None:
+            if role is not None:
+                self.action_role(role.value)
+
+        await self.sfumato.open(choose_role(_names(lines), lines[0].variable.role), answered)
 
     async def action_kind(self) -> None:
         """Ask for a kind, and give it to the variables."""
-        from .variable_forms import ChooseKind, with_kind
+        from .variable_forms import choose_kind, with_kind
 
         lines = self._planned()
         if not lines:
@@ -277,8 +288,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             except BadInput as error:
                 self.sfumato.say(str(error), severity="error")
 
-        what = lines[0].variable.name if len(lines) == 1 else f"{counted(len(lines), 'variable')}"
-        await self.sfumato.open(ChooseKind(what, lines[0].variable.kind), answered)
+        await self.sfumato.open(choose_kind(_names(lines), lines[0].variable.kind), answered)
 
     async def action_codes(self) -> None:
         """Ask for the missing codes of the variables."""
@@ -346,6 +356,10 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._put(self._history.redone())
         else:
             self.sfumato.say(NOTHING_TO_REDO)
+
+
+def _names(lines: Sequence[VariableLine]) -> str:
+    return lines[0].variable.name if len(lines) == 1 else f"{counted(len(lines), 'variable')}"
 
 
 def _outline(project_id: int, workspace: Workspace) -> DataView | None:

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher, Footer
 
 from sfumato.engine.methods.results import Diagnostic
+from sfumato.tui.acts import bind
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 
-KEYS = {"trace": "t", "ranks": "r", "density": "d", "autocorrelation": "a", "weights": "w"}
+PLOTS = ("trace", "ranks", "density", "autocorrelation", "weights")
 EVERYTHING = "every chain"
 MOST_POINTS = 50
 
@@ -69,11 +70,13 @@ class Parameter(Dialog[None], Exports):
     manual = "app diagnostics"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key, f"plot('{plot}')", plot.capitalize(), id=f"parameter.{plot}") for plot, key in KEYS.items()),
-        Binding("c", "only(1)", "Chain", id="parameter.next_chain"),
-        Binding("C", "only(-1)", "Chain before", show=False, id="parameter.previous_chain"),
-        Binding("right_square_bracket", "parameter(1)", "Next", key_display="]", id="parameter.next"),
-        Binding("left_square_bracket", "parameter(-1)", "Parameter before", show=False, id="parameter.previous"),
+        bind("picture", "picture(1)", "Plot", show=True),
+        bind("previous_picture", "picture(-1)", "Previous plot"),
+        *(bind(plot, f"plot('{plot}')") for plot in PLOTS),
+        bind("next_other", "only(1)", "Chain", show=True),
+        bind("previous_other", "only(-1)", "Previous chain"),
+        bind("next", "parameter(1)", show=True),
+        bind("previous", "parameter(-1)", "Previous parameter"),
     ]
     AUTO_FOCUS = "Plot"
 
@@ -147,6 +150,10 @@ class Parameter(Dialog[None], Exports):
         if action == "plot":
             return parameters[0] in self._plots
         return bool(self._parts) if action == "only" else super().check_action(action, parameters)
+
+    def action_picture(self, step: int) -> None:
+        """Show the next plot of the parameter, or the previous one."""
+        self.action_plot(self._plots[(self._plots.index(self._shown) + step) % len(self._plots)])
 
     def action_plot(self, plot: str) -> None:
         """Show another plot of the parameter."""
@@ -251,7 +258,7 @@ def read_traced(workspace: Workspace, run_id: int) -> Traced:
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 EMPTY = "No model has been fitted in this run yet."
 NONE_BROKEN = "No statistic breaks its rule. Press f to see all."
-NO_SAMPLER = "No model has a sampler. Press s to see what is known of the fits."
+NO_SAMPLER = "No model has a sampler. Statistics (?) shows what is known of the fits."
 NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
 HINT = "left and right move the cursor"
 
@@ -279,18 +286,18 @@ STATISTIC_TABLE: Table[Diagnostic] = Table(columns_of(STATISTIC_COLUMNS), values
 
 
 class ParameterGrid(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Chains", id="diagnostics.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Chains", show=True)]
 
 
 class Diagnostics(Pane):
     """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "statistics", "Statistics", id="diagnostics.statistics"),
-        Binding("t", "plot", "Plot", id="diagnostics.plot"),
-        Binding("m", "statistic(1)", "Statistic", id="diagnostics.next_statistic"),
-        Binding("M", "statistic(-1)", "Statistic before", show=False, id="diagnostics.previous_statistic"),
-        Binding("f", "failed", "Failed only", id="diagnostics.failed"),
+        bind("statistics", "statistics", "Statistics", show=True),
+        bind("table", "plot", "Plot", show=True),
+        bind("picture", "statistic(1)", "Statistic", show=True),
+        bind("previous_picture", "statistic(-1)", "Previous statistic"),
+        bind("only", "failed", "Failed only", show=True),
     ]
 
     def __init__(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from rich.cells import cell_len
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Button, Input, OptionList, Static
@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
 from sfumato.tui import jobs
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
@@ -27,20 +28,29 @@ from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 
+DESTROYING = frozenset({"Delete", "Interrupt"})
+"""Acts whose button is red."""
+
 
 class Confirm(Dialog[bool]):
-    """Answers True only for a deliberate Yes, which the button calls by its act, such as Delete."""
+    """Answers True only for a deliberate Yes, which the button calls by its act, such as Delete. A letter of an answer is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "close", "No", id="confirm.no"),
-        Binding("y", "agree", "Yes", id="confirm.yes"),
-        Binding("left,right,h,l", "app.focus_next", "Other answer", show=False, id="confirm.other"),
+        bind("left", "app.focus_next", "Other answer"),
+        bind("right", "app.focus_next", "Other answer"),
     ]
     AUTO_FOCUS = "#no"
 
     def __init__(self, question: str, consequence: str, act: str = "Yes") -> None:
         super().__init__()
         self._question, self._consequence, self._act = question, consequence, act
+        self._destroys = act in DESTROYING
+
+    def on_key(self, event: events.Key) -> None:
+        """Take ``y`` and ``n`` for answers."""
+        if event.key in ("y", "n"):
+            event.stop()
+            self.dismiss(event.key == "y")
 
     def compose(self) -> ComposeResult:
         """The question, what follows, and two answers."""
@@ -49,8 +59,10 @@ class Confirm(Dialog[bool]):
             yield Static(self._consequence, markup=False)
             yield from self.compose_beside()
             with Horizontal(classes="buttons"):
-                yield Button("No", id="no", compact=True)
-                yield Button(self._act, id="yes", variant="error", compact=True)
+                yield Button("No  n", id="no", compact=True)
+                yield Button(
+                    f"{self._act}  y", id="yes", variant="error" if self._destroys else "primary", compact=True
+                )
 
     def compose_beside(self) -> ComposeResult:
         """What a question shows between its consequence and its answers: nothing, unless there is more to say."""
@@ -84,8 +96,8 @@ class Choose(Dialog[int]):
     """Answers the place of the choice, from 0. ``name`` is called in a thread, for all only once words are typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "step(1)", "Down", show=False, priority=True, id="choose.down"),
-        Binding("up", "step(-1)", "Up", show=False, priority=True, id="choose.up"),
+        bind("down", "step(1)", priority=True, typed=True),
+        bind("up", "step(-1)", priority=True, typed=True),
     ]
     DEFAULT_CSS = """
     Choose Grid > .grid--cursor { text-style: reverse; }
@@ -180,6 +192,49 @@ class Choose(Dialog[int]):
             self.dismiss(event.row[-1])
 
 
+Answer = TypeVar("Answer")
+
+
+class Letters(Dialog[Answer], Generic[Answer]):
+    """Answers one of a few: its letter, or enter on it. ``offers`` are (letter, answer, name, what it is)."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("down", "focused.cursor_down"),
+        bind("up", "focused.cursor_up"),
+    ]
+    DEFAULT_CSS = "Letters OptionList { height: auto; }"
+    AUTO_FOCUS = "OptionList"
+
+    def __init__(self, title: str, offers: Sequence[tuple[str, Answer, str, str]], now: Answer | None = None) -> None:
+        super().__init__()
+        self._title, self._offers, self._now = title, offers, now
+
+    def compose(self) -> ComposeResult:
+        """The answers, each with its letter."""
+        longest = max(len(name) for _, _, name, _ in self._offers)
+        with Vertical(classes="dialog"):
+            yield Static(f"{self._title}   (a letter, or enter)", classes="dialog-title", markup=False)
+            texts = (f"{letter}  {name:<{longest}}  {what}" for letter, _, name, what in self._offers)
+            yield OptionList(*map(Option, texts), compact=True, markup=False)
+
+    def on_mount(self) -> None:
+        """The present answer is marked."""
+        super().on_mount()
+        answers = [answer for _, answer, _, _ in self._offers]
+        self.query_one(OptionList).highlighted = answers.index(self._now) if self._now in answers else 0
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a letter for its answer."""
+        found = next((answer for letter, answer, _, _ in self._offers if letter == event.character), None)
+        if found is not None:
+            event.stop()
+            self.dismiss(found)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._offers[event.option_index][1])
+
+
 class Notices(Dialog[None]):
     """What the app has said since it started, the last first."""
 
@@ -205,8 +260,8 @@ class NewRun(Dialog[tuple[str, str | None]]):
     manual = "commands sfumato run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "focused.cursor_down", "Down", show=False, id="new_run.down"),
-        Binding("k", "focused.cursor_up", "Up", show=False, id="new_run.up"),
+        bind("down", "focused.cursor_down"),
+        bind("up", "focused.cursor_up"),
     ]
     AUTO_FOCUS = "OptionList"
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.workspace.plots.joint import Joint, Scatter, Window
 from sfumato.workspace.plots.marginal import Marginal
 from sfumato.workspace.plots.series import x_limits, y_limits
@@ -100,7 +101,7 @@ class DrilledRecords(Dialog[None], Exports):
 
     manual = "app distributions"
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "close", "Hide", id="drilled.hide")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("reveal", "close", "Hide", show=True)]
     AUTO_FOCUS = "Grid"
 
     def __init__(self, pages: DrilledPages, run_id: int | None, said: str) -> None:
@@ -173,25 +174,23 @@ class Distributions(Dialog[None], Exports):
     Distributions #distribution-notes { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "picture(1)", "Picture", id="distribution.next_picture"),
-        Binding("M", "picture(-1)", "Picture before", show=False, id="distribution.previous_picture"),
-        Binding("right_square_bracket", "variable(1)", "Variable", key_display="]", id="distribution.next_variable"),
-        Binding(
-            "left_square_bracket", "variable(-1)", "Variable before", show=False, id="distribution.variable_before"
-        ),
-        Binding("right_curly_bracket", "second(1)", "Second", key_display="}", id="distribution.next_second"),
-        Binding("left_curly_bracket", "second(-1)", "Second before", show=False, id="distribution.second_before"),
-        Binding("d", "dataset(1)", "Datasets", id="distribution.next_dataset"),
-        Binding("D", "dataset(-1)", "Datasets before", show=False, id="distribution.dataset_before"),
-        Binding("x", "choose('x')", "Choose the variable", show=False, id="distribution.choose"),
-        Binding("y", "choose('y')", "Choose the second variable", show=False, id="distribution.choose_second"),
-        Binding("g", "log('log')", "Log scale", id="distribution.log"),
-        Binding("G", "log('log_up')", "Log scale of the second, or of shares", show=False, id="distribution.log_up"),
-        Binding("c", "shades", "Shades by logarithm", show=False, id="distribution.shades"),
-        Binding("p", "arrange", "Beside or over each other; one map or all", show=False, id="distribution.arrange"),
-        Binding("enter", "records", "Records of the bar or cell", show=False, id="distribution.records"),
-        Binding("t", "numbers", "Numbers", show=False, id="distribution.numbers"),
-        Binding("question_mark", "app.keys", "Help", key_display="?", id="distribution.help"),
+        bind("picture", "picture(1)", "Picture", show=True),
+        bind("previous_picture", "picture(-1)", "Previous picture"),
+        bind("next", "variable(1)", "Variable", show=True),
+        bind("previous", "variable(-1)", "Previous variable"),
+        bind("next_other", "second(1)", "Second", show=True),
+        bind("previous_other", "second(-1)", "Previous second"),
+        bind("datasets", "dataset(1)", "Datasets", show=True),
+        bind("previous_datasets", "dataset(-1)", "Previous datasets"),
+        bind("list", "choose('x')", "Choose the variable"),
+        bind("upward", "choose('y')", "Choose the second variable"),
+        bind("log_scale", "log('log')", "Log scale", show=True),
+        bind("log_scale_other", "log('log_up')", "Log scale of the second, or of shares"),
+        bind("shades", "shades", "Shades by logarithm"),
+        bind("arrange", "arrange", "Beside or over each other; one map or all"),
+        bind("open", "records", "Records of the bar or cell"),
+        bind("table", "numbers", "Numbers"),
+        bind("keys", "app.keys", "Help", show=True),
     ]
     AUTO_FOCUS = f"#{PLOT}"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
@@ -40,8 +41,8 @@ class Doctor(TableDialog["Check", None], Exports):
     computes = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "again", "Check again", id="doctor.check"),
-        Binding("f", "fix", "Remove files that no run needs", id="doctor.fix"),
+        bind("run", "again", "Check again", show=True),
+        bind("delete", "fix", "Remove files that no run needs", show=True),
     ]
 
     def __init__(self) -> None:

@@ -58,7 +58,7 @@ class Meaning:
     name: str = ""
 
 
-class ExplainNumber(Dialog[None]):
+class ExplainNumber(Dialog[Any]):
     """A number by its key, such as ``risk.identification.true_match_rate``, explained: what its method says, and ``facts_of`` it."""
 
     AUTO_FOCUS = "Scroll"

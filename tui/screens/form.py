@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 from textual.worker import get_current_worker
 
+from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field, read_fields, shown_value
 from sfumato.tui.widgets.entries import Choice, Entry, LastWord, PathName
 from sfumato.workspace.reporting.words import mark
@@ -26,7 +29,7 @@ Check = Callable[[dict[str, Any]], None]
 """Raises BadInput when a form's table cannot be used. Called in a thread."""
 Texts = Mapping[str, str]
 """What stands in the fields, by name."""
-LISTED = "ctrl+o lists (space where it is empty)"
+LISTED = "f4 lists (space where it is empty)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +52,13 @@ class Form(Dialog[dict[str, Any]]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,ctrl+s", "accept", "Accept", id="form.accept"),
-        Binding("down", "app.focus_next", "Next field", show=False, id="form.next"),
-        Binding("up", "app.focus_previous", "Field before", show=False, id="form.before"),
-        Binding("ctrl+o", "pick", "List", id="form.pick"),
-        Binding("space", "pick(True)", "List", show=False, priority=True, id="form.pick_empty"),
+        bind("open", "accept", "Accept", show=True),
+        bind("save", "accept", "Accept"),
+        bind("down", "app.focus_next", "Next field"),
+        bind("up", "app.focus_previous", "Previous field"),
+        bind("list", "pick", "List", show=True),
+        bind("jump", "jump"),
+        bind("mark", "pick(True)", "List", priority=True, only="space"),
     ]
     AUTO_FOCUS = ".form-field"
 
@@ -89,6 +94,7 @@ class Form(Dialog[dict[str, Any]]):
         self._number = 0
         self._accepting = False
         self._warned = ""
+        self._jumping: Widget | None = None
 
     def compose(self) -> ComposeResult:
         """A line a field; what the one in focus is for; what is wrong."""
@@ -229,6 +235,30 @@ class Form(Dialog[dict[str, Any]]):
                 self.dismiss(event.table)
             self._warned = warning
         self._accepting = False
+
+    def action_jump(self) -> None:
+        """Put a letter before the name of every field; the one that is typed has its field take the focus."""
+        self._jumping = self.focused
+        self.set_focus(None)
+        for letter, order in self._letters().items():
+            self.query_one(f"#label-{order}", Label).update(f"{letter} {self._form_fields[order].name}")
+
+    def _letters(self) -> Mapping[str, int]:
+        """The places of the fields that are shown, by letter."""
+        shown = [order for order in range(len(self._form_fields)) if self.query_one(f"#field-{order}").display]
+        return dict(zip(ascii_lowercase, shown, strict=False))
+
+    def on_key(self, event: events.Key) -> None:
+        """Jump to the field of a letter; another key comes back."""
+        if self._jumping is None:
+            return
+        event.stop()
+        order = self._letters().get(event.key)
+        for place, field in enumerate(self._form_fields):
+            self.query_one(f"#label-{place}", Label).update(field.name)
+        (self._jumping if order is None else self.query_one(f"#field-{order}")).focus()
+        self._jumping = None
+        self._examine()
 
     def _show_signs(self, at: str) -> None:
         """Put a sign before the name of the field that is wrong."""

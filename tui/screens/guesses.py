@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.beliefs import belief_lines, guess_table
@@ -35,7 +36,7 @@ class Guesses(TableDialog[Sequence[Any], None], Revealing, Exports):
     DEFAULT_CSS = """
     Guesses #guesses-why { height: auto; max-height: 50%; padding: 0 1; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("v", "values", "Values", id="guesses.values")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("reveal", "values", "Values", show=True)]
     called = exports = "guesses"
 
     def __init__(self, records: OpenRecords, record: int) -> None:

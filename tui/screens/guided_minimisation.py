@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.engine.wording import counted
 from sfumato.tui import jobs
+from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
 from sfumato.workspace.service.guided_minimisation import StoredData, stored_data
 from sfumato.workspace.visible_text import printable
@@ -39,8 +40,8 @@ class GuidedMinimisation(Dialog[StoredData]):
 
     DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "focused.cursor_down", "Down", show=False, id="guided.down"),
-        Binding("k", "focused.cursor_up", "Up", show=False, id="guided.up"),
+        bind("down", "focused.cursor_down"),
+        bind("up", "focused.cursor_up"),
     ]
     AUTO_FOCUS = "OptionList"
 

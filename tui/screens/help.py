@@ -1,159 +1,139 @@
-"""The keys of the screen below, searched by word and by key, and the keys of the same meaning or name on other screens."""
+"""The acts of the place below, in groups with their keys; enter runs one. A key that is pressed says what it does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
-from textual.keys import format_key
-from textual.message import Message
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from sfumato.tui.own_keys import MODIFIERS
+from sfumato.tui.acts import ACTS, BY_KEY, BY_NAME, Act, act_of, bind
+from sfumato.tui.own_keys import MODIFIERS, key_text
 from sfumato.tui.widgets.entries import Filter
-from sfumato.tui.widgets.lines import Scroll
+from sfumato.tui.widgets.grid import LiveGrid
+from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.tables import Table, TableColumn
 
 from .page import Dialog
+from .tables import TableScreen
 
-SECTIONS = {
-    "Grid": "Table",
-    "Plot": "Plot",
-    "Scroll": "Text",
-    "TabLine": "Tabs",
-    "Input": "Text field",
-    "TextArea": "Text editor",
-}
-EVERYWHERE, HERE = "Everywhere", "This screen"
-OUR_WORDS = {"Focus Next": "Next pane", "Focus Previous": "Previous pane"}
-"""For what the toolkit's own keys do."""
-TITLE = "Keys that work here   (/ searches, other keys say what they do, q closes)"
+TITLE = "Keys of this place   (enter runs one, / searches, q closes)"
+ELSEWHERE = "Elsewhere"
+HINT = "Press a key to find what it does"
 
 
 @dataclass(frozen=True)
-class HelpKey:
-    """What keys do: ``shown`` as the terminal names them, ``keys`` as bindings do."""
+class HelpAct:
+    """What an act does in a place, and with which ``keys`` now; ``run`` is the action and whose it is, None where it does nothing."""
 
-    section: str
-    does: str
-    shown: tuple[str, ...]
+    act: Act
+    label: str
     keys: tuple[str, ...]
+    run: tuple[str, DOMNode] | None = None
+
+    @property
+    def shown(self) -> str:
+        return " ".join(map(key_text, self.keys))
+
+    @property
+    def group(self) -> str:
+        return self.act.group if self.run else ELSEWHERE
 
 
-def section_of(node: object) -> str:
-    """The section of help that the keys of a widget stand in; empty for those of a screen or tab."""
-    kinds = [kind.__name__ for kind in type(node).__mro__]
-    return next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), "")
-
-
-def help_keys(screen: Screen[object]) -> list[HelpKey]:
-    """The keys that are active on a screen, section by section, those of everywhere at the end."""
-    found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+def acts_here(screen: Screen[Any]) -> list[HelpAct]:
+    """The acts that can be done on a screen, in the order of their table."""
+    found: dict[tuple[str, str, int], tuple[list[str], str, DOMNode]] = {}
     for active in screen.active_bindings.values():
-        binding, node = active.binding, active.node
-        if binding.description:
-            section = EVERYWHERE if node is screen.app else section_of(node) or HERE
-            does = OUR_WORDS.get(binding.description, binding.description)
-            shown, keys = found.setdefault((section, does), ([], []))
-            shown.append(screen.app.get_key_display(binding))
-            keys.append(binding.key)
-    order = list(dict.fromkeys(section for section, _ in found))
-    order.sort(key=lambda section: section == EVERYWHERE)
-    return [
-        HelpKey(section, does, tuple(shown), tuple(keys))
-        for one in order
-        for (section, does), (shown, keys) in found.items()
-        if section == one
+        act = act_of(active.binding)
+        if act is not None and active.enabled:
+            entry = (act.name, active.binding.action, id(active.node))
+            keys, *_ = found.setdefault(entry, ([], active.binding.description, active.node))
+            keys.append(active.binding.key)
+    here = [
+        HelpAct(BY_NAME[name], label, tuple(key for key in keys if not key.startswith("act:")), (action, node))
+        for (name, action, _), (keys, label, node) in found.items()
     ]
+    order = {act.name: place for place, act in enumerate(ACTS)}
+    return sorted(here, key=lambda one: order[one.act.name])
 
 
-def keys_elsewhere(here: Iterable[HelpKey]) -> list[HelpKey]:
-    """The keys that screens and tabs have which are not shown now. Imports them all."""
-    from ..keymap import bindings
-
-    known = {(key, one.does) for one in here for key in one.keys}
-    found = []
-    for bound in bindings():
-        keys = tuple(key for key in bound.keys if (key, bound.description) not in known)
-        if bound.description and len(keys) == len(bound.keys):
-            where = f"Elsewhere: {bound.id.partition('.')[0].replace('_', ' ')}"
-            found.append(HelpKey(where, bound.description, tuple(map(format_key, keys)), keys))
-    return found
+def acts_elsewhere(here: Iterable[HelpAct]) -> list[HelpAct]:
+    """The acts that do nothing here."""
+    known = {one.act for one in here}
+    return [HelpAct(act, act.does, act.keys) for act in ACTS if act not in known]
 
 
-def matching(keys: Iterable[HelpKey], words: str, *, pressed: bool = False) -> list[HelpKey]:
-    """Those of a key that is typed as it is, then, where it was not ``pressed``, those in whose words all of ``words`` occur; all without words."""
-    entries = list(keys)
-    wanted = words.lower().split()
-    by_key = [one for one in entries if words and (words in one.keys or words in one.shown)]
-    by_word = [
-        one
-        for one in entries
-        if not pressed and one not in by_key and all(word in f"{one.does} {one.section}".lower() for word in wanted)
-    ]
-    return [*by_key, *by_word]
+def matching(entries: Iterable[HelpAct], words: str) -> list[HelpAct]:
+    """Those of a key that is typed as it is, then those in whose words all of ``words`` occur; all without words."""
+    wanted, listed = words.lower().split(), list(entries)
+    by_key = [one for one in listed if words and (words in one.keys or words in one.shown.split())]
+    texts = {one: f"{one.label} {one.act.does} {one.group}".lower() for one in listed}
+    return [*by_key, *(one for one in listed if one not in by_key and all(word in texts[one] for word in wanted))]
 
 
-def keys_text(entries: Sequence[HelpKey]) -> Content:
-    """A line for what keys do, below the section that it stands in."""
-    lines: list[Content] = []
-    section = None
-    for one in entries:
-        if one.section != section:
-            lines += [Content("")] * bool(lines)
-            lines.append(Content.styled(one.section, "$primary bold"))
-            section = one.section
-        lines.append(Content.assemble((f"  {', '.join(one.shown):<22} ", "bold"), one.does))
-    return Content("\n").join(lines)
+def does_nothing(key: str) -> str:
+    """What a key says that does nothing in a place."""
+    act = BY_KEY.get(key)
+    return f"{key_text(key)}{f' ({act.does})' if act else ''} does nothing here"
 
 
-class Keys(Dialog[None]):
-    """The keys of the screen below; ``/`` searches them, and any other key is looked up."""
+def _table(entries: Sequence[HelpAct]) -> Table[HelpAct]:
+    first = {one: at == 0 or entries[at - 1].group != one.group for at, one in enumerate(entries)}
+    longest = max((len(one.shown) for one in entries), default=0)
+    return Table(
+        (
+            TableColumn("group", "", 15, cell=lambda one: one.group if first[one] else ""),
+            TableColumn("keys", "key", min(max(longest, 6), 16), cell=lambda one: one.shown),
+            TableColumn("does", "act", 30, grows=1, cell=lambda one: one.label),
+        )
+    )
+
+
+class Keys(TableScreen[HelpAct], Dialog[HelpAct]):
+    """Answers the act that is to be run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", key_display="/", id="keys.search"),
+        bind("filter", "search", "Search", show=True),
     ]
-    AUTO_FOCUS = "Scroll"
-    DEFAULT_CSS = "#keys-words { display: none; } #keys-words.asked { display: block; }"
+    AUTO_FOCUS = "Grid"
+    DEFAULT_CSS = """
+    #keys-words { display: none; } #keys-words.asked { display: block; }
+    Keys LiveGrid { height: 1fr; }
+    """
+    called = "keys"
 
-    @dataclass
-    class Known(Message):
-        """The keys of the other screens were looked up."""
-
-        keys: Sequence[HelpKey]
-
-    def __init__(self, keys: Sequence[HelpKey]) -> None:
+    def __init__(self, here: Sequence[HelpAct]) -> None:
         super().__init__()
-        self._here = keys
-        self._elsewhere: Sequence[HelpKey] = ()
-        self._words, self._pressed = "", False
+        self._here, self._elsewhere = here, acts_elsewhere(here)
 
     def compose(self) -> ComposeResult:
-        """A title, text that scrolls, and the field for words."""
+        """A title, the acts, what a key does that was pressed, and the field for words."""
         with Vertical(classes="dialog tall"):
             yield Static(TITLE, classes="dialog-title", markup=False)
-            yield Scroll(keys_text(self._here))
+            yield LiveGrid(empty="No act has these words.")
+            yield Line(name="keys-said")
             yield Filter(placeholder="words of what it does, or a key such as R or ctrl+r", id="keys-words")
 
     def on_mount(self) -> None:
-        """What other screens have is looked up meanwhile."""
-        self._look_elsewhere()
+        """All acts of the place."""
+        self._show("")
+        self._say(HINT)
 
-    @work(thread=True, exit_on_error=False)
-    def _look_elsewhere(self) -> None:
-        self.post_message(self.Known(keys_elsewhere(self._here)))
+    def _say(self, text: str) -> None:
+        self.query_one("#keys-said", Line).say(text)
 
-    @on(Known)
-    def _take(self, event: Known) -> None:
-        self._elsewhere = event.keys
-        if self._words:
-            self._show()
+    def _show(self, words: str) -> None:
+        found = matching(self._here, words)
+        if words:
+            found += matching(self._elsewhere, words)
+        self.show_rows(_table(found), found)
 
     def action_search(self) -> None:
         field = self.query_one(Filter)
@@ -161,36 +141,35 @@ class Keys(Dialog[None]):
         field.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Say what a key does that does nothing here; some terminals tell of a shift key by itself."""
+        """Go to the act of a key, or say that it does nothing; some terminals tell of a shift key by itself."""
         if isinstance(self.focused, Input) or event.key in self.active_bindings or event.key in MODIFIERS:
             return
         event.stop()
-        self._words, self._pressed = event.key, True
-        self._show()
+        at = next((place for place, one in enumerate(self._here) if event.key in one.keys), None)
+        if at is None:
+            self._say(does_nothing(event.key))
+            return
+        self._show("")
+        self.grid.cursor = at
+        self._say(f"{key_text(event.key)}: {self._here[at].label}; enter runs it")
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        if (event.value.strip(), False) != (self._words, self._pressed):
-            self._words, self._pressed = event.value.strip(), False
-            self._show()
+        self._show(event.value.strip())
 
     @on(Input.Submitted)
     def _keep(self) -> None:
-        self.query_one(Scroll).focus()
+        self.grid.focus()
 
     @on(Filter.Left)
     def _leave(self) -> None:
         field = self.query_one(Filter)
-        self.query_one(Scroll).focus()
+        self.grid.focus()
         field.value = ""
         field.remove_class("asked")
 
-    def _show(self) -> None:
-        here = matching(self._here, self._words, pressed=self._pressed)
-        found = [*here, *matching(self._elsewhere, self._words, pressed=self._pressed)] if self._words else here
-        text = keys_text(found) if found else Content(f"No key and no words are like {self._words}")
-        self.query_one(Static).update(
-            TITLE if not self._words else f"Keys: {self._words}   (escape in / shows all, q closes)"
-        )
-        self.query_one(Scroll).show(text)
-        self.query_one(Scroll).scroll_home(animate=False)
+    async def chosen(self, row: HelpAct) -> None:
+        if row.run is None:
+            self._say(f"{row.label} is an act of another place")
+        else:
+            self.dismiss(row)

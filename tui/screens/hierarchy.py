@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Footer, Static
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
 from sfumato.tui.widgets.grid import Grid, LiveGrid
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 NODE, BESIDE = 30, 40
 """Cells of the columns beside the nodes."""
 NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
-LEAVE = "Not saved yet: enter saves, q again leaves it as it was"
+LEAVE = "Not saved yet: enter saves, q again discards the changes"
 
 
 class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
@@ -45,15 +46,16 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
     manual = "app hierarchy"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,ctrl+s", "save", "Save", priority=True, id="hierarchy.save"),
-        Binding("space", "mark", "Mark", id="hierarchy.mark"),
-        Binding("n", "group", "Group", id="hierarchy.group"),
-        Binding("m", "move", "Move here", id="hierarchy.move"),
-        Binding("r", "rename", "Rename", id="hierarchy.rename"),
-        Binding("d", "dissolve", "Dissolve", id="hierarchy.dissolve"),
-        Binding("w", "widths", "Widths", id="hierarchy.widths"),
-        Binding("p", "propose", "Propose", id="hierarchy.propose"),
-        Binding("u", "undo", "Undo", id="hierarchy.undo"),
+        bind("open", "save", "Save", show=True, priority=True),
+        bind("save", "save", "Save", priority=True),
+        bind("mark", "mark", show=True),
+        bind("new", "group", "Group", show=True),
+        bind("add", "move", "Move here", show=True),
+        bind("rename", "rename", "Rename", show=True),
+        bind("delete", "dissolve", "Dissolve", show=True),
+        bind("widths", "widths", "Widths", show=True),
+        bind("propose", "propose", "Propose", show=True),
+        bind("undo", "undo", show=True),
     ]
     AUTO_FOCUS = "LiveGrid"
 
@@ -115,7 +117,7 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
         ]
         if lacking := opened.lacking:
             parts.append(
-                f"{mark('fail')} {counted(len(lacking), 'value')} of the data not in the tree: p proposes one anew"
+                f"{mark('fail')} {counted(len(lacking), 'value')} of the data not in the tree: Propose (?) makes another"
             )
         self.query_one("#hierarchy-head", Line).say(printable(" · ".join(filter(None, parts))))
         marked = f"{len(self._marked)} marked · " if self._marked else ""

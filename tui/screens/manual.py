@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from sfumato.engine.errors import BadInput
+from sfumato.tui.acts import bind
 from sfumato.tui.manual_text import PageLine, page_lines, plain
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -53,13 +54,11 @@ class Manual(Dialog[None]):
     """A page of the manual at the first of ``topics`` that it has; ``/`` searches, escape returns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", key_display="/", id="manual.search"),
-        Binding("n", "hit(1)", "Next hit", id="manual.next_hit"),
-        Binding("N", "hit(-1)", "Previous hit", show=False, id="manual.previous_hit"),
-        Binding("right_square_bracket", "page(1)", "Next page", key_display="]", id="manual.next_page"),
-        Binding(
-            "left_square_bracket", "page(-1)", "Previous page", key_display="[", show=False, id="manual.previous_page"
-        ),
+        bind("filter", "search", "Search", show=True),
+        bind("next_other", "hit(1)", "Next hit", show=True),
+        bind("previous_other", "hit(-1)", "Previous hit"),
+        bind("next", "page(1)", "Next page", show=True),
+        bind("previous", "page(-1)", "Previous page"),
     ]
     AUTO_FOCUS = "Scroll"
     DEFAULT_CSS = "#manual-words { display: none; } #manual-words.asked { display: block; }"

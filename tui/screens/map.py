@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.methods.labels import Subject, label_of, name_called
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.screens import behind
 from sfumato.tui.screens.dialogs import Choose
@@ -109,7 +110,7 @@ EFFICIENT, OTHERS = "not dominated", "dominated"
 
 
 class MapPlot(Plot):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", id="map.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "open", "Open", show=True)]
 
     class Opened(Message):
         """The user wants the run under the cursor."""
@@ -120,19 +121,19 @@ class MapPlot(Plot):
 
 
 class MapNumbers(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="map.open_row")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
 
 
 class Map(Pane):
     """Runs by two numbers, drawn or in a table; enter opens one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "choose('x')", "Across", id="map.x"),
-        Binding("y", "choose('y')", "Up", id="map.y"),
-        Binding("t", "numbers", "Numbers", id="map.numbers"),
-        Binding("b", "behind('x')", "What stands behind the number across", show=False, id="map.behind"),
-        Binding("B", "behind('y')", "What stands behind the number up", show=False, id="map.behind_up"),
-        Binding("c", "confidential", "Confidential data on or off", show=False, id="map.confidential"),
+        bind("list", "choose('x')", "Across", show=True),
+        bind("upward", "choose('y')", "Up", show=True),
+        bind("table", "numbers", "Numbers", show=True),
+        bind("behind", "behind('x')", "What stands behind the number across"),
+        bind("behind_up", "behind('y')", "What stands behind the number up"),
+        bind("confidential", "confidential"),
     ]
 
     @dataclass
@@ -267,7 +268,7 @@ class Map(Pane):
         text = (
             "   ".join(point_text(point) for point in found)
             if found
-            else "left and right move the cursor, enter opens the run, b B what is behind a number, + - zoom, 0 shows all"
+            else "left and right move the cursor, enter opens the run, + - zoom, 0 shows all"
         )
         self.query_one("#map-reading", Line).say(text)
 

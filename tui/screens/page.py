@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
@@ -27,6 +27,7 @@ from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from sfumato.engine.errors import Cancelled, EngineError
+from sfumato.tui.acts import bind
 from sfumato.tui.app_protocol import AppProtocol, app_of
 from sfumato.tui.clipboard import send
 from sfumato.tui.export import Exportable, NotExported, check_path, of_pages, save, tab_separated
@@ -50,9 +51,9 @@ class Exports(Widget):
     """``e`` writes what is shown to a file, ``Y`` copies it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("e", "export", "Export", id="exhibit.export"),
-        Binding("Y", "copy", "Copy the table", show=False, id="exhibit.copy"),
-        Binding("ctrl+y", "copy_public", "Copy what of it may leave", show=False, id="exhibit.copy_public"),
+        bind("export", "export", show=True),
+        bind("copy", "copy", "Copy the table"),
+        bind("public", "copy_public", "Copy what of it may leave"),
     ]
 
     def exportable(self) -> Exportable | None:
@@ -291,6 +292,17 @@ class Pane(Backdrop, Vertical, Reads):
     line: RunLine | None = None
     shown_by: ClassVar[str] = ""
     """The command that shows the same of a run."""
+    counted = ""
+    """What the frame says after the name of the place."""
+
+    class Counted(Message):
+        """The frame has something else to say."""
+
+    def count(self, text: str) -> None:
+        """Have the frame say this of what the pane shows, such as ``3 of 13 not met``."""
+        if text != self.counted:
+            self.counted = text
+            self.post_message(self.Counted())
 
     def show(self, line: RunLine | None) -> None:
         """Show this run; what was read already is kept unless the run has come further."""
@@ -351,10 +363,11 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "close", "Close", id="dialog.close"),
-        Binding("question_mark", "app.keys", "Help", show=False, key_display="?", id="dialog.help"),
-        Binding("f1", "app.manual", "Manual", show=False, id="dialog.manual"),
-        Binding("at", "app.commands", "Commands that equal this", show=False, key_display="@", id="dialog.commands"),
+        bind("close", "close", "Close", show=True),
+        bind("back", "close", "Close"),
+        bind("keys", "app.keys", "Help"),
+        bind("manual", "app.manual"),
+        bind("commands", "app.commands", "Commands that equal this"),
     ]
 
     def on_mount(self) -> None:
@@ -378,7 +391,7 @@ class Export(Dialog[tuple[Exportable, Path]]):
 
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+o", "other", "Internal or public", show=False, id="export.public"),
+        bind("public", "other", "Internal or public", typed=True),
     ]
 
     def __init__(self, exportable: Exportable) -> None:
@@ -399,7 +412,7 @@ class Export(Dialog[tuple[Exportable, Path]]):
     def _marking(self) -> str:
         """Whether it may leave, and what the key for the other is."""
         other = "all of it" if self._exportable.is_public else "only what may leave"
-        return f"{self._exportable.mark}\n" + (f"ctrl+o        {other}\n" if self._whole.public else "")
+        return f"{self._exportable.mark}\n" + (f"ctrl+y        {other}\n" if self._whole.public else "")
 
     @property
     def _path(self) -> str:

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from sfumato.tui.acts import bind
 from sfumato.tui.offers import Offer, found
 from sfumato.tui.widgets.entries import Entry
 from sfumato.workspace.reporting.words import mark
@@ -33,16 +34,14 @@ class PickList(Dialog[tuple[str, ...]]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "step(1)", "Down", show=False, priority=True, id="pick.down"),
-        Binding("up", "step(-1)", "Up", show=False, priority=True, id="pick.up"),
-        Binding("pagedown", "step(10)", "Ten down", show=False, priority=True, id="pick.page_down"),
-        Binding("pageup", "step(-10)", "Ten up", show=False, priority=True, id="pick.page_up"),
-        Binding("space", "mark", "Mark", priority=True, id="pick.mark"),
-        Binding("ctrl+t", "mark_all", "Mark all that are listed", show=False, priority=True, id="pick.mark_all"),
-        Binding(
-            "colon", "join", "Join the last two marked", show=False, priority=True, key_display=":", id="pick.join"
-        ),
-        Binding("slash", "search", "Search", show=False, priority=True, key_display="/", id="pick.search"),
+        bind("down", "step(1)", priority=True, typed=True),
+        bind("up", "step(-1)", priority=True, typed=True),
+        bind("page_down", "step(10)", "Ten down", priority=True, typed=True),
+        bind("page_up", "step(-10)", "Ten up", priority=True, typed=True),
+        bind("mark", "mark", show=True, priority=True, only="space"),
+        bind("mark_all", "mark_all", "Mark all that are listed", priority=True, only="asterisk"),
+        bind("join", "join", priority=True),
+        bind("filter", "search", "Search", priority=True, only="slash"),
     ]
     DEFAULT_CSS = """
     PickList OptionList { height: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -71,7 +70,7 @@ class PickList(Dialog[tuple[str, ...]]):
         keys = "space marks, enter takes the marked" if self._several else "enter chooses, escape closes"
         with Vertical(classes="dialog tall"):
             yield Static(f"{printable(self._title)}   ({keys})", classes="dialog-title", markup=False)
-            yield Entry(placeholder="type to search", leaves=("space", "colon", "slash"), id="pick-search")
+            yield Entry(placeholder="type to search", leaves=("space", "asterisk", "slash"), id="pick-search")
             yield OptionList(compact=True, markup=False)
             yield Static("", id="pick-more", markup=False)
             if self._several:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult, SuspendNotSupported
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.timer import Timer
@@ -31,6 +31,7 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.own_keys import key_for
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
@@ -272,28 +273,28 @@ def _settings(table: Mapping[str, Any]) -> list[str]:
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
 TYPING_SECONDS = 1.0
-MEND = "The TOML cannot be read; mend it first, or press u to take back what was typed"
+MEND = "The TOML cannot be read; fix it first, or press u to undo what was typed"
 
 
 class StepGrid(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Edit", id="plan.edit")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Edit", show=True)]
 
 
 class Plan(EditQueue):
     """Edits go to the stored plan at once; u takes them back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "Add", id="plan.add"),
-        Binding("R", "run", "Run", id="plan.run"),
-        Binding("u", "undo", "Undo", id="plan.undo"),
-        Binding("ctrl+r", "redo", "Redo", show=False, id="plan.redo"),
-        Binding("X,delete", "remove", "Remove", show=False, id="plan.remove"),
-        Binding("K,shift+up", "move(-1)", "Move up", show=False, id="plan.up"),
-        Binding("J,shift+down", "move(1)", "Move down", show=False, id="plan.down"),
-        Binding("H", "hierarchy", "Hierarchies", show=False, id="plan.hierarchy"),
-        Binding("t", "text", "Edit the TOML", show=False, id="plan.text"),
-        Binding("c", "rules", "Constraints", show=False, id="plan.rules"),
-        Binding("E", "editor", "Edit the TOML in your editor", show=False, id="plan.editor"),
+        bind("add", "add", show=True),
+        bind("run", "run", show=True),
+        bind("undo", "undo", show=True),
+        bind("redo", "redo"),
+        bind("delete", "remove", "Remove"),
+        bind("earlier", "move(-1)", "Move up"),
+        bind("later", "move(1)", "Move down"),
+        bind("hierarchy", "hierarchy", "Hierarchies"),
+        bind("table", "text", "Edit the TOML"),
+        bind("constraints", "rules"),
+        bind("editor", "editor", "Edit the TOML in your editor"),
     ]
 
     @dataclass
@@ -395,7 +396,7 @@ class Plan(EditQueue):
         if view.problem:
             self.query_one("#plan-head", Line).say(f"{mark('fail')} {view.problem}")
             return
-        key = key_for(self.app, "plan.run", "R")
+        key = key_for(self.app, "run")
         first = "" if view.lines else "; a adds its first step"
         words = [key, f"runs this plan{first}"]
         if self._run_of_plan is not None:
@@ -409,6 +410,7 @@ class Plan(EditQueue):
             rows = list(zip(keys(self._view), values(self._view), strict=True))
             self.query_one(StepGrid).show_table(TABLE, rows, self._want)
             self._want, self._listed = None, False
+            self.count(counted(len(self._view.lines or ()), "step"))
 
     @on(Grid.Opened)
     def _take_list(self) -> None:
@@ -556,7 +558,7 @@ class Plan(EditQueue):
         if place is not None:
             from sfumato.workspace.plan.edits import without_step
 
-            self.edit(lambda toml: without_step(toml, place), said=f"{place} was taken out; u brings it back")
+            self.edit(lambda toml: without_step(toml, place), said=f"{place} was removed; u undoes")
 
     @on(Grid.Selected)
     async def _open(self) -> None:
@@ -633,10 +635,8 @@ class Plan(EditQueue):
         def answered(found: dict[str, Any] | None) -> None:
             if found is not None and found != said:
                 more = len(found) - len(said)
-                words = f"{more} rules are new" if more > 1 else "1 rule is new" if more > 0 else "The rule is out"
-                self.edit(
-                    lambda toml: with_sections(toml, {"constraints": found or None}), said=f"{words}; u takes that back"
-                )
+                words = f"{more} rules added" if more > 1 else "1 rule added" if more > 0 else "1 rule removed"
+                self.edit(lambda toml: with_sections(toml, {"constraints": found or None}), said=f"{words} (u undoes)")
 
         await self.sfumato.open(Rules(self._history.now, said), answered)
 

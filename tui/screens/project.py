@@ -8,16 +8,18 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
 from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import Line, TabLine
+from sfumato.tui.widgets.lines import FrameLine, Line, TabLine
+from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
 from sfumato.workspace.store.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
@@ -38,43 +40,36 @@ from .seals import HoldsSeals
 from .study import Studies
 from .verdicts import Verdicts
 
-TABS = {
-    "runs": "Runs",
-    "results": "Results",
-    "verdicts": "Verdicts",
-    "sweep": "Studies",
-    "diagnostics": "Diagnostics",
-    "records": "Records",
-    "data": "Data",
-    "plan": "Plan",
-    "map": "Map",
+PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "data": ("Data", {"data": "Variables"}),
+    "plan": ("Plan", {"plan": "Steps"}),
+    "runs": ("Runs", {"runs": "List", "map": "Map"}),
+    "findings": (
+        "Findings",
+        {
+            "verdicts": "Verdicts",
+            "results": "Numbers",
+            "sweep": "Studies",
+            "records": "Records",
+            "diagnostics": "Diagnostics",
+        },
+    ),
+    "release": ("Release", {}),
 }
+"""The places of a project in the order of the work, each with its tabs by name; a release has its own screen."""
+TABS = {name: title for _, tabs in PLACES.values() for name, title in tabs.items()}
+PLACE_OF = {name: place for place, (_, tabs) in PLACES.items() for name in tabs}
+TITLES = {"data": "Data", "plan": "Plan", "runs": "Runs", "sweep": "Studies", "results": "Results"}
+"""What the manual calls tabs, where that is not what stands above them."""
 OF_A_RUN = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
 OF_THE_PROJECT = frozenset({"data", "plan"})
 """What they show is not of the run that the other tabs show."""
-NO_RUN = """No run yet, so there is nothing to show here.
+NO_RUN = """No runs yet, so there is nothing to show here.
 
   {plan}   the plan of this project; {run} there runs it
-  {runs}   the runs; {new} there runs a recipe that ships, or your own"""
-VIEWS = {
-    "quality": ("Q", "Quality", "Whether a run's release meets minimum data quality, by column and measure"),
-    "planes": (
-        "C",
-        "Studies: curves",
-        "What the studies of a run answer, first one whose measures are drawn against each other",
-    ),
-    "limits": (
-        "N",
-        "Studies: limits",
-        "What the studies of a run answer, first one whose points are held against limits",
-    ),
-    "beliefs": (
-        "I",
-        "Strongest intruder",
-        "What an intruder who knows all other records believes of each, before the release and after it",
-    ),
-}
-"""Screens above the tabs, for the runs that have something to show there: key, title, what it is."""
+  {runs}   the runs; {new} there runs a recipe (built in or your own)"""
+VIEWS = ("quality", "planes", "limits", "beliefs")
+"""Screens above the tabs, for the runs that have something to show there."""
 
 
 PAUSE_SECONDS = 0.1
@@ -97,21 +92,21 @@ class Project(LeadsBehind, HoldsSeals, Page):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(str(digit), f"show_tab('{name}')", title, show=False, id=f"project.{name}")
-            for digit, (name, title) in enumerate(TABS.items(), start=1)
-        ),
-        *(Binding(key, f"view('{name}')", title, id=f"project.{name}") for name, (key, title, _) in VIEWS.items()),
-        Binding("P", "report", "Report", show=False, id="project.report"),
-        Binding("F", "guide", "Find the smallest sample", show=False, id="project.guide"),
-        Binding("D", "distributions", "Distributions", id="project.distributions"),
-        Binding("w", "release", "Release", id="project.release"),
+        *(bind(name, f"place('{name}')") for name in PLACES if name != "release"),
+        *(bind(name, f"show_tab('{name}')") for name in TABS if name not in PLACES),
+        *(bind(name, f"view('{name}')") for name in VIEWS),
+        bind("projects", "app.close_place"),
+        bind("report", "report"),
+        bind("search", "guide", "Find the smallest sample"),
+        bind("distributions", "distributions"),
+        bind("release", "release", show=True),
     ]
 
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
         super().__init__()
         self._project_id, self._run_id = project_id, run_id
         self._tab = tab if tab in TABS else "runs"
+        self._last = {place: next(iter(tabs), "") for place, (_, tabs) in PLACES.items()}
         self._title = ""
         self._lines: Sequence[RunLine] = ()
         self._views: Mapping[int, frozenset[str]] = {}
@@ -125,21 +120,22 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._resting: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
-        yield TabLine(TABS)
+        yield TabLine({place: title for place, (title, _) in PLACES.items()})
+        yield FrameLine()
         yield Static(id="no-run")
         yield Panes(self.pane, initial=self._tab, id="panes")
         yield Line(name="next-step")
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
-        self.query_one(TabLine).active = self._tab
+        self._name_place()
         self.pane.take_focus()
         self.return_to_row()
         if self.sfumato.alone:
             self.run_worker(self._bring_all(), exit_on_error=False)
 
     def manual_topics(self) -> Sequence[str]:
-        return (*self.pane.manual_topics(), f"app {TABS[self._tab]}")
+        return (*self.pane.manual_topics(), f"app {TITLES.get(self._tab, TABS[self._tab])}")
 
     @property
     def project_id(self) -> int:
@@ -222,7 +218,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
             self.say_where(into, self._title)
         elif self._tab in OF_THE_PROJECT:
             self.look_at_seal_of(line.run)
-            self.say_where(into, (self._title, "bold"), into, TABS[self._tab].lower())
+            self.say_where(into, (self._title, "bold"), into, PLACES[PLACE_OF[self._tab]][0].lower())
         else:
             self.look_at_seal_of(line.run)
             said = [f"run {line.run.id}", line.run.name, PUBLIC_KEY if line.run.key_public else "", state_text(line)]
@@ -269,9 +265,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
             return
         said.display, panes.display = self._lacks_run, not self._lacks_run
         if said.display:
-            plan, run = key_for(self.app, "project.plan", "8"), key_for(self.app, "plan.run", "R")
-            runs, new = key_for(self.app, "project.runs", "1"), key_for(self.app, "runs.new", "n")
-            said.update(NO_RUN.format(plan=plan, run=run, runs=runs, new=new))
+            said.update(NO_RUN.format(**{act: key_for(self.app, act) for act in ("plan", "run", "runs", "new")}))
             self.query_one(TabLine).focus()
 
     def look_at(self, run_id: int) -> None:
@@ -312,15 +306,64 @@ class Project(LeadsBehind, HoldsSeals, Page):
         await self.action_show_tab("plan")
         self.query_one(Plan).take_text(event.found.toml, drafted_words(event.found))
 
+    @on(VerdictBoard.NumbersAsked)
+    async def _show_numbers(self) -> None:
+        await self.action_show_tab("results")
+
+    @on(Verdicts.Pulled)
+    async def _pull(self, event: Verdicts.Pulled) -> None:
+        """Change the plan by a lever and show the difference; or show the plan, where a person decides how."""
+        from .levers import PlanChange
+
+        await self.action_show_tab("plan")
+        lever, plan = event.lever, self.query_one(Plan)
+        if not lever.toml:
+            self.sfumato.say(f"To do in the plan: {lever.text}")
+            return
+        plan.take_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self.call_later(plan.action_run if answer == "run" else plan.action_undo)
+
+        await self.sfumato.open(PlanChange(lever), answered)
+
     @on(Runs.Marked)
     def _lay_over(self, event: Runs.Marked) -> None:
         sweep = self._panes["sweep"]
         assert isinstance(sweep, Studies)
         sweep.lay_over(event.run_ids)
 
+    @on(Runs.MapAsked)
+    async def _show_map(self) -> None:
+        await self.action_show_tab("map")
+
     @on(TabLine.Chosen)
-    async def _choose_tab(self, event: TabLine.Chosen) -> None:
-        await self._switch(event.name)
+    @on(FrameLine.Chosen)
+    async def _choose_tab(self, event: TabLine.Chosen | FrameLine.Chosen) -> None:
+        if event.name == "release":
+            await self.action_release()
+        else:
+            await self._switch(event.name if event.name in TABS else self._last[event.name])
+
+    async def action_place(self, name: str) -> None:
+        """Go to a place, at the tab that it showed last; where it is shown already, to its next tab."""
+        tabs = list(PLACES[name][1])
+        again = PLACE_OF[self._tab] == name
+        await self.action_show_tab(tabs[(tabs.index(self._tab) + 1) % len(tabs)] if again else self._last[name])
+
+    def _name_place(self) -> None:
+        """Name the place and its tabs, the present one marked."""
+        place = PLACE_OF[self._tab]
+        self._last[place] = self._tab
+        self.query_one(TabLine).active = place
+        counted = f": {self.pane.counted}" if self.pane.counted and not self._lacks_run else ""
+        self.query_one(FrameLine).show(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
+
+    @on(Pane.Counted)
+    def _count(self) -> None:
+        if self.is_mounted:
+            self._name_place()
 
     async def action_show_tab(self, name: str) -> None:
         """Show a tab and give it the keys."""
@@ -331,7 +374,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
     async def _switch(self, name: str) -> None:
         await self._bring(name)
         self._tab = name
-        self.query_one(TabLine).active = name
+        self._name_place()
         self.query_one("#panes", ContentSwitcher).current = name
         self.sfumato.remember(tab=name, row=self.row_here)
         self._show_run()

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.tui import jobs
+from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.marks import MarkedGrid
@@ -30,15 +30,19 @@ from .page import Page
 from .sifted import Sifted
 from .tables import TableScreen
 
-NONE = "No project yet. One of these keys makes the first:"
+NONE = "No projects yet. Start with:"
 WAYS = (
-    ("projects.demo", "d", "the demo: 20,190 people of the RAND Health Insurance Experiment"),
-    ("projects.import", "i", "a file of yours: text, Excel, SPSS, Stata, SAS, Parquet and others"),
-    ("projects.new", "n", "a recipe is run, one that ships or your own"),
-    ("projects.workspace", "w", "another workspace is opened, or a new one made"),
-    ("app.help", "?", "every key that works here; it does so on every screen"),
+    ("demo", "Open the demo: 20,190 people of the RAND Health Insurance Experiment"),
+    ("import", "Import a file: text, Excel, SPSS, Stata, SAS, Parquet and others"),
+    ("new", "Run a recipe (built in or your own)"),
+    ("workspace", "Open or create a workspace"),
+    ("keys", "All keys (works on every screen)"),
 )
-"""What can be done while there is nothing: binding, its key, what it does."""
+"""What can be done while there is nothing: an act and what it does."""
+
+
+FIRST_TABS = {"data": "data", "plan": "plan", "runs": "runs", "findings": "verdicts"}
+"""The places of a project that its digits open, each with the tab that is shown there first."""
 
 
 def _newest(cell: Callable[[RunLine], object]) -> Callable[[Project], object]:
@@ -62,7 +66,7 @@ TABLE: Table[Project] = Table(
 
 
 class ProjectGrid(MarkedGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="projects.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
 
 
 class Projects(TableScreen[Project], Sifted, Page):
@@ -70,12 +74,13 @@ class Projects(TableScreen[Project], Sifted, Page):
     exports = "projects"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "app.new_run", "New run", id="projects.new"),
-        Binding("i", "import", "Import", id="projects.import"),
-        Binding("w", "workspace", "Workspace", id="projects.workspace"),
-        Binding("d", "demo", "Open the demo", show=False, id="projects.demo"),
-        Binding("X,delete", "delete", "Delete a project", show=False, id="projects.delete"),
-        Binding("q", "app.back", "Quit", id="projects.quit"),
+        bind("new", "app.new_run", "New run", show=True),
+        bind("import", "import", "Import", show=True),
+        bind("workspace", "workspace", "Workspace", show=True),
+        bind("demo", "demo"),
+        bind("delete", "delete", "Delete a project"),
+        *(bind(name, f"place('{tab}')") for name, tab in FIRST_TABS.items()),
+        bind("close", "app.close_place", "Quit", show=True),
     ]
     DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
 
@@ -106,8 +111,7 @@ class Projects(TableScreen[Project], Sifted, Page):
         if self._lines and self.focused is None:
             grid.focus()
         ways = [
-            Content.assemble("\n  ", (f"{key_for(self.app, name, key):<4}", "$primary bold"), text)
-            for name, key, text in WAYS
+            Content.assemble("\n  ", (f"{key_for(self.app, name):<4}", "$primary bold"), text) for name, text in WAYS
         ]
         welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))
 
@@ -150,8 +154,8 @@ class Projects(TableScreen[Project], Sifted, Page):
         await self.sfumato.open(Form("Open a workspace", [field], check_workspace), answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without projects none can be deleted."""
-        return bool(self._lines) if action == "delete" else super().check_action(action, parameters)
+        """Without projects none can be opened or deleted."""
+        return bool(self._lines) if action in ("delete", "place") else super().check_action(action, parameters)
 
     async def action_delete(self) -> None:
         """Ask, then delete the marked projects, or else the one under the cursor."""
@@ -180,14 +184,10 @@ class Projects(TableScreen[Project], Sifted, Page):
         )
         await self.sfumato.open(Confirm(f"Delete {what}?", consequence, "Delete"), answered)
 
-    async def on_key(self, event: events.Key) -> None:
-        """A digit opens the project under the cursor at the tab that the digit has in it."""
-        grid = self.query_one(ProjectGrid)
-        if event.key.isdecimal() and event.key != "0" and grid.has_focus and (row := self.here) is not None:
-            event.stop()
-            from .project import TABS
-
-            await self.sfumato.open_project(row.id, tab=list(TABS)[int(event.key) - 1])
+    async def action_place(self, tab: str) -> None:
+        """Open the project under the cursor at a place."""
+        if (row := self.here) is not None:
+            await self.sfumato.open_project(row.id, tab=tab)
 
     async def chosen(self, row: Project) -> None:
         await self.sfumato.open_project(row.id)

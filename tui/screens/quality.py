@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.facts import facts_in
@@ -47,7 +48,7 @@ NO_RECORDS = (
 class QualityGrid(LiveGrid):
     """The minimum, the limits, and a row a variable."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Values behind it", id="quality.behind")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Values behind it", show=True)]
 
 
 class Quality(TableDialog[int, None], Exports, Split):

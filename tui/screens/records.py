@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.wording import agree, counted
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
 from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
@@ -88,9 +89,9 @@ class Record(Revealing, Exports):
     Record #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right_square_bracket", "dataset(1)", "Dataset", key_display="]", id="record.next_dataset"),
-        Binding("left_square_bracket", "dataset(-1)", "Dataset before", show=False, id="record.previous_dataset"),
-        Binding("v", "values", "Values", id="record.values"),
+        bind("next", "dataset(1)", "Dataset", show=True),
+        bind("previous", "dataset(-1)", "Previous dataset"),
+        bind("reveal", "values", "Values", show=True),
     ]
     AUTO_FOCUS = "Grid"
 
@@ -234,16 +235,16 @@ def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> Table[Reco
 
 
 class RecordGrid(Grid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Why", id="records.why")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Why", show=True)]
 
 
 class Records(Pane, Split):
     """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "measure", "Measure", id="records.measure"),
-        Binding("right_square_bracket", "dataset(1)", "Dataset", key_display="]", id="records.next_dataset"),
-        Binding("left_square_bracket", "dataset(-1)", "Dataset before", show=False, id="records.previous_dataset"),
+        bind("picture", "measure", "Measure", show=True),
+        bind("next", "dataset(1)", "Dataset", show=True),
+        bind("previous", "dataset(-1)", "Previous dataset"),
     ]
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
@@ -24,6 +24,7 @@ from textual.widgets import Input, Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
 from sfumato.workspace.reporting.words import mark
@@ -50,8 +51,7 @@ class Findings(TableDialog["Finding", dict[str, str]]):
     """The findings of an examination, the worst first; answers the reason by check that is waived here, ``waive`` and more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "explain", "Explain", id="findings.explain"),
-        Binding("w", "waive", "Waive", id="findings.waive"),
+        bind("add", "waive", "Waive", show=True),
     ]
     called = "findings"
 
@@ -156,7 +156,7 @@ class WaiverReason(Dialog[str]):
             title = f"Waive {self._finding.check}   (enter keeps the reason, escape closes)"
             yield Static(title, classes="dialog-title", markup=False)
             yield Static(f"{printable(self._finding.said)}.\n", markup=False)
-            yield Entry(self._reason, placeholder="why it is let pass; kept in the audit log", id="waiver-reason")
+            yield Entry(self._reason, placeholder="Reason for waiving (kept in the audit log)", id="waiver-reason")
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
@@ -198,7 +198,7 @@ if TYPE_CHECKING:
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
 
-WHY = "Write below why it goes out all the same, or waive each check (x, w); reasons are kept in the audit log."
+WHY = "Write below why you release it all the same, or waive each check (m, then a). The audit log keeps the reasons."
 EXAMINING = "The gate is looking at the tables …"
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
@@ -237,11 +237,11 @@ class Looked:
     def wanted(self) -> str:
         """What the reason is for, as the field for it says."""
         if self.policy.second_person:
-            return "reason of the request (r asks another account)"
+            return "Justification of the request"
         left = ", ".join(one.check for one in self.left)
         if not left:
-            return "reason; none is needed: nothing blocks that is not waived"
-        return f"a reason cannot help: {self.refused}" if self.refused else f"reason, since the gate blocks: {left}"
+            return "Justification (optional)"
+        return f"a reason cannot help: {self.refused}" if self.refused else f"Justification (required: {left})"
 
 
 class ReleaseScreen(Dialog[None]):
@@ -253,12 +253,13 @@ class ReleaseScreen(Dialog[None]):
     ReleaseScreen Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w,enter", "write", "Write", key_display="w", id="release.write"),
-        Binding("x", "findings", "Findings", id="release.findings"),
-        Binding("r", "request", "Request", id="release.request"),
-        Binding("a", "answer", "Answer", id="release.answer"),
-        Binding("f", "form", "Format", id="release.form"),
-        Binding("tab", "app.focus_next", "Next field", id="release.next"),
+        bind("release", "write", "Write", show=True),
+        bind("open", "write", "Write"),
+        bind("picture", "findings", "Findings", show=True),
+        bind("request", "request", "Request", show=True),
+        bind("answer", "answer", "Answer", show=True),
+        bind("format", "form", "Format", show=True),
+        bind("next_pane", "app.focus_next", "Next field", show=True),
     ]
     AUTO_FOCUS = "Scroll"
 
@@ -282,7 +283,7 @@ class ReleaseScreen(Dialog[None]):
             yield Scroll()
             yield Entry(placeholder=LOOKING, id=REASON)
             yield Entry(
-                placeholder="directory, empty or not there yet; right completes the path",
+                placeholder="Output folder (new or empty); → completes",
                 suggester=PathName(),
                 id=DIRECTORY,
             )
@@ -350,7 +351,7 @@ class ReleaseScreen(Dialog[None]):
         else:
             question = Confirm(
                 f"Ask another account for the release of run {self._run_id}?",
-                f"The request goes to {printable(looked.policy.approvals)}, and the audit log will have a row of it. "
+                f"The request goes to {printable(looked.policy.approvals)}, and this is recorded in the audit log. "
                 "An answer to an earlier request holds no longer.",
             )
             await self.sfumato.open(question, lambda yes: self._request(looked, reason) if yes else None)
@@ -453,7 +454,7 @@ class ReleaseScreen(Dialog[None]):
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
         else:
             question = Confirm(
-                f"Release run {self._run_id} to {directory}?", "The audit log will have a row of it.", "Release"
+                f"Release run {self._run_id} to {directory}?", "This is recorded in the audit log.", "Release"
             )
             await self.sfumato.open(question, lambda yes: self._write(directory, reason) if yes else None)
 
@@ -510,7 +511,7 @@ def answer_text(looked: Looked) -> str:
     """How the second person's approval stands."""
     approval = looked.examination.approval
     if approval is None:
-        return f"A second person: {looked.open} (r asks, a looks for the answer)"
+        return f"A second person: {looked.open} (? has Request and Answer)"
     return f'A second person: {approval.approved_by} approved it: "{approval.approval_reason}"'
 
 
@@ -533,7 +534,7 @@ def _gate_text(looked: Looked | None, width: int) -> list[Content]:
     if looked is None:
         return [Content(EXAMINING)]
     findings, left = looked.examination.findings, looked.left
-    lines = [Content.styled(f"The gate: {counts_text(findings)} (x explains)", "bold")]
+    lines = [Content.styled(f"The gate: {counts_text(findings)} (m explains)", "bold")]
     for one in by_status(findings):
         if one.status != "pass" and one.applies:
             waived = one.status == "block" and one not in left

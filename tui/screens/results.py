@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
@@ -21,6 +21,7 @@ from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, Lines, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.entries import Filter
@@ -115,18 +116,18 @@ def _table(selection: Selection) -> Table[ResultLine]:
 
 
 class ResultGrid(Grid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Explain", id="results.explain")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Explain", show=True)]
 
 
 class Results(Pane, Split):
-    """Averages over the released datasets, failures first; ``d`` adds the datasets' own rows, ``o`` has them by measure, then by other columns."""
+    """Averages over the released datasets, failures first; ``b`` adds the datasets' own rows, ``s`` has them by measure, then by other columns."""
 
     shown_by = "results"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("D", "picture", "Distributions", id="results.distributions"),
-        Binding("slash", "filter", "Filter", key_display="/", id="results.filter"),
-        Binding("o", "sort", "Sort", id="results.sort"),
-        Binding("d", "draws", "Datasets", id="results.draws"),
+        bind("table", "picture", "Distributions", show=True),
+        bind("filter", "filter", "Filter", show=True),
+        bind("sort", "sort", show=True),
+        bind("datasets", "draws", "Datasets", show=True),
     ]
 
     @dataclass
@@ -207,10 +208,11 @@ class Results(Pane, Split):
         selection = event.selection
         kind = "all rows" if selection.draws else "averages over the datasets"
         if not event.averages:
-            kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (d shows all)")
+            kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (b shows all)")
         filtered = [f"filter: {selection.text}"] if selection.text else []
         parts = [counted(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
         self.query_one("#results-head", Line).say(" · ".join(parts))
+        self.count(counted(event.count, "number"))
         line = self.query_one("#results-evidence", Line)
         line.display = bool(event.evidence)
         line.styles.height = max(1, len(event.evidence))

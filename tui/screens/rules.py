@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
 from sfumato.tui.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
@@ -31,7 +32,7 @@ NOTHING = "The plan has no rules, and none holds for all records beyond what cha
 class RuleGrid(MarkedGrid):
     """The plan's rules, then those found in the data."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Take over", id="rules.take")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Take over", show=True)]
 
 
 def _sign(line: RuleLine) -> str:
@@ -66,8 +67,8 @@ class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
     called = exports = "rules"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "Write one", id="rules.add"),
-        Binding("X,delete", "remove", "Take out", id="rules.remove"),
+        bind("add", "add", "Write one", show=True),
+        bind("delete", "remove", "Take out", show=True),
     ]
 
     def __init__(self, draft: Draft, said: Mapping[str, Any]) -> None:

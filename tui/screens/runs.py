@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.workspace.reporting.words import duration, settings_apart
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, check_note
 from sfumato.workspace.store.runs import Run, RunLine, RunState, recipe_toml
@@ -119,23 +120,23 @@ MOST_ROWS = 200
 
 
 class RunGrid(MarkedGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="runs.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
 
 
 class Runs(TableScreen[RunLine], Sifted, Pane, Split):
     """Newest first. Enter chooses the run that the other tabs show; marked runs are compared, laid over each other, or deleted together."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "again", "Run again", id="runs.again"),
-        Binding("x", "interrupt", "Interrupt", id="runs.interrupt"),
-        Binding("r", "resume", "Resume", id="runs.resume"),
-        Binding("n", "app.new_run", "New run", show=False, id="runs.new"),
-        Binding("d", "duplicate", "Duplicate with changes", show=False, id="runs.duplicate"),
-        Binding("W", "weigh", "Less influence for records at risk", show=False, id="runs.weigh"),
-        Binding("X,delete", "delete", "Delete", show=False, id="runs.delete"),
-        Binding("m", "name", "Name and note", show=False, id="runs.name"),
-        Binding("L", "log", "Log of its tasks", show=False, id="runs.log"),
-        Binding("c", "compare", "Compare the marked runs", show=False, id="runs.compare"),
+        bind("run", "again", "Run again", show=True),
+        bind("interrupt", "interrupt", "Interrupt", show=True),
+        bind("interrupt", "resume", "Resume", show=True),
+        bind("picture", "map", "Map", show=True),
+        bind("duplicate", "duplicate", "Duplicate with changes"),
+        bind("weigh", "weigh"),
+        bind("delete", "delete"),
+        bind("rename", "name"),
+        bind("log", "log", "Log of its tasks"),
+        bind("compare", "compare", "Compare the marked runs"),
     ]
 
     exports = "runs"
@@ -158,6 +159,9 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
     class Marked(Message):
         run_ids: tuple[int, ...]
 
+    class MapAsked(Message):
+        """The user wants to see the runs as points on a map."""
+
     def __init__(self) -> None:
         super().__init__(id="runs")
         self._lines: Sequence[RunLine] = ()
@@ -175,10 +179,10 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             self.call_later(self.show_runs, lines, want)
             return
         if not lines:
-            keys = [
-                key_for(self.app, *binding) for binding in (("project.plan", "8"), ("plan.run", "R"), ("runs.new", "n"))
-            ]
-            self.grid.set_empty("No run yet: {} opens the plan, and {} runs it; {} runs a recipe".format(*keys))
+            keys = [key_for(self.app, act) for act in ("plan", "run", "new")]
+            self.grid.set_empty("No runs yet: {} opens the plan, and {} there runs it; {} runs a recipe".format(*keys))
+        going = sum(not line.run.state.ended for line in lines)
+        self.count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
         self.show_rows(TABLE, lines, want)
         self._look()
 
@@ -225,17 +229,15 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A run that goes on can be interrupted, one that stopped can be resumed; else the key is dim, or, without runs, gone."""
+        """A run that goes on can be interrupted, one that stopped can be resumed."""
         here = self.here if self.is_mounted else None
-        if action in ("interrupt", "resume") and not self._lines:
-            return False
         if action == "interrupt":
-            return (here is not None and not here.run.state.ended) or None
+            return here is not None and not here.run.state.ended and not here.stalled
         if action == "resume":
-            return (here is not None and here.resumable) or None
+            return here is not None and (here.resumable or here.stalled)
         if action == "delete":
             return self.is_mounted and (bool(self._marked) or (here is not None and here.run.state.ended))
-        if action in ("again", "duplicate", "weigh", "compare", "name", "log"):
+        if action in ("again", "duplicate", "weigh", "compare", "name", "log", "map"):
             return bool(self._lines)
         return True
 
@@ -259,7 +261,9 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
         if len(chosen) < 2 and self.here is not None and self.here.run.id not in chosen:
             chosen.append(self.here.run.id)
         if len(chosen) < 2:
-            self.sfumato.say("Mark two runs with space, then press c to compare them")
+            self.sfumato.say(
+                f"Mark two runs with {key_for(self.app, 'mark')}, then press {key_for(self.app, 'compare')} to compare them"
+            )
             return
         await self.sfumato.open(Compare(chosen[0], chosen[1]))
 
@@ -275,7 +279,7 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
 
         consequence = (
             f"The recipe of run {run_id} on its data once more, as a new run; with the same seed and key it finds the same. "
-            "d makes a plan of it, to change first."
+            f"{key_for(self.app, 'duplicate')} makes a plan of it, to change first."
         )
         await self.sfumato.open(Confirm(f"Run the recipe of run {run_id} again?", consequence, "Run"), answered)
 
@@ -301,6 +305,9 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
                 self.post_message(self.Duplicated(found.run_id, found.weights(table)))
 
         self.call_later(self.sfumato.open, weighing_form(found), answered)
+
+    def action_map(self) -> None:
+        self.post_message(self.MapAsked())
 
     def action_resume(self) -> None:
         if self.here is not None:
@@ -359,7 +366,9 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
                 self.sfumato.interrupt(run_id)
 
         question = Confirm(
-            f"Interrupt run {run_id}?", "What its finished tasks computed is kept; r resumes it.", "Interrupt"
+            f"Interrupt run {run_id}?",
+            f"Finished tasks keep their results; {key_for(self.app, 'interrupt')} resumes it.",
+            "Interrupt",
         )
         await self.sfumato.open(question, answered)
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Input
 
+from sfumato.tui.acts import bind
 from sfumato.tui.sifting import HINT
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.marks import MarkedGrid
@@ -19,7 +20,7 @@ class Sifted(Widget):
     """Its grid shows the rows that have the words, while they are typed; escape brings back those from before. Words that hold stay in sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "sift", "Filter", show=False, key_display="/", id="rows.filter"),
+        bind("filter", "sift", "Filter"),
     ]
     DEFAULT_CSS = ".sift { display: none; }"
 

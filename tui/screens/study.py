@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
@@ -128,17 +129,17 @@ class Studies(SaysPoint, Pane):
     DEFAULT_CSS = "Studies #study-slider { color: $primary; }"
     shown_by = "figures"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "measure(1)", "Measure", id="study.next_measure"),
-        Binding("M", "measure(-1)", "Measure before", show=False, id="study.previous_measure"),
-        Binding("right_square_bracket", "study(1)", "Study", key_display="]", id="study.next"),
-        Binding("left_square_bracket", "study(-1)", "Study before", show=False, id="study.previous"),
-        Binding("y", "log", "Log scale", id="study.log"),
-        Binding("t", "numbers", "Numbers", id="study.numbers"),
-        Binding("right,l", "place(1)", "Level", key_display="left, right", id="study.higher"),
-        Binding("left,h", "place(-1)", "Lower threshold", show=False, id="study.lower"),
-        Binding("s", "suggested", "Suggested", id="study.suggested"),
-        Binding("v", "part", "Next plot", id="study.part"),
-        Binding("space", "know", "Known or not", id="study.know"),
+        bind("picture", "measure(1)", "Measure", show=True),
+        bind("previous_picture", "measure(-1)", "Previous measure"),
+        bind("next", "study(1)", "Study", show=True),
+        bind("previous", "study(-1)", "Previous study"),
+        bind("log_scale", "log", "Log scale", show=True),
+        bind("table", "numbers", "Numbers", show=True),
+        bind("right", "place(1)", "Level", show=True),
+        bind("left", "place(-1)", "Lower threshold"),
+        bind("suggested", "suggested", "Suggested", show=True),
+        bind("next_pane", "part", "Next plot", show=True),
+        bind("mark", "know", "Known or not", show=True),
     ]
 
     @dataclass

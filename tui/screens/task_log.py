@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
+from sfumato.tui.acts import bind
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line, Scroll
@@ -56,7 +57,7 @@ class TaskLog(TableDialog[TaskRow, None]):
     called = "task-log"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "whole", "This task or all", id="task_log.whole"),
+        bind("only", "whole", "This task or all", show=True),
     ]
     DEFAULT_CSS = "TaskLog LiveGrid { height: 1fr; } TaskLog Scroll { height: 1fr; }"
 

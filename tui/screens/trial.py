@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
@@ -18,6 +18,7 @@ from textual.widgets import Input
 from sfumato.engine.methods.labels import Subject, label_of
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.verdict_board import board, overall
@@ -58,12 +59,12 @@ class Trial(Dialog[None]):
     Trial Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "threshold(1)", "Next", priority=True, id="trial.next"),
-        Binding("up", "threshold(-1)", "Before", priority=True, id="trial.previous"),
-        Binding("pagedown", "pages(1)", "Page down", show=False, priority=True, id="trial.page_down"),
-        Binding("pageup", "pages(-1)", "Page up", show=False, priority=True, id="trial.page_up"),
-        Binding("ctrl+r", "own", "Reset limits", priority=True, id="trial.own"),
-        Binding("ctrl+s", "keep", "Save into the plan", priority=True, id="trial.keep"),
+        bind("down", "threshold(1)", "Next", show=True, priority=True, typed=True),
+        bind("up", "threshold(-1)", "Before", show=True, priority=True, typed=True),
+        bind("page_down", "pages(1)", priority=True, typed=True),
+        bind("page_up", "pages(-1)", priority=True, typed=True),
+        bind("reset_limits", "own", "Reset limits", show=True, priority=True),
+        bind("save", "keep", "Save into the plan", show=True, priority=True),
     ]
     AUTO_FOCUS = "Input"
 

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
 from sfumato.engine.recipe.recipe import recipe_params
 from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
+from sfumato.workspace.reporting.words import role_text
 
+from .dialogs import Letters
 from .form import Form
-from .page import Dialog
 from .plan_forms import field_kind
 
 if TYPE_CHECKING:
@@ -36,45 +30,26 @@ SCALES = {
 }
 
 
-class ChooseKind(Dialog[Kind]):
-    """Answers a kind: its number, or enter on it."""
+def choose_kind(what: str, now: Kind) -> Letters[Kind]:
+    """Asks for a kind: its number, or enter on it."""
+    offers = [(str(place), kind, kind.value, SCALES[kind]) for place, kind in enumerate(Kind, 1)]
+    return Letters(f"Kind of {what}", offers, now)
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "focused.cursor_down", "Down", show=False, id="kind.down"),
-        Binding("k", "focused.cursor_up", "Up", show=False, id="kind.up"),
-        *(
-            Binding(str(place), f"kind('{kind}')", kind.value.capitalize(), show=False, id=f"kind.{kind}")
-            for place, kind in enumerate(Kind, 1)
-        ),
-    ]
-    DEFAULT_CSS = "ChooseKind OptionList { height: auto; }"
-    AUTO_FOCUS = "OptionList"
 
-    def __init__(self, what: str, now: Kind) -> None:
-        super().__init__()
-        self._what, self._now = what, now
+ROLES = {
+    Role.QUASI_IDENTIFIER: ("i", "an intruder may know it (indirect identifier)"),
+    Role.SENSITIVE: ("s", "an intruder wants to learn it"),
+    Role.IDENTIFIER: ("d", "names a person (direct identifier); never released"),
+    Role.WEIGHT: ("w", "survey weight"),
+    Role.OTHER: ("o", "neither"),
+}
+"""The letter and the meaning of each role that a variable can be given."""
 
-    def compose(self) -> ComposeResult:
-        """The kinds, each with the key that chooses it."""
-        with Vertical(classes="dialog"):
-            yield Static(f"Kind of {self._what}   (a number, or enter)", classes="dialog-title", markup=False)
-            yield OptionList(
-                *(Option(f"{place}  {kind:<12} {SCALES[kind]}", id=kind) for place, kind in enumerate(Kind, 1)),
-                compact=True,
-                markup=False,
-            )
 
-    def on_mount(self) -> None:
-        """The kind that it is now is marked."""
-        super().on_mount()
-        self.query_one(OptionList).highlighted = list(Kind).index(self._now)
-
-    @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(Kind(str(event.option_id)))
-
-    def action_kind(self, kind: str) -> None:
-        self.dismiss(Kind(kind))
+def choose_role(what: str, now: Role) -> Letters[Role]:
+    """Asks for a role: its letter, or enter on it."""
+    offers = [(letter, role, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
+    return Letters(f"Role of {what}", offers, now)
 
 
 def variable_form(variable: Variable, planned: bool, profile: Profile | None = None) -> Form:

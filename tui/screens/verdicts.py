@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
+from textual.message import Message
 
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in
-from sfumato.tui.widgets.verdict_board import VerdictBoard
+from sfumato.tui.widgets.verdict_board import VerdictBoard, grouped
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
@@ -26,6 +28,7 @@ from .split import DetailQuery, LaidOut, Split
 from .trial import Trial
 
 if TYPE_CHECKING:
+    from sfumato.tui.levers import Lever
     from sfumato.workspace.reporting.explanation import FoundNumber
 
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
@@ -33,11 +36,12 @@ NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to h
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts of a run, the worst first, and how many confidential records it has."""
+    """The verdicts of a run by group, the worst first, how many confidential records it has, and how many numbers without a verdict."""
 
     run_id: int
     verdicts: list[Verdict]
     records: int
+    others: int
 
 
 def _judged(run_id: int, workspace: Workspace) -> Judged:
@@ -46,19 +50,34 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
 
     verdicts = sorted(verdicts_of(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
     labels_of(verdicts)
-    return Judged(run_id, verdicts, workspace.dataset(find_run(workspace, run_id).dataset_id).records)
+    records = workspace.dataset(find_run(workspace, run_id).dataset_id).records
+    query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
+    (numbers,) = workspace.connection.execute(query, (run_id,)).fetchone()
+    return Judged(
+        run_id,
+        grouped(verdicts),
+        records,
+        max(0, numbers - len({(one.value, one.target, one.level) for one in verdicts})),
+    )
 
 
 class Verdicts(Pane, Split):
-    """The board of one run; ``enter`` explains a verdict, ``t`` tries other limits."""
+    """The board of one run; ``enter`` explains a verdict, ``T`` tries other limits."""
 
     shown_by = "results"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "try", "Try other limits", id="verdicts.try")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("try", "try", show=True)]
+
+    @dataclass
+    class Pulled(Message):
+        """The user wants the plan changed by this lever."""
+
+        lever: Lever
 
     def __init__(self) -> None:
         super().__init__(id="verdicts")
         self._verdicts: list[Verdict] = []
         self._records: int | None = None
+        self._others = 0
         self._is_read = False
 
     def compose(self) -> ComposeResult:
@@ -74,6 +93,9 @@ class Verdicts(Pane, Split):
         """Show them, unless another run is shown by now."""
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
+            self._others = answer.others
+            unmet = sum(one.outcome != "met" for one in answer.verdicts)
+            self.count(f"{unmet} of {len(answer.verdicts)} not met" if answer.verdicts else "no limits")
             self._show()
 
     async def action_try(self) -> None:
@@ -111,29 +133,47 @@ class Verdicts(Pane, Split):
 
     @on(VerdictBoard.Asked)
     def _look_up(self, event: VerdictBoard.Asked) -> None:
-        if self.line is not None:
-            run_id = self.line.run.id
+        """Read the number of a verdict, and how to fix it where it is not met."""
+        if self.line is None:
+            return
+        run_id, project_id, verdict = self.line.run.id, self.line.run.project_id, event.verdict
 
-            def query(workspace: Workspace) -> FoundNumber | None:
-                from .explain import read_number
+        def query(workspace: Workspace) -> tuple[FoundNumber, Sequence[Lever]] | None:
+            from sfumato.tui.levers import levers_for
+            from sfumato.workspace.plan.drafts import draft_of
 
-                row = judged_row(workspace, run_id, event.verdict)
-                return None if row is None else read_number(workspace, run_id, row)
+            from .explain import read_number
 
-            self.read(query, self._explain)
+            row, draft = judged_row(workspace, run_id, verdict), draft_of(workspace, project_id)
+            if row is None:
+                return None
+            return read_number(workspace, run_id, row), levers_for(verdict, draft.toml) if draft else ()
 
-    async def _explain(self, found: FoundNumber | None) -> None:
-        from .explain import Explain
+        self.read(query, self._explain)
 
-        if found is None:
+    async def _explain(self, answer: tuple[FoundNumber, Sequence[Lever]] | None) -> None:
+        if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
-        else:
-            await self.sfumato.open(Explain(found, titles_of(self.line.run.recipe_toml) if self.line else None))
+            return
+        from .explain import Explain
+        from .levers import ExplainVerdict
+
+        found, levers = answer
+        titles = titles_of(self.line.run.recipe_toml) if self.line else None
+        if not levers:
+            await self.sfumato.open(Explain(found, titles))
+            return
+
+        def answered(lever: Lever | None) -> None:
+            if lever is not None:
+                self.post_message(self.Pulled(lever))
+
+        await self.sfumato.open(ExplainVerdict(found, titles, levers), answered)
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
         if self._verdicts:
-            shown.lay_out(self._verdicts, max(40, self.list_width - 4), self._records)
+            shown.lay_out(self._verdicts, max(40, self.list_width - 4), self._records, self._others)
         else:
             shown.clear(self.why_none("verdicts", NONE) if self._is_read else "…")
 

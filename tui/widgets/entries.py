@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
+
+from sfumato.tui.acts import bind
 
 
 class Entry(Input):
@@ -55,7 +57,7 @@ class Entry(Input):
 class Filter(Entry):
     """The words that rows must have; escape leaves them as they were."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False, id="filter.leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind("back", "leave", "Leave")]
 
     class Left(Message):
         pass
@@ -119,8 +121,9 @@ class Choice(Widget, can_focus=True):
 
     DEFAULT_CSS = "Choice { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,l,space", "step(1)", "Next choice", show=False, id="choice.next"),
-        Binding("left,h", "step(-1)", "Choice before", show=False, id="choice.before"),
+        bind("right", "step(1)", "Next choice"),
+        bind("mark", "step(1)", "Next choice"),
+        bind("left", "step(-1)", "Previous choice"),
     ]
 
     value: reactive[str] = reactive("")
@@ -166,7 +169,7 @@ class Choice(Widget, can_focus=True):
 
 class TomlText(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back to the list", id="toml.leave"),
+        bind("back", "leave", "Back to the list", show=True),
     ]
 
     class Left(Message):

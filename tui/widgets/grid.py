@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 
 from rich.segment import Segment
 from textual import events, on, work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from sfumato.tui.acts import bind
 from sfumato.workspace.reporting.tables import Column
 
 from ..terminal.painting import draw_raw_lines
@@ -46,17 +47,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False, id="grid.up"),
-        Binding("down,j", "move(1)", "Down", show=False, id="grid.down"),
-        Binding("left,h", "shift(-1)", "Column left", show=False, id="grid.left"),
-        Binding("right,l", "shift(1)", "Column right", show=False, id="grid.right"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="grid.page_up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="grid.page_down"),
-        Binding("ctrl+u", "page(-0.5)", "Half a page up", show=False, id="grid.half_up"),
-        Binding("ctrl+d", "page(0.5)", "Half a page down", show=False, id="grid.half_down"),
-        Binding("home,g", "first", "First row", show=False, id="grid.first"),
-        Binding("end,G", "last", "Last row", show=False, id="grid.last"),
-        Binding("enter", "select", show=False, id="grid.select"),
+        bind("up", "move(-1)"),
+        bind("down", "move(1)"),
+        bind("left", "shift(-1)", "Column left"),
+        bind("right", "shift(1)", "Column right"),
+        bind("page_up", "page(-1)"),
+        bind("page_down", "page(1)"),
+        bind("first", "first", "First row"),
+        bind("last", "last", "Last row"),
+        bind("open", "select"),
     ]
 
     cursor: reactive[int] = reactive(0, repaint=False)

@@ -10,12 +10,13 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.canvas import BLANK, CURSOR, FAINT, STRONG, Picture
 
 from .glyphs import glyphs_named
@@ -36,19 +37,19 @@ class HeatMap(Widget, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "step(-1, 0)", "Cursor left", show=False, id="heat.left"),
-        Binding("right,l", "step(1, 0)", "Cursor right", show=False, id="heat.right"),
-        Binding("up,k", "step(0, 1)", "Cursor up", show=False, id="heat.up"),
-        Binding("down,j", "step(0, -1)", "Cursor down", show=False, id="heat.down"),
-        Binding("shift+left,H", "step(-5, 0)", "Cursor far left", show=False, id="heat.far_left"),
-        Binding("shift+right,L", "step(5, 0)", "Cursor far right", show=False, id="heat.far_right"),
-        Binding("shift+up,K", "step(0, 5)", "Cursor far up", show=False, id="heat.far_up"),
-        Binding("shift+down,J", "step(0, -5)", "Cursor far down", show=False, id="heat.far_down"),
-        Binding("plus,equals_sign", "zoom(0.5, 1)", "Zoom in", show=False, id="heat.zoom_in"),
-        Binding("minus", "zoom(2, 1)", "Zoom out", show=False, id="heat.zoom_out"),
-        Binding("z", "zoom(1, 0.5)", "Zoom in up and down", show=False, id="heat.zoom_in_up"),
-        Binding("Z", "zoom(1, 2)", "Zoom out up and down", show=False, id="heat.zoom_out_up"),
-        Binding("0", "reset", "Whole range", show=False, id="heat.reset"),
+        bind("left", "step(-1, 0)", "Cursor left"),
+        bind("right", "step(1, 0)", "Cursor right"),
+        bind("up", "step(0, 1)", "Cursor up"),
+        bind("down", "step(0, -1)", "Cursor down"),
+        bind("far_left", "step(-5, 0)", "Cursor far left"),
+        bind("far_right", "step(5, 0)", "Cursor far right"),
+        bind("page_up", "step(0, 5)", "Cursor far up"),
+        bind("page_down", "step(0, -5)", "Cursor far down"),
+        bind("zoom_in", "zoom(0.5, 1)"),
+        bind("zoom_out", "zoom(2, 1)"),
+        bind("zoom_in_up", "zoom(1, 0.5)"),
+        bind("zoom_out_up", "zoom(1, 2)"),
+        bind("zoom_all", "reset"),
     ]
 
     @dataclass

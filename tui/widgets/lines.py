@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -19,6 +19,10 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
+
+from sfumato.tui.acts import KEYLESS, bind
+from sfumato.tui.widgets.text import cut
+from sfumato.workspace.reporting.words import mark
 
 
 class Line(Static):
@@ -45,14 +49,12 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
     """Text that may be longer than the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "lines(-1)", "Up", show=False, id="scroll.up"),
-        Binding("down,j", "lines(1)", "Down", show=False, id="scroll.down"),
-        Binding("pageup", "pages(-1)", "Page up", show=False, id="scroll.page_up"),
-        Binding("pagedown,space", "pages(1)", "Page down", show=False, id="scroll.page_down"),
-        Binding("ctrl+u", "pages(-0.5)", "Half a page up", show=False, id="scroll.half_up"),
-        Binding("ctrl+d", "pages(0.5)", "Half a page down", show=False, id="scroll.half_down"),
-        Binding("home,g", "ends(0)", "Top", show=False, id="scroll.top"),
-        Binding("end,G", "ends(1)", "Bottom", show=False, id="scroll.bottom"),
+        bind("up", "lines(-1)"),
+        bind("down", "lines(1)"),
+        bind("page_up", "pages(-1)"),
+        bind("page_down", "pages(1)"),
+        bind("first", "ends(0)", "Top"),
+        bind("last", "ends(1)", "Bottom"),
     ]
 
     def __init__(self, text: Content | str = "") -> None:
@@ -83,8 +85,8 @@ class TabLine(Widget, can_focus=True):
     """Titles by name; the active one stands out by brackets as well as by colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "step(-1)", "Tab to the left", show=False, id="tabs.left"),
-        Binding("right,l", "step(1)", "Tab to the right", show=False, id="tabs.right"),
+        bind("left", "step(-1)", "Tab to the left"),
+        bind("right", "step(1)", "Tab to the right"),
     ]
 
     active: reactive[str] = reactive("")
@@ -139,6 +141,64 @@ class TabLine(Widget, can_focus=True):
             if at is not None and start <= at.x < start + len(text):
                 self.post_message(self.Chosen(name))
             start += len(text) + 1
+
+
+class FrameLine(Widget, can_focus=False):
+    """The upper edge of a frame: its title with counts, and the tabs of the place where it has several, the active one in brackets."""
+
+    DEFAULT_CSS = "FrameLine { height: 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title, self._active = "", ""
+        self._tabs: Mapping[str, str] = {}
+
+    def show(self, title: str, tabs: Mapping[str, str], active: str) -> None:
+        """Show these; what is shown already is not painted again."""
+        if (title, tabs, active) != (self._title, self._tabs, self._active):
+            self._title, self._tabs, self._active = title, tabs, active
+            self.refresh()
+
+    @dataclass
+    class Chosen(Message):
+        """The user clicked the tab called ``name``."""
+
+        name: str
+
+    def _texts(self) -> list[tuple[str, str]]:
+        """Names of tabs and what stands for them; the others are cut where there is no room."""
+        if len(self._tabs) < 2:
+            return []
+        for room in (99, 6, 3):
+            texts = [
+                (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
+            ]
+            if sum(len(text) + 1 for _, text in texts) + len(self._title) + 8 <= self.size.width:
+                break
+        return texts
+
+    def render(self) -> Content:
+        edge, tabs = mark("track"), self._texts()
+        room = sum(cell_len(text) + 1 for _, text in tabs)
+        title = cut(self._title, max(8, self.size.width - room - 6))
+        fill = edge * max(0, self.size.width - cell_len(title) - room - (5 if tabs else 3))
+        parts: list[tuple[str, str]] = [
+            (f"{edge} ", "$primary"),
+            (title, "bold"),
+            (f" {fill}{' ' * bool(tabs)}", "$primary"),
+        ]
+        for name, text in tabs:
+            parts += [(text, "$primary bold" if name == self._active else "$text-muted"), (" ", "")]
+        return Content.assemble(*parts, (edge * bool(tabs), "$primary"))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the tab that was clicked."""
+        at, texts = event.get_content_offset(self), self._texts()
+        start = self.size.width - 1 - sum(cell_len(text) + 1 for _, text in texts)
+        for name, text in texts:
+            if at is not None and start <= at.x < start + cell_len(text):
+                self.post_message(self.Chosen(name))
+            start += cell_len(text) + 1
 
 
 GAP = " "
@@ -235,7 +295,11 @@ class KeyLine(Widget, can_focus=False):
     def _read(self) -> Sequence[Named]:
         found: dict[str, Named] = {}
         for node, binding, enabled, _ in self.screen.active_bindings.values():
-            if binding.show and getattr(self.screen, "in_footer", _always)(binding.action):
+            if (
+                binding.show
+                and not binding.key.startswith(KEYLESS)
+                and getattr(self.screen, "in_footer", _always)(binding.action)
+            ):
                 shown = self.app.get_key_display(binding)
                 reach = 2 if node is self.app else 1 if node is self.screen else 0
                 found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach))

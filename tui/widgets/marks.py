@@ -6,8 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
+from sfumato.tui.acts import bind
 from sfumato.tui.sifting import has_words
 from sfumato.workspace.reporting.tables import Column
 
@@ -22,8 +23,8 @@ class MarkedGrid(LiveGrid):
     """Space marks a row and goes on to the next. Rows that the words leave out keep their marks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "mark", "Mark", show=False, id="grid.mark"),
-        Binding("asterisk", "mark_all", "Mark all that are shown, or none", show=False, key_display="*", id="grid.mark_all"),
+        bind("mark", "mark"),
+        bind("mark_all", "mark_all", "Mark all that are shown, or none"),
     ]  # fmt: skip
 
     @dataclass

@@ -10,12 +10,13 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.canvas import Picture
 from sfumato.tui.widgets.frame import Look, View, nearest_stop, next_stop
 from sfumato.workspace.plots.axes import AxisUnit, Limits
@@ -43,19 +44,19 @@ class Plot(Widget, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "step(-1)", "Cursor left", show=False, id="plot.left"),
-        Binding("right,l", "step(1)", "Cursor right", show=False, id="plot.right"),
-        Binding("shift+left,H", "step(-10)", "Cursor far left", show=False, id="plot.far_left"),
-        Binding("shift+right,L", "step(10)", "Cursor far right", show=False, id="plot.far_right"),
-        Binding("home", "ends(0)", "First value", show=False, id="plot.first"),
-        Binding("end", "ends(-1)", "Last value", show=False, id="plot.last"),
-        Binding("plus,equals_sign", "zoom(0.5)", "Zoom in", show=False, id="plot.zoom_in"),
-        Binding("minus", "zoom(2)", "Zoom out", show=False, id="plot.zoom_out"),
-        Binding("z", "zoom_up(0.5)", "Zoom in up and down", show=False, id="plot.zoom_in_up"),
-        Binding("Z", "zoom_up(2)", "Zoom out up and down", show=False, id="plot.zoom_out_up"),
-        Binding("up,k", "pan(1)", "Look higher", show=False, id="plot.up"),
-        Binding("down,j", "pan(-1)", "Look lower", show=False, id="plot.down"),
-        Binding("0", "reset", "Whole range", show=False, id="plot.reset"),
+        bind("left", "step(-1)", "Cursor left"),
+        bind("right", "step(1)", "Cursor right"),
+        bind("far_left", "step(-10)", "Cursor far left"),
+        bind("far_right", "step(10)", "Cursor far right"),
+        bind("first", "ends(0)", "First value"),
+        bind("last", "ends(-1)", "Last value"),
+        bind("zoom_in", "zoom(0.5)"),
+        bind("zoom_out", "zoom(2)"),
+        bind("zoom_in_up", "zoom_up(0.5)"),
+        bind("zoom_out_up", "zoom_up(2)"),
+        bind("up", "pan(1)", "Look higher"),
+        bind("down", "pan(-1)", "Look lower"),
+        bind("zoom_all", "reset"),
     ]
 
     first_colour: ClassVar[int] = 0

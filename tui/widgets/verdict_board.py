@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
@@ -15,8 +15,10 @@ from textual.message import Message
 from sfumato.engine.methods.labels import label_of, labels_of
 from sfumato.engine.recipe.outcomes import worst
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.tui.acts import bind
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.words import (
+    FAMILIES,
     limit_text,
     mark,
     observed_text,
@@ -122,16 +124,39 @@ def chosen_text(verdict: Verdict, width: int) -> Content:
     return Content.styled(cut(printable(f"{mark('into')} {said}"), width), "$text-muted")
 
 
-class VerdictBoard(Scroll):
-    """Every verdict of a run; one of them is chosen."""
+GROUPS = {family: FAMILIES[family] for family in ("risk", "utility", "quality", "studies", "synthesis")}
+"""The groups of a board by the family of the number, in their order; others come last."""
 
-    ABOVE = 3
-    """Lines above the first verdict."""
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "ask", "Explain", id="verdicts.explain")]
+
+def group_of(verdict: Verdict) -> str:
+    return GROUPS.get(verdict.value.partition(".")[0], "Other")
+
+
+def grouped(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts by group, within a group in their order."""
+    order = [*GROUPS.values(), "Other"]
+    return sorted(verdicts, key=lambda one: order.index(group_of(one)))
+
+
+def group_heading(group: str, verdicts: Sequence[Verdict]) -> Content:
+    """``Disclosure risk  2 of 7 not met``."""
+    own = [one for one in verdicts if group_of(one) == group]
+    unmet = sum(one.outcome != "met" for one in own)
+    said = f"{unmet} of {len(own)} not met" if unmet else f"all {len(own)} met"
+    return Content.assemble((group, "$primary bold"), (f"  {said}", "$text-muted"))
+
+
+class VerdictBoard(Scroll):
+    """Every verdict of a run in groups, one of them chosen; below them all other numbers, folded into one line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "ask", "Explain", show=True)]
 
     @dataclass
     class Asked(Message):
         verdict: Verdict
+
+    class NumbersAsked(Message):
+        """The user wants to see all other numbers."""
 
     class Moved(Message):
         """Another verdict may be chosen now."""
@@ -139,15 +164,20 @@ class VerdictBoard(Scroll):
     def __init__(self) -> None:
         super().__init__()
         self._verdicts: Sequence[Verdict] = ()
-        self._at = 0
+        self._at = self._others = 0
 
-    def lay_out(self, verdicts: Sequence[Verdict], width: int, records: int | None = None) -> None:
-        """Show these verdicts in ``width`` cells; the cursor stays at its place where there is one."""
+    def lay_out(self, verdicts: Sequence[Verdict], width: int, records: int | None = None, others: int = 0) -> None:
+        """Show these verdicts in ``width`` cells and the count of the ``others``; the cursor stays at its place where there is one."""
         if not self._verdicts:
             self.call_after_refresh(self.refresh_bindings)
-        self._verdicts, self._width, self._records = verdicts, width, records
-        self._at = max(0, min(self._at, len(verdicts) - 1))
+        self._verdicts, self._width, self._records, self._others = verdicts, width, records, others
+        self._at = max(0, min(self._at, self._last))
         self._paint()
+
+    @property
+    def _last(self) -> int:
+        """The place of the last line that the cursor goes to."""
+        return len(self._verdicts) - 1 + bool(self._others)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing can be asked where there are no verdicts."""
@@ -160,36 +190,51 @@ class VerdictBoard(Scroll):
         self.show(text)
 
     def action_lines(self, lines: int) -> None:
-        """Go to the next verdict or the one before, or scroll where there are none."""
+        """Go to the next verdict or the previous one, or scroll where there are none."""
         if not self._verdicts:
             super().action_lines(lines)
             return
-        at = max(0, min(self._at + lines, len(self._verdicts) - 1))
+        at = max(0, min(self._at + lines, self._last))
         if at != self._at:
             self._at = at
             self._paint()
-        self.scroll_to_region(Region(0, self.ABOVE + at, 1, 1), animate=False)
+        self.scroll_to_region(Region(0, self._rows[at], 1, 1), animate=False)
 
     def action_ends(self, end: int) -> None:
-        """Go to the first (0) or the last (1) verdict."""
+        """Go to the first (0) or the last (1) line."""
         if self._verdicts:
-            self._at = end * (len(self._verdicts) - 1)
+            self._at = end * self._last
             self._paint()
         super().action_ends(end)
 
     def action_ask(self) -> None:
-        """Ask what the chosen verdict means."""
+        """Ask what the chosen verdict means, or for the other numbers."""
         if self.chosen is not None:
             self.post_message(self.Asked(self.chosen))
+        elif self._verdicts:
+            self.post_message(self.NumbersAsked())
 
     @property
     def chosen(self) -> Verdict | None:
-        """The verdict under the cursor; None without any."""
-        return self._verdicts[self._at] if self._verdicts else None
+        """The verdict under the cursor; None without any, and on the line of the other numbers."""
+        return self._verdicts[self._at] if self._at < len(self._verdicts) else None
 
     def _paint(self) -> None:
         self.post_message(self.Moved())
         heads, *texts = lines(self._verdicts, self._width, self._records)
-        about = chosen_text(self._verdicts[self._at], self._width)
-        texts[self._at] = texts[self._at].stylize("reverse")
-        self.show(Content("\n").join([overall(self._verdicts), about, heads, *texts]))
+        about = chosen_text(self.chosen, self._width) if self.chosen else ""
+        shown: list[Content | str] = [overall(self._verdicts), about, heads]
+        self._rows: list[int] = []
+        group = ""
+        for verdict, text in zip(self._verdicts, texts, strict=True):
+            if group_of(verdict) != group:
+                group = group_of(verdict)
+                shown.append(group_heading(group, self._verdicts))
+            self._rows.append(len(shown))
+            shown.append(text)
+        if self._others:
+            self._rows.append(len(shown) + 1)
+            shown += ["", f"{mark('into')} {self._others:,} other numbers"]
+        at = self._rows[self._at]
+        shown[at] = Content.assemble(shown[at]).stylize("reverse")
+        self.show(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))

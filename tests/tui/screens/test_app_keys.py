@@ -1,93 +1,65 @@
-import importlib
-import pkgutil
-
 import pytest
-from textual.binding import Binding
-from textual.dom import DOMNode
 
-import sfumato.tui.screens
-import sfumato.tui.terminal
-import sfumato.tui.widgets
-from sfumato.tui.app import SfumatoApp
-from sfumato.tui.screens.project import TABS, Project
+from sfumato.tui.screens.project import PLACES, Project
 from sfumato.tui.widgets.grid import LiveGrid
 
-FORBIDDEN = {f"ctrl+{letter}" for letter in "abhijm"}
 FOOTERS = {
-    "runs": "enter Open s Run again r Resume e Export D Plots w Release ? Help q Back",
-    "results": "enter Explain D Plots / Filter o Sort e Export w Release ? Help q Back",
-    "verdicts": "enter Explain t Try other limits e Export D Plots w Release ? Help q Back",
-    "sweep": "m Measure ] Study y Log scale t Numbers e Export D Plots w Release ? Help q Back",
-    "diagnostics": "s Statistics t Plot f Failed only e Export D Plots w Release ? Help q Back",
-    "records": "enter Why m Measure ] Dataset e Export D Distributions w Release ? Help q Back",
-    "data": "g Draft enter Edit i Quasi-identifier e Export D Plots w Release ? Help q Back",
-    "plan": "enter Edit a Add R Run u Undo D Distributions w Release ? Help q Back",
-    "map": "enter Open x Across y Up t Numbers e Export D Plots w Release ? Help q Back",
+    "runs": "enter Open R Run again m Map e Export w Release ? Keys q Close",
+    "results": "enter Explain t Plots / Filter s Sort e Export w Release ? Keys q Close",
+    "verdicts": "enter Explain T Try other limits e Export w Release ? Keys q Close",
+    "sweep": "m Measure ] Study o Log scale t Numbers e Export w Release ? Keys q Close",
+    "diagnostics": "t Plot f Failed only e Export w Release ? Keys q Close",
+    "records": "enter Why m Measure ] Dataset e Export w Release ? Keys q Close",
+    "data": "enter Edit D Draft r Role x Include or exclude e Export w Release ? Keys q Close",
+    "plan": "enter Edit a Add R Run u Undo w Release ? Keys q Close",
+    "map": "enter Open f4 Across t Numbers e Export w Release ? Keys q Close",
 }
 
 
-def our_bindings():
-    for package in (sfumato.tui.screens, sfumato.tui.widgets, sfumato.tui.terminal):
-        for info in pkgutil.iter_modules(package.__path__):
-            module = importlib.import_module(f"{package.__name__}.{info.name}")
-            for value in vars(module).values():
-                if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__ == module.__name__:
-                    yield from vars(value).get("BINDINGS", [])
-    yield from SfumatoApp.BINDINGS
-
-
-def test_every_binding_is_named_so_that_it_can_be_remapped():
-    ids = [binding.id for binding in our_bindings() if isinstance(binding, Binding)]
-    assert len(ids) > 40
-    assert all(ids)
-    assert len(ids) == len(set(ids))
-
-
-def test_no_key_that_terminals_swallow_is_bound():
-    keys = {key for binding in our_bindings() for key in binding.key.split(",")}
-    assert not keys & FORBIDDEN
-    assert not [key for key in keys if key.startswith("alt+")]
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", FOOTERS)
+async def test_the_footer_names_the_keys_that_matter_and_fits(sit, directory, tab):
+    async with sit(directory, tab=tab, size=(80, 24)) as seat:
+        assert " ".join(seat.footer.split()) == FOOTERS[tab]
 
 
 @pytest.mark.slow
-async def test_the_footer_names_the_keys_that_matter_and_fits(sit, directory):
-    async with sit(directory, tab="runs", size=(80, 24)) as seat:
-        for digit, keys in enumerate(FOOTERS.values(), start=1):
-            await seat.press(str(digit))
-            assert " ".join(seat.footer.split()) == keys
-
-
-@pytest.mark.slow
-async def test_digits_and_names_lead_to_the_tabs(sit, directory):
+async def test_digits_lead_to_the_places_and_again_to_their_tabs(sit, directory):
     async with sit(directory, tab="runs") as seat:
-        for digit, title in enumerate(TABS.values(), start=1):
-            await seat.press(str(digit))
+        for digit, (title, tabs) in enumerate(list(PLACES.values())[:-1], start=1):
+            await seat.press("4" if digit != 4 else "1", str(digit))
             assert f"[{digit} {title}]" in seat.text
+            for name in (*list(tabs)[1:], next(iter(tabs))) if len(tabs) > 1 else ():
+                assert f"[{tabs[name]}]" in await seat.press(str(digit))
+                assert seat.app.state.tab == name
             commands = {command.title.partition("   ")[0] for command in seat.app.get_system_commands(seat.app.screen)}
             assert title in commands
 
 
 @pytest.mark.slow
-async def test_tab_goes_to_the_line_of_tabs_and_its_arrows_choose(sit, directory):
-    async with sit(directory, "shift+tab", "right", tab="runs") as seat:
-        assert "[2 Results]" in seat.text
-        await seat.press("l", "h", "left", "left")
-        assert f"[{len(TABS)} {list(TABS.values())[-1]}]" in seat.text
+async def test_a_place_shows_the_tab_that_it_showed_last(sit, directory):
+    async with sit(directory, "4", "4", "4", "3", "4", tab="runs") as seat:
+        assert "[Studies]" in seat.text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("key", "tab"), [("question_mark", "runs"), ("question_mark", "results"), ("question_mark", "sweep")]
-)
-async def test_help_lists_the_keys_that_work(sit, directory, key, tab):
-    async with sit(directory, key, tab=tab, size=(120, 60)) as seat:
+async def test_tab_goes_to_the_line_of_places_and_its_arrows_choose(sit, built_data):
+    async with sit(built_data, "shift+tab", "right", tab="runs") as seat:
+        assert "[4 Findings]" in seat.text
+        assert "[2 Plan]" in await seat.press("left", "h")
+        assert "Release of run 1" in await seat.press("l", "l", "l")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["runs", "results", "sweep"])
+async def test_the_list_of_keys_has_those_of_the_foot(sit, directory, tab):
+    async with sit(directory, "question_mark", tab=tab, size=(120, 60)) as seat:
         shown = seat.text + await seat.press("G")
         for words in (
-            "Keys that work here",
-            "Everywhere",
+            "Keys of this place",
+            "Places",
             "Help",
-            "Back",
-            "Studies",
+            "Findings",
             *FOOTERS[tab].replace("Plots", "Distributions").split(),
         ):
             assert words in shown
@@ -102,9 +74,8 @@ async def test_the_palette_offers_what_makes_sense(sit, directory, key):
         offered = {
             command.title.partition("   ")[0] for command in seat.app.get_system_commands(seat.app.screen_stack[-2])
         }
-        assert offered >= {"New run", "Release", "Help", "Messages", "Theme", "Save picture", "Quit"}
-        assert "Audit   A" in seat.text
-        for words in ("Maximize", "Keys", "Screenshot"):
+        assert offered >= {"New run", "Manual", "Messages", "Theme", "Save picture", "Quit", "Findings: studies"}
+        for words in ("Maximize", "Show keys", "Screenshot"):
             assert words not in seat.text
 
 
@@ -112,9 +83,19 @@ async def test_the_palette_offers_what_makes_sense(sit, directory, key):
 async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
     async with sit(directory, "question_mark", tab="sweep") as seat:
         await seat.press("escape")
-        assert "[4 Studies]" in seat.text
+        assert "[Studies]" in seat.text
         await seat.press("escape")
         assert "Second project" in seat.text
+        assert "Run 4 keeps running if you quit" in await seat.press("q")
+        await seat.press("n")
+        assert seat.app._exit is False
+        await seat.press("q", "y")
+        assert seat.app._exit
+
+
+async def test_q_quits_at_once_where_nothing_runs(sit, empty):
+    async with sit(empty, "escape") as seat:
+        assert seat.app.notices[-1] == "q quits; runs keep running"
         await seat.press("q")
         assert seat.app._exit
 
@@ -131,9 +112,9 @@ async def test_messages_are_kept(sit, directory):
 @pytest.mark.slow
 async def test_keys_can_be_remapped_by_name(sit, directory):
     async with sit(directory, tab="runs") as seat:
-        seat.app.set_keymap({"project.sweep": "f4"})
-        await seat.press("f4")
-        assert "[4 Studies]" in seat.text
+        seat.app.set_keymap({"sweep": "f5"})
+        await seat.press("f5")
+        assert "[Studies]" in seat.text
 
 
 @pytest.fixture
@@ -147,24 +128,24 @@ def keys_toml(tmp_path):
 
 @pytest.mark.slow
 async def test_the_users_own_keys_hold_and_help_shows_them(sit, directory, keys_toml):
-    keys_toml('project.sweep = "f4"\nruns.again = "ctrl+g"\n')
+    keys_toml('sweep = "f5"\nrun = "ctrl+g"\n')
     async with sit(directory, tab="runs", size=(120, 60)) as seat:
         assert "^g Run again" in seat.footer
         await seat.press("question_mark")
         assert "ctrl+g" in seat.text or "^g" in seat.text
-        assert "  f4                     Studies" in seat.text + await seat.press("G")
-        await seat.press("q", "4")
-        assert "[1 Runs]" in seat.text
-        await seat.press("f4")
-        assert "[4 Studies]" in seat.text
+        assert "f5" in seat.text + await seat.press("G")
+        await seat.press("q", "R")
+        assert "R (Run) does nothing here" in seat.app.notices[-1]
+        await seat.press("f5")
+        assert "[Studies]" in seat.text
 
 
 async def test_a_bad_file_of_keys_is_said_and_the_default_keys_hold(sit, directory, keys_toml):
-    keys_toml('\nproject.swep = "f4"\n')
+    keys_toml('\nfindngs = "f5"\n')
     async with sit(directory, "4", tab="runs") as seat:
-        assert "[4 Studies]" in seat.text
+        assert "[4 Findings]" in seat.text
         assert "keys.toml:2: " in seat.app.notices[0]
-        assert 'did you mean "project.sweep"?' in seat.app.notices[0]
+        assert 'did you mean "findings"?' in seat.app.notices[0]
 
 
 async def test_the_palette_says_where_the_file_of_keys_is(sit, directory):

@@ -13,7 +13,7 @@ FILE = "app-state.json"
 
 @pytest.mark.slow
 async def test_what_was_open_is_open_again(sit, directory):
-    async with sit(directory, "enter", "j", "j", "j", "enter", "2", "o", "o", "d") as seat:
+    async with sit(directory, "enter", "j", "j", "j", "enter", "act:results", "s", "s", "b") as seat:
         before = seat.text
     async with sit(directory) as seat:
         assert seat.text.splitlines()[:3] == before.splitlines()[:3]
@@ -46,7 +46,7 @@ async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
 
 @pytest.mark.slow
 async def test_state_is_written_on_every_change(sit, directory):
-    async with sit(directory, "enter", "4", "y"):
+    async with sit(directory, "enter", "act:sweep", "y"):
         state = load_state(directory)
         assert (state.project, state.tab, state.log) == (1, "sweep", True)
         assert ((directory / FILE).stat().st_mode & 0o777) == 0o600
@@ -71,7 +71,7 @@ async def test_a_theme_is_remembered(sit, directory):
 async def test_a_run_that_is_asked_for_is_shown(sit, directory, run_id):
     async with sit(directory, run_id=run_id) as seat:
         assert f"run {run_id}" in seat.text.splitlines()[0]
-        tab = {1: "[3 Verdicts]", 2: "[2 Results]", 4: "[1 Runs]"}[run_id]
+        tab = {1: "[Verdicts]", 2: "[Numbers]", 4: "[3 Runs]"}[run_id]
         assert tab in seat.text
 
 
@@ -94,7 +94,7 @@ def test_a_damaged_state_is_no_obstacle(tmp_path, text):
 async def test_a_tab_of_another_version_is_not_believed(sit, directory):
     save_state(directory, AppState(project=1, tab="gone"))
     async with sit(directory) as seat:
-        assert "[1 Runs]" in seat.text
+        assert "[3 Runs]" in seat.text
 
 
 async def test_a_project_that_is_gone_is_not_opened(sit, directory):

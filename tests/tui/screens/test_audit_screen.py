@@ -31,7 +31,7 @@ def change(directory, number):
 
 @pytest.mark.slow
 async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
-    async with sit(logged, "A", tab="runs", size=size) as seat:
+    async with sit(logged, "act:audit", tab="runs", size=size) as seat:
         assert isinstance(seat.app.screen, Audit)
         assert "✓ The audit log is whole" in seat.text
         acts = [line for line in seat.text.splitlines() if "run entered" in line or "project made" in line]
@@ -50,13 +50,13 @@ async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
 async def test_the_first_broken_row_is_named_and_under_the_cursor(sit, logged, size):
     change(logged, 3)
     change_again = 5
-    async with sit(logged, "A", size=size) as seat:
+    async with sit(logged, "act:audit", size=size) as seat:
         assert "✗ the audit log is broken: row 3 was changed" in seat.text
         assert "row 3, sha256" in seat.text
     workspace = Workspace.open(logged)
     workspace.connection.execute("UPDATE audit SET subject = 'run 98' WHERE number = ?", (change_again,))
     workspace.close()
-    async with sit(logged, "A", size=size) as seat:
+    async with sit(logged, "act:audit", size=size) as seat:
         assert "row 3 was changed" in seat.text
 
 
@@ -71,25 +71,25 @@ async def test_rows_that_are_gone_at_the_end_are_noticed(sit, logged):
     shutil.rmtree(
         state_directory() / "heads"
     )  # on a machine that has not seen it, the head beside the database remains
-    async with sit(logged, "A") as seat:
+    async with sit(logged, "act:audit") as seat:
         assert f"row {last} is missing" in seat.text
 
 
 async def test_v_reads_the_log_again(sit, logged):
-    async with sit(logged, "A") as seat:
+    async with sit(logged, "act:audit") as seat:
         workspace = Workspace.open(logged)
         with workspace.writing() as connection:
             append(connection, Act.FILES_REMOVED, "workspace")
         workspace.close()
         assert "files removed" not in seat.text
-        await seat.press("v")
+        await seat.press("R")
         assert "files removed" in seat.text
         assert "is whole" in seat.text
 
 
 async def test_a_head_that_is_gone_is_said(sit, logged):
     (logged / HEAD_FILE).unlink()
-    async with sit(logged, "A", size=(200, 40)) as seat:
+    async with sit(logged, "act:audit", size=(200, 40)) as seat:
         assert "may go unnoticed" in seat.text
 
 
@@ -98,7 +98,7 @@ async def test_the_log_is_written_to_a_file_and_the_palette_leads_to_it(sit, log
         commands = {
             command.title.partition("   ")[0]: command for command in seat.app.get_system_commands(seat.app.screen)
         }
-        await commands["Audit"].callback()
+        await commands["Audit log"].callback()
         await seat.press("shift", "e")
         seat.app.screen.query_one(Input).value = str(tmp_path / "log.csv")
         await seat.press("enter", "escape")

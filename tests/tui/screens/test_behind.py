@@ -65,15 +65,15 @@ async def test_b_leads_from_a_point_of_the_map_to_the_records(sit, built_data):
     )
     save_state(built_data, AppState(project=1, run=DONE, tab="map", across=risk.ident, up=gap.ident))
     async with sit(built_data, size=(120, 40)) as seat:
-        await seat.press("b")
+        await seat.press("act:behind")
         assert seat.app.notices[-1].startswith("Move the cursor to a run first")
-        await seat.press("right", "b")
+        await seat.press("right", "act:behind")
         assert seat.app.screen.pane.id == "records"
         assert "risk.identification 1/1 · average over 3 datasets" in seat.text
-        await seat.press("9", "B")
+        await seat.press("act:map", "act:behind_up")
         assert isinstance(seat.app.screen, Distributions)
         assert f"run 1 · {gap.target}" in seat.text
-        await seat.press("q", "t", "b")
+        await seat.press("q", "t", "act:behind")
         assert seat.app.screen.pane.id == "records"
 
 
@@ -81,7 +81,7 @@ async def test_b_leads_from_a_point_of_the_map_to_the_records(sit, built_data):
 async def test_b_leads_from_a_level_of_a_study_to_its_curve(sit, built_data):
     sweep = axis_of(built_data, "studies.intruder_uncertainty.expected_match_risk", level=0.1)
     save_state(built_data, AppState(project=1, run=DONE, tab="map", across=sweep.ident))
-    async with sit(built_data, "right", "b", size=(120, 40)) as seat:
+    async with sit(built_data, "right", "act:behind", size=(120, 40)) as seat:
         assert seat.app.screen.pane.id == "sweep"
         for key in ("enter", "t", "enter"):
             said = len(seat.app.notices)

@@ -77,7 +77,7 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
         for one in found.guesses:
             assert any(all(str(value) in line for value in one.values.values()) for line in text.splitlines())
         assert f"tenure {found.own['tenure']}" in text
-        text = await seat.press("v")
+        text = await seat.press("tab")
         assert not [secret for secret in SECRETS if secret in text]
         assert not seat.app.notices
         await seat.press("v", "y", "q", "enter")
@@ -86,14 +86,14 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
 
 async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, workspace, size):
     found = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
-    async with sit(believed, "I", size=size) as seat:
+    async with sit(believed, "act:beliefs", size=size) as seat:
         assert isinstance(seat.app.screen, Beliefs)
         assert all(len(line) <= size[0] for line in seat.text.splitlines())
         assert found[0].answer[:40] in seat.text
         assert "Belief in the truth" in seat.text
         told = seat.text
         for _ in range(2):
-            told += await seat.press("v")
+            told += await seat.press("tab")
             told += await seat.press("end")
         assert "Guessed right by the first datasets" in told
         assert "correct after" in told
@@ -122,14 +122,14 @@ async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_th
 
 async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace):
     (_, uniform) = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
-    async with sit(believed, "I", "m", size=WIDE) as seat:
+    async with sit(believed, "act:beliefs", "m", size=WIDE) as seat:
         text = await seat.press("home", "right")
         assert "before: " in seat.reading
-        text = await seat.press("v", "home")
+        text = await seat.press("tab", "home")
         assert f"by the first 1 dataset {float(uniform.first[1].value):.4g} are guessed right" in text
 
 
-@pytest.mark.parametrize("keys", [("I",), ("enter",), ("A",), ("e",)])
+@pytest.mark.parametrize("keys", [("act:beliefs",), ("enter",), ("act:audit",), ("e",)])
 async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes_back(sit, believed, keys):
     async with sit(believed, *keys, size=WIDE) as seat:
         below = seat.app.screen
@@ -141,7 +141,7 @@ async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes
         text = await seat.press("question_mark")
         assert isinstance(seat.app.screen, Keys)
         assert "Close" in text
-        if keys == ("I",):
+        if keys == ("act:beliefs",):
             assert "Next part" in text
         assert isinstance(seat.app.screen, Keys)
         await seat.press("question_mark")  # once is enough
@@ -150,5 +150,5 @@ async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes
 
 
 async def test_a_run_without_such_a_measure_offers_no_such_screen(sit, directory):
-    async with sit(directory, "enter", "G", "I") as seat:
+    async with sit(directory, "enter", "G", "act:beliefs") as seat:
         assert not isinstance(seat.app.screen, Beliefs)

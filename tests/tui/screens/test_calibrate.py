@@ -186,7 +186,7 @@ def test_the_error_table_sets_tables_that_pass_beside_the_others():
 @pytest.mark.slow
 @SIZES
 async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit, calibrated, study, size):
-    async with sit(calibrated, "C", size=size) as seat:
+    async with sit(calibrated, "act:planes", size=size) as seat:
         assert isinstance(seat.app.screen, StudyDialog)
         at = first_place(study, "rho")
         assert f"threshold {study.points[at]:.2f}  0 " in seat.text
@@ -196,10 +196,10 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         await seat.press(key)
         assert place_text(study, "rho", at + step)[: size[0] - 4] in seat.text
         await seat.press(*["l"] * 3, *["h"] * 2)
-        assert f"threshold {study.points[at]:.2f}" in await seat.press("s")
+        assert f"threshold {study.points[at]:.2f}" in await seat.press("act:suggested")
         assert "rilm_numerical 2/7" in await seat.press("m")
-        assert "rho 1/7" in await seat.press("M")
-        assert "non_suppressed 7/7" in await seat.press("M")
+        assert "rho 1/7" in await seat.press("act:previous_picture")
+        assert "non_suppressed 7/7" in await seat.press("act:previous_picture")
         await seat.press("right_square_bracket")
         assert "rho 1/7" in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
@@ -209,7 +209,7 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
 
 @pytest.mark.slow
 async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
-    async with sit(calibrated, "C", size=(80, 24)) as seat:
+    async with sit(calibrated, "act:planes", size=(80, 24)) as seat:
         seat.app.screen.query_one(Studies).action_place(30)
         assert "threshold 1.00" in await seat.press("right")
         seat.app.screen.query_one(Studies).action_place(-30)
@@ -218,7 +218,7 @@ async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
 
 @pytest.mark.slow
 async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
-    async with sit(calibrated, "C", size=(160, 50)) as seat:
+    async with sit(calibrated, "act:planes", size=(160, 50)) as seat:
         for words in ("ROC", "PR", "Error rate above the threshold", "lost (Type I)", "suggested"):
             assert words in seat.text
         assert "Next plot" not in seat.footer
@@ -226,19 +226,19 @@ async def test_where_there_is_room_all_parts_are_in_sight(sit, calibrated):
 
 @pytest.mark.slow
 async def test_where_there_is_little_room_v_goes_through_the_parts(sit, calibrated):
-    async with sit(calibrated, "C", size=(80, 24)) as seat:
+    async with sit(calibrated, "act:planes", size=(80, 24)) as seat:
         for words in ("false positive rate", "precision", "Error rate above", "lost (Type I)"):
             assert words in seat.text
-            await seat.press("v")
+            await seat.press("tab")
         assert "false positive rate" in seat.text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120, 200])
 async def test_no_line_of_the_tables_is_broken_and_columns_come_back_with_the_room(sit, calibrated, study, columns):
-    async with sit(calibrated, "C", size=(columns, 60)) as seat:
+    async with sit(calibrated, "act:planes", size=(columns, 60)) as seat:
         if columns < 100:
-            await seat.press("v", "v", "v")
+            await seat.press("tab", "tab", "tab")
         heading = next(line for line in seat.text.splitlines() if " suggested " in line and "score" in line)
         assert ("AP worst" in heading) == (columns == 200)
         assert "AUC" in heading
@@ -252,7 +252,7 @@ async def test_no_line_of_the_tables_is_broken_and_columns_come_back_with_the_ro
 
 @pytest.mark.slow
 async def test_curves_are_written_as_table_and_plot(sit, calibrated, study, tmp_path):
-    async with sit(calibrated, "C") as seat:
+    async with sit(calibrated, "act:planes") as seat:
         for name in ("rho.csv", "rho.svg"):
             await seat.press("e")
             seat.app.screen.query_one(Input).value = str(tmp_path / name)

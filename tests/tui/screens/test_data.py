@@ -43,7 +43,7 @@ async def test_the_profile_follows_the_cursor(sit, built_data, size):
     async with sit(built_data, "j", "j", size=size, tab="data") as seat:
         assert "income: 90 records, 90 different values" in seat.text
         assert "quantiles 5 %" in seat.text
-        await seat.press("p", "l", "l", "p", "k")
+        await seat.press("act:profile", "l", "l", "act:profile", "k")
         assert "visits: 90 records" in seat.text
 
 
@@ -125,10 +125,10 @@ def planned_roles(directory):
 async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(sit, imported, size):
     async with sit(imported, "j", "space", size=size) as seat:
         assert "1 marked" in seat.text
-        await seat.press("j", "space", "i")
+        await seat.press("j", "space", "r", "i")
         assert planned_roles(imported) == {"age": "quasi_identifier", "cost": "other", "smoker": "quasi_identifier"}
         assert "marked" not in seat.text
-        await seat.press("home", "j", "j", "s")
+        await seat.press("home", "j", "j", "r", "s")
         assert planned_roles(imported)["cost"] == "sensitive"
         await seat.press("u")
         assert planned_roles(imported)["cost"] == "other"
@@ -144,7 +144,7 @@ async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(s
 @pytest.mark.slow
 async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported):
     before = plan_of(imported).toml
-    async with sit(imported, "j", "d", "space", "space", "x") as seat:
+    async with sit(imported, "j", "r", "d", "space", "space", "x") as seat:
         assert "3 left out ·" in seat.text
         assert list(planned_roles(imported)) == ["smoker"]
         await seat.press("home", "j", "x", "j", "x")
@@ -155,10 +155,10 @@ async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported
 
 @pytest.mark.slow
 async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
-    async with sit(imported, "s") as seat:
-        assert "x takes in" in seat.app.notices[-1]
-        await seat.press("asterisk", "o")
-        assert "1 left out of the plan stay" in seat.app.notices[-1]
+    async with sit(imported, "r") as seat:
+        assert "press x to include" in seat.app.notices[-1]
+        await seat.press("asterisk", "r", "o")
+        assert "1 excluded stay" in seat.app.notices[-1]
         assert "id" not in planned_roles(imported)
         await seat.press("home", "x")
         assert planned_roles(imported)["id"] == "identifier"
@@ -173,28 +173,28 @@ async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit
         await seat.press("slash", *"!count out", "enter")
         assert "P0" not in seat.text
         assert "1 marked, 1 of them not shown" in seat.text
-        await seat.press("slash", *"nothing", "escape", "space", "i")
-        assert "stay as they are" in seat.app.notices[-1]
+        await seat.press("slash", *"nothing", "escape", "space", "r", "i")
+        assert "excluded stay unchanged" in seat.app.notices[-1]
     assert planned_roles(imported)["age"] == "quasi_identifier"
 
 
 @pytest.mark.slow
 async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, imported, size):
-    async with sit(imported, "j", "space", "space", "K", "5", size=size) as seat:
+    async with sit(imported, "j", "space", "space", "act:kind", "5", size=size) as seat:
         kinds = {name: table["kind"] for name, table in variable_tables(plan_of(imported).toml).planned.items()}
         assert kinds == {"age": "continuous", "cost": "continuous", "smoker": "binary"}
-        await seat.press("home", "j", "K", "enter")
+        await seat.press("home", "j", "act:kind", "enter")
         assert plan_of(imported).revision == 2
-        await seat.press("K", "escape")
+        await seat.press("act:kind", "escape")
         assert plan_of(imported).revision == 2
 
 
 @pytest.mark.slow
 async def test_missing_codes_of_several_variables_are_typed_once(sit, imported):
-    async with sit(imported, "j", "space", "space", "m", *"25, 30", "enter") as seat:
+    async with sit(imported, "j", "space", "space", "act:codes", *"25, 30", "enter") as seat:
         tables = variable_tables(plan_of(imported).toml).planned
         assert [tables[name].get("missing") for name in ("age", "cost", "smoker")] == [[25, 30], [25, 30], None]
-        await seat.press("home", "j", "m", "end", *", no", "enter")
+        await seat.press("home", "j", "act:codes", "end", *", no", "enter")
         assert variable_tables(plan_of(imported).toml).planned["age"]["missing"] == [25, 30, "no"]
 
 
@@ -207,7 +207,7 @@ async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(s
         with Workspace.open(imported) as workspace:
             draft = draft_of(workspace, 1)
             save_draft(workspace, draft.saying(draft.toml.replace('title = "people"', 'title = "persons"')))
-        await seat.press("i")
+        await seat.press("r", "i")
     draft = plan_of(imported)
     assert 'title = "persons"' in draft.toml
 
@@ -226,7 +226,7 @@ async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
 
 @pytest.mark.slow
 async def test_a_project_without_data_names_the_next_key(sit, directory):
-    async with sit(directory, "j", "enter", "7", size=(80, 24)) as seat:
+    async with sit(directory, "j", "enter", "1", size=(80, 24)) as seat:
         assert "This project has no data yet" in seat.text
 
 
@@ -242,7 +242,7 @@ async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
 async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_costs(sit, imported):
     async with sit(imported, "j", "j", size=(100, 30)) as seat:
         assert "the records stand for" not in seat.text
-        await seat.press("W")
+        await seat.press("r", "w")
         assert plan_of(imported).toml.count('role = "weight"') == 1
         assert "the records stand for" in seat.text
         assert "design effect" in seat.text
@@ -261,7 +261,7 @@ def test_names_take_the_room_that_levels_can_spare():
 
 @pytest.mark.slow
 async def test_an_edit_that_there_is_not_is_not_taken_back_silently(sit, anonymising, monkeypatch):
-    async with sit(anonymising, "7") as seat:
+    async with sit(anonymising, "1") as seat:
         said = []
         monkeypatch.setattr(seat.app, "say", lambda text, *_, **__: said.append(text))
         await seat.press("u", "ctrl+r")

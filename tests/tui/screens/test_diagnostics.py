@@ -34,14 +34,14 @@ async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
         for words in ("r_hat", "rule broken", "at most 1.01", "left and right move the cursor"):
             assert words in seat.text
         room = size[0] > 80  # in 80 cells the keys that do more come first
-        for keys in ("s Statistics", "t Plot", "m Statistic", *(["f Failed only"] if room else [])):
+        for keys in ("t Plot", "m Statistic", *(["f Failed only"] if room else [])):
             assert keys in " ".join(seat.footer.split())
         text = await seat.press("home")
         assert "visits beta · r_hat 1.2 · at most 1.01 · ✗ FAILED" in text
         assert "visits tau · r_hat 1 · at most 1.01 · ✓ passed" in await seat.press("right")
         assert "at most 0.5" in await seat.press("m")
         assert "at least 400" in await seat.press("m", "m")
-        assert "r_hat" in await seat.press("M", "M", "M")
+        assert "r_hat" in await seat.press("act:previous_picture", "act:previous_picture", "act:previous_picture")
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("t")
         assert isinstance(seat.app.focused, Grid)
@@ -49,7 +49,7 @@ async def test_t_draws_a_statistic_and_m_the_next(sit, judged, size):
 
 @pytest.mark.slow
 async def test_f_shows_those_that_break_their_rule(sit, judged, size):
-    async with sit(judged, "s", "f", tab="diagnostics", size=size) as seat:
+    async with sit(judged, "act:statistics", "f", tab="diagnostics", size=size) as seat:
         assert "failed only" in seat.text
         assert "✗ FAILED" in seat.text
         assert "passed" not in seat.text
@@ -59,9 +59,9 @@ async def test_f_shows_those_that_break_their_rule(sit, judged, size):
 
 @pytest.mark.slow
 async def test_without_a_broken_rule_the_filter_says_so(sit, directory):
-    async with sit(directory, "s", "f", tab="diagnostics") as seat:
+    async with sit(directory, "act:statistics", "f", tab="diagnostics") as seat:
         assert "No statistic breaks its rule. Press f to see all." in seat.text
-        await seat.press("t", "m", "M")
+        await seat.press("t", "m", "act:previous_picture")
         assert "nothing to draw" in seat.text
 
 
@@ -92,7 +92,7 @@ def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
 
 
 async def test_statistics_of_every_model(sit, directory, size):
-    async with sit(directory, "s", size=size, tab="diagnostics") as seat:
+    async with sit(directory, "act:statistics", size=size, tab="diagnostics") as seat:
         assert "statistics of 1 model; ✓ every rule met (6)" in seat.text
         assert "posterior_mean" in seat.text
         assert "income" in seat.text
@@ -107,9 +107,9 @@ async def test_broken_rules_come_first(sit, directory):
                 (name, value, passed),
             )
     workspace.close()
-    async with sit(directory, "s", tab="diagnostics") as seat:
+    async with sit(directory, "act:statistics", tab="diagnostics") as seat:
         lines = seat.text.splitlines()
-        assert "of 2 models; ✗ 1 of 8 rules broken" in lines[2]
+        assert "of 2 models; ✗ 1 of 8 rules broken" in lines[3]
         assert "✗ FAILED" in lines[4]
         assert "1.2" in lines[4]
         assert "at most 1.01" in lines[4]
@@ -117,5 +117,5 @@ async def test_broken_rules_come_first(sit, directory):
 
 
 async def test_a_run_that_has_fitted_nothing_says_so(sit, directory):
-    async with sit(directory, "enter", "j", "enter", "5") as seat:
+    async with sit(directory, "enter", "j", "enter", "act:diagnostics") as seat:
         assert "No model has been fitted in this run yet." in seat.text

@@ -79,12 +79,12 @@ def fits(seat, size):
 
 @pytest.mark.slow
 async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_share(sit, surveyed, size):
-    async with sit(surveyed, "D", size=size) as seat:
+    async with sit(surveyed, "act:distributions", size=size) as seat:
         assert isinstance(seat.app.screen, Distributions)
         assert "run 1 · income · histogram 1/4 · 3 synthetic: mean, least and greatest" in seat.text
         assert "synthetic, mean of 3" in seat.text
         assert "no value: confidential 10 %" in seat.text
-        for words in ("m Picture", "] Variable", "} Second", "d Datasets", "g Log scale", "? Help", "esc Close"):
+        for words in ("m Picture", "] Variable", "} Second", "b Datasets", "o Log scale", "? Help", "q Close"):
             assert words in seat.footer
         assert fits(seat, size)
         await seat.press("q")
@@ -93,7 +93,7 @@ async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_sh
 
 @pytest.mark.slow
 async def test_m_goes_through_the_pictures_and_the_cursor_reads_each(sit, surveyed, size):
-    async with sit(surveyed, "D", size=size) as seat:
+    async with sit(surveyed, "act:distributions", size=size) as seat:
         for name in ("histogram 1/4", "density 2/4", "ecdf 3/4", "difference 4/4"):
             assert name in seat.text
             text = await seat.press("right")
@@ -102,13 +102,13 @@ async def test_m_goes_through_the_pictures_and_the_cursor_reads_each(sit, survey
             assert "synthetic" in reading
             assert fits(seat, size)
             await seat.press("m")
-        assert "difference 4/4" in await seat.press("M")
+        assert "difference 4/4" in await seat.press("act:previous_picture")
         assert "largest difference" in seat.text
 
 
 @pytest.mark.slow
 async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
-    async with sit(surveyed, "D", "home") as seat:
+    async with sit(surveyed, "act:distributions", "home") as seat:
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         own = plot._series[0]
         width = own.spacing
@@ -119,7 +119,7 @@ async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
 
 @pytest.mark.slow
 async def test_brackets_choose_the_variable_and_levels_are_bars_by_name(sit, surveyed, size):
-    async with sit(surveyed, "D", "right_square_bracket", size=size) as seat:
+    async with sit(surveyed, "act:distributions", "right_square_bracket", size=size) as seat:
         assert " day · histogram" in seat.text
         assert "2019" in seat.text
         text = await seat.press("right_square_bracket")
@@ -131,40 +131,40 @@ async def test_brackets_choose_the_variable_and_levels_are_bars_by_name(sit, sur
 
 @pytest.mark.slow
 async def test_d_shows_a_band_each_dataset_or_one(sit, surveyed):
-    async with sit(surveyed, "D", "m", "m") as seat:
+    async with sit(surveyed, "act:distributions", "m", "m") as seat:
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         assert plot._series[1].lower is not None
-        assert "each, and mean" in await seat.press("d")
+        assert "each, and mean" in await seat.press("b")
         assert [likeness(plot._series, order) for order in range(5)] == [0, 1, 1, 1, 1]
-        assert "synthetic 1/3" in await seat.press("d")
-        assert "synthetic 3/3" in await seat.press("d", "d")
-        assert "mean, least and greatest" in await seat.press("d")
-        assert "synthetic 3/3" in await seat.press("D")
+        assert "synthetic 1/3" in await seat.press("b")
+        assert "synthetic 3/3" in await seat.press("b", "b")
+        assert "mean, least and greatest" in await seat.press("b")
+        assert "synthetic 3/3" in await seat.press("act:previous_datasets")
 
 
 @pytest.mark.slow
 async def test_zoom_is_in_both_directions_and_logarithms_are_of_the_variable_or_of_the_shares(sit, surveyed):
-    async with sit(surveyed, "D") as seat:
+    async with sit(surveyed, "act:distributions") as seat:
         before = seat.text
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         whole = plot.x_range
-        await seat.press("home", "plus", "z")
+        await seat.press("home", "plus", "act:zoom_in_up")
         assert plot.x_range[1] - plot.x_range[0] < whole[1] - whole[0]
         assert plot._y_seen is not None
         assert await seat.press("0") == before
-        await seat.press("g")
+        await seat.press("o")
         assert "· log scale" in seat.text
         assert "1000" in seat.text
-        assert "other axis log" in await seat.press("G")
-        assert "other axis log" not in await seat.press("G")
-        assert "· log scale" not in await seat.press("g")
-        await seat.press("right_square_bracket", "g")
+        assert "other axis log" in await seat.press("act:log_scale_other")
+        assert "other axis log" not in await seat.press("act:log_scale_other")
+        assert "· log scale" not in await seat.press("o")
+        await seat.press("right_square_bracket", "o")
         assert "· log scale" not in seat.text
 
 
 @pytest.mark.slow
 async def test_a_second_variable_makes_a_heat_map_with_a_cursor(sit, surveyed, size):
-    async with sit(surveyed, "D", "right_curly_bracket", size=size) as seat:
+    async with sit(surveyed, "act:distributions", "right_curly_bracket", size=size) as seat:
         assert "income across, region up · heat map" in seat.text
         assert "north" in seat.text
         text = await seat.press("right_curly_bracket")
@@ -182,7 +182,7 @@ async def test_a_second_variable_makes_a_heat_map_with_a_cursor(sit, surveyed, s
 
 @pytest.mark.slow
 async def test_a_heat_map_holds_the_counts_of_pandas_and_zooms_about_its_cursor(sit, surveyed):
-    async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket", "right") as seat:
+    async with sit(surveyed, "act:distributions", "right_curly_bracket", "right_curly_bracket", "right") as seat:
         widget = seat.app.screen.query_one(HeatMap)
         cells, data = widget._panes[0].cells, survey()
         binned = [
@@ -191,34 +191,34 @@ async def test_a_heat_map_holds_the_counts_of_pandas_and_zooms_about_its_cursor(
         assert cells.shares * 300 == pytest.approx(pd.crosstab(*binned, dropna=False).to_numpy())
         edges = cells.x.edges
         low = edges[cursor_of(widget)]
-        await seat.press("plus", "z", "plus")
+        await seat.press("plus", "act:zoom_in_up", "plus")
         closer = widget._panes[0].cells.x.edges
         assert closer[-1] - closer[0] < (edges[-1] - edges[0]) / 2
         assert closer[0] <= low <= closer[-1]
         place = cursor_of(widget)
         assert closer[place] <= low + (edges[1] - edges[0])
         assert low <= closer[place + 1]
-        await seat.press("minus", "Z")
+        await seat.press("minus", "act:zoom_out_up")
         assert np.array_equal((await seat.press("0"), widget._panes[0].cells.x.edges)[1], edges)
 
 
 @pytest.mark.slow
 async def test_p_shows_one_map_and_c_shades_by_logarithm(sit, surveyed):
-    async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket") as seat:
+    async with sit(surveyed, "act:distributions", "right_curly_bracket", "right_curly_bracket") as seat:
         widget = seat.app.screen.query_one(HeatMap)
         assert len(widget._panes) == 3
         for title in ("confidential", "synthetic, mean of 3", "difference"):
-            await seat.press("p")
+            await seat.press("act:arrange")
             assert [pane.title for pane in widget._panes] == [title]
-        await seat.press("p")
+        await seat.press("act:arrange")
         assert len(widget._panes) == 3
-        assert "shades by logarithm" in await seat.press("c")
-        assert "synthetic 1/3" in await seat.press("d", "d")
+        assert "shades by logarithm" in await seat.press("act:shades")
+        assert "synthetic 1/3" in await seat.press("b", "b")
 
 
 @pytest.mark.slow
 async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, size):
-    async with sit(surveyed, "D", "right_curly_bracket", "right_curly_bracket", "m", size=size) as seat:
+    async with sit(surveyed, "act:distributions", "right_curly_bracket", "right_curly_bracket", "m", size=size) as seat:
         side = seat.app.screen.query_one(SidePlot)
         assert "scatter 6/6" in seat.text
         assert side.display
@@ -226,10 +226,10 @@ async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, si
         text = await seat.press("right")
         assert "points, " in text
         assert side.cursor is not None
-        await seat.press("plus", "z")
+        await seat.press("plus", "act:zoom_in_up")
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         assert (side.x_range, side._y_seen) == (plot.x_range, plot._y_seen)
-        await seat.press("p")
+        await seat.press("act:arrange")
         assert not side.display
         assert len(plot._series) == 2
         assert fits(seat, size)
@@ -237,18 +237,18 @@ async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, si
 
 @pytest.mark.slow
 async def test_variables_are_chosen_by_name(sit, surveyed):
-    async with sit(surveyed, "D", "y") as seat:
+    async with sit(surveyed, "act:distributions", "act:upward") as seat:
         assert isinstance(seat.app.screen, Choose)
         assert "income across, visits up" in await seat.press(*"vis", "enter")
-        await seat.press("y", "escape")
+        await seat.press("act:upward", "escape")
         assert "income across, visits up" in seat.text
-        assert " income · histogram" in await seat.press("y", *"non", "enter")
-        assert " visits · histogram" in await seat.press("x", *"vis", "enter")
+        assert " income · histogram" in await seat.press("act:upward", *"non", "enter")
+        assert " visits · histogram" in await seat.press("f4", *"vis", "enter")
 
 
 @pytest.mark.slow
 async def test_numbers_take_the_place_of_the_picture(sit, surveyed, size):
-    async with sit(surveyed, "D", "t", size=size) as seat:
+    async with sit(surveyed, "act:distributions", "t", size=size) as seat:
         assert "confidential" in seat.text
         assert fits(seat, size)
         assert "income, from" in await seat.press("j", "right_curly_bracket")
@@ -259,7 +259,7 @@ async def test_numbers_take_the_place_of_the_picture(sit, surveyed, size):
 
 @pytest.mark.slow
 async def test_files_say_that_they_are_confidential(sit, surveyed, tmp_path):
-    async with sit(surveyed, "D") as seat:
+    async with sit(surveyed, "act:distributions") as seat:
         for keys, name in ((), "one"), (("right_curly_bracket", "right_curly_bracket"), "heat"), (("m",), "points"):
             await seat.press(*keys)
             for suffix in (".csv", ".svg") if name != "points" else (".svg",):
@@ -281,16 +281,16 @@ async def test_files_say_that_they_are_confidential(sit, surveyed, tmp_path):
 
 @pytest.mark.slow
 async def test_from_data_and_results_the_variable_under_the_cursor_is_shown(sit, surveyed):
-    async with sit(surveyed, "7", "down", "D") as seat:
+    async with sit(surveyed, "1", "down", "act:distributions") as seat:
         assert " visits · histogram" in seat.text
-        await seat.press("q", "2", "D")
+        await seat.press("q", "act:results", "t")
         assert isinstance(seat.app.screen, Distributions)
         assert " · histogram" in seat.text or " · shares" in seat.text
 
 
 @pytest.mark.slow
 async def test_help_names_the_keys(sit, surveyed):
-    async with sit(surveyed, "D", "question_mark", size=(120, 60)) as seat:
+    async with sit(surveyed, "act:distributions", "question_mark", size=(120, 60)) as seat:
         assert isinstance(seat.app.screen, Keys)
         for words in ("Log scale", "Shades by logarithm", "Zoom in up and down", "Numbers"):
             assert words in seat.text
@@ -302,16 +302,16 @@ async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(
     with workspace.writing() as connection:
         connection.execute("UPDATE run SET state = 'interrupted'")
     workspace.close()
-    async with sit(surveyed, "D") as seat:
+    async with sit(surveyed, "act:distributions") as seat:
         assert "confidential data alone · region · shares 1/1" in seat.text
-        await seat.press("d", "right_square_bracket", "right_curly_bracket")
+        await seat.press("b", "right_square_bracket", "right_curly_bracket")
         assert len(seat.app.screen.query_one(HeatMap)._panes) == 1
 
 
 @pytest.mark.slow
 async def test_a_project_without_data_says_so(sit, directory):
     save_state(directory, AppState(project=2, run=None, tab="runs"))
-    async with sit(directory, "D", "m", "d", "t", "e") as seat:
+    async with sit(directory, "act:distributions", "m", "b", "t", "e") as seat:
         assert "This project has no data yet" in seat.text
 
 
@@ -319,8 +319,8 @@ async def test_a_project_without_data_says_so(sit, directory):
 async def test_without_colour_and_in_ascii_they_are_shown_too(sit, surveyed, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    async with sit(surveyed, "D", size=(80, 24)) as seat:
-        text = await seat.press("right", "d", "right_curly_bracket", "right_curly_bracket", "right")
+    async with sit(surveyed, "act:distributions", size=(80, 24)) as seat:
+        text = await seat.press("right", "b", "right_curly_bracket", "right_curly_bracket", "right")
         picture = "\n".join(text.splitlines()[1:-4])
         assert picture.isascii()
         assert "@" in picture

@@ -45,7 +45,7 @@ def plan_of(directory):
 @pytest.mark.slow
 async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles, size):
     before = plan_of(with_roles)
-    async with sit(with_roles, "g", size=size) as seat:
+    async with sit(with_roles, "D", size=size) as seat:
         assert "synthesised: smoker" in seat.text
         assert "unchanged: town, age" in seat.text
         assert "It takes a few seconds and about 0." in seat.text
@@ -63,7 +63,7 @@ async def test_the_form_shows_only_what_the_kind_of_plan_asks(sit, with_roles):
         labels = seat.app.screen.query("Label")
         return [str(one.render()) for one in labels if one.display and str(one.id).startswith("label-")]
 
-    async with sit(with_roles, "g") as seat:
+    async with sit(with_roles, "D") as seat:
         assert shown(seat) == ["wanted", "made", "m"]
         await seat.press("right")
         assert shown(seat) == ["wanted", "k", "l", "t"]
@@ -73,7 +73,7 @@ async def test_the_form_shows_only_what_the_kind_of_plan_asks(sit, with_roles):
 
 @pytest.mark.slow
 async def test_an_anonymisation_of_k_and_l_takes_few_keys(sit, with_roles, size):
-    async with sit(with_roles, *("g", "right", "down", "down", "2", "enter"), size=size):
+    async with sit(with_roles, *("D", "right", "down", "down", "2", "enter"), size=size):
         pass
     (step,) = tomllib.loads(plan_of(with_roles))["anonymisation"]
     assert (step["k"], step["l"]) == (5, 2.0)
@@ -82,7 +82,7 @@ async def test_an_anonymisation_of_k_and_l_takes_few_keys(sit, with_roles, size)
 
 async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported, size):
     before = plan_of(imported)
-    async with sit(imported, "g", "enter", size=size) as seat:
+    async with sit(imported, "D", "enter", size=size) as seat:
         assert "No variable has a role yet" in " ".join(seat.text.split())
         await seat.press("escape")
     assert plan_of(imported) == before
@@ -90,5 +90,5 @@ async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported,
 
 @pytest.mark.slow
 async def test_what_no_draft_can_be_asked_is_said_while_it_is_typed(sit, with_roles, size):
-    async with sit(with_roles, *("g", "right", "down", "backspace", "1"), size=size) as seat:
+    async with sit(with_roles, *("D", "right", "down", "backspace", "1"), size=size) as seat:
         assert "must be a whole number of at least 2" in seat.text

@@ -9,7 +9,7 @@ from sfumato.tui.screens.distribution import Distributions, DrilledRecords
 
 @pytest.mark.slow
 async def test_enter_on_a_bar_asks_and_then_shows_its_records(sit, built_data, size):
-    async with sit(built_data, "enter", "G", "D", size=size) as seat:
+    async with sit(built_data, "enter", "G", "act:distributions", size=size) as seat:
         assert isinstance(seat.app.screen, Distributions)
         await seat.press("home", "right", "right")
         said = re.search(r"income (\S+ \.\. \S+): confidential (\S+)", seat.text)
@@ -38,9 +38,9 @@ async def test_enter_on_a_bar_asks_and_then_shows_its_records(sit, built_data, s
 
 @pytest.mark.slow
 async def test_enter_on_a_cell_shows_its_records_and_on_a_curve_says_why_not(sit, built_data):
-    async with sit(built_data, "enter", "G", "D", "m", "enter", size=(120, 40)) as seat:
+    async with sit(built_data, "enter", "G", "act:distributions", "m", "enter", size=(120, 40)) as seat:
         assert "Bars and cells of heat maps open their records" in seat.app.notices[-1]
-        await seat.press("M", "right_curly_bracket", "right_curly_bracket")
+        await seat.press("act:previous_picture", "right_curly_bracket", "right_curly_bracket")
         for _ in range(40):
             found = re.search(r"confidential \S+ ?% \((\d+)\)", seat.text)
             if found and int(found[1]):

@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from believed import believed_workspace
+from bound_acts import declared
+from textual.binding import Binding
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.keymap import bindings
+from sfumato.tui.acts import act_of
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
@@ -53,150 +55,190 @@ class Place:
     data: str = "built_data"
 
 
-GRID = {f"grid.{name}": ("G",) for name in ("up", "first", "page_up", "half_up")} | {
-    f"grid.{name}": ("g",) for name in ("down", "last", "page_down", "half_down")
+GRID = {f"Grid.{name}": ("G",) for name in ("up", "first", "page_up")} | {
+    f"Grid.{name}": ("g",) for name in ("down", "last", "page_down")
 }
-PLOT = {f"plot.{name}": ("0", "end") for name in ("left", "far_left", "first")} | {
-    f"plot.{name}": ("0", "home") for name in ("right", "far_right", "last")
+PLOT = {f"Plot.{name}": ("0", "end") for name in ("left", "far_left", "first")} | {
+    f"Plot.{name}": ("0", "home") for name in ("right", "far_right", "last")
 }
-PLOT |= {f"plot.{name}": ("0", "home", "plus", "z") for name in ("zoom_out", "zoom_out_up", "down", "reset")}
-PLOT["plot.up"] = ("0", "home", "plus", "z", "down")
-HEAT = {"heat.zoom_out": ("0", "plus"), "heat.zoom_out_up": ("0", "z"), "heat.reset": ("z",)} | {
-    f"heat.{one}{way}": (other, other)
-    for way, other in (("left", "L"), ("right", "H"), ("up", "J"), ("down", "K"))
-    for one in ("", "far_")
+PLOT |= {
+    f"Plot.{name}": ("0", "home", "plus", "act:zoom_in_up") for name in ("zoom_out", "zoom_out_up", "down", "zoom_all")
 }
-CHAINS = {"parameter.trace": ("d",), "parameter.next_chain": ("t",), "parameter.previous_chain": ("t",)}
-MAPS = {f"distribution.{name}": ("right_curly_bracket",) for name in ("shades", "arrange")}
-SCROLL = {f"scroll.{name}": ("G",) for name in ("up", "page_up", "half_up", "top")} | {
-    f"scroll.{name}": ("g",) for name in ("down", "page_down", "half_down", "bottom")
+PLOT["Plot.up"] = ("0", "home", "plus", "act:zoom_in_up", "down")
+HEAT = {
+    "HeatMap.zoom_out": ("0", "plus"), "HeatMap.zoom_out_up": ("0", "act:zoom_in_up"), "HeatMap.zoom_all": ("act:zoom_in_up",)
+} | {
+    f"HeatMap.{one}": (other, other)
+    for way, other in (("left", "L"), ("right", "H"), ("up", "pagedown"), ("down", "pageup"))
+    for one in (way, {"left": "far_left", "right": "far_right", "up": "page_up", "down": "page_down"}[way])
+}  # fmt: skip
+CHAINS = {
+    "Parameter.trace": ("act:density",),
+    "Parameter.next_other": ("act:trace",),
+    "Parameter.previous_other": ("act:trace",),
 }
-STEPS = {"plan.undo": ("j", "X"), "plan.redo": ("j", "X", "u"), "plan.remove": ("g", "j")} | {
-    f"plan.{name}": ("G", "k") for name in ("up", "down")
+MAPS = {f"Distributions.{name}": ("right_curly_bracket",) for name in ("shades", "arrange")}
+SCROLL = {f"Scroll.{name}": ("G",) for name in ("up", "page_up", "first")} | {
+    f"Scroll.{name}": ("g",) for name in ("down", "page_down", "last")
+}
+STEPS = {"Plan.undo": ("j", "X"), "Plan.redo": ("j", "X", "u"), "Plan.delete": ("g", "j")} | {
+    f"Plan.{name}": ("G", "k") for name in ("earlier", "later")
 }
 SHEET = {
-    "data.undo": ("x",), "data.redo": ("x", "u"), "data.other": ("s",), "data.sensitive": ("o",),
-    "data.quasi_identifier": ("o",),
+    "Data.undo": ("x",), "Data.redo": ("x", "u"), "Data.other": ("act:sensitive",), "Data.sensitive": ("act:other",),
+    "Data.quasi_identifier": ("act:other",),
 } | GRID  # fmt: skip
 RUNS = {
-    "runs.interrupt": ("G", "k", "k", "k"), "runs.resume": ("G", "k", "k"), "runs.compare": ("G", "space", "k"),
-    "runs.delete": ("G",), "runs.weigh": ("G",), "project.runs": ("2",),
+    "Runs.interrupt": ("G", "k", "k", "k"), "Runs.compare": ("G", "space", "k"),
+    "Runs.delete": ("G",), "Runs.weigh": ("G",), "Project.runs": ("1",),
 }  # fmt: skip
 PLACES = {
     "projects": Place(("Projects", "ProjectGrid"), before=GRID),
     "runs": Place(("Runs", "RunGrid", "Project", "Exports", "SfumatoApp"), "runs", before=RUNS),
     "quality": Place(("Project",), "runs", data="census"),
-    "board of quality": Place(("QualityGrid",), "runs", ("G", "Q"), data="census"),
-    "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"grid.left": ("l",)}),
+    "board of quality": Place(("QualityGrid",), "runs", ("G", "act:quality"), data="census"),
+    "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"Grid.left": ("l",)}),
     "filter": Place(("Filter",), "results", ("slash",)),
     "verdicts": Place(("Verdicts", "VerdictBoard"), "verdicts"),
     "trial": Place(
-        ("Trial",), "verdicts", ("t",), {"trial.previous": ("down",), "trial.own": ("1",), "trial.keep": ("1",)}
+        ("Trial",), "verdicts", ("T",), {"Trial.up": ("down",), "Trial.reset_limits": ("1",), "Trial.save": ("1",)}
     ),
     "curves": Place(("Studies", "SaysPoint", "Plot"), "sweep", before=PLOT),
     "tabs": Place(("TabLine",), "sweep", ("shift+tab",)),
     "diagnostics": Place(
-        ("Diagnostics", "ParameterGrid"), "diagnostics", before={"diagnostics.next_statistic": ("t",)}, data="chained"
+        ("Diagnostics", "ParameterGrid"), "diagnostics", before={"Diagnostics.picture": ("t",)}, data="chained"
     ),
     "parameter": Place(("Parameter",), "diagnostics", ("enter",), CHAINS, data="chained"),
-    "distributions": Place(("Distributions",), "runs", ("D",), MAPS),
-    "records of a bar": Place(("DrilledRecords",), "runs", ("G", "D", "home", "enter", "y")),
-    "heat map": Place(("HeatMap",), "runs", ("D", "right_curly_bracket", "right_curly_bracket"), HEAT),
+    "distributions": Place(("Distributions",), "runs", ("act:distributions",), MAPS),
+    "records of a bar": Place(("DrilledRecords",), "runs", ("G", "act:distributions", "home", "enter", "y")),
+    "heat map": Place(("HeatMap",), "runs", ("act:distributions", "right_curly_bracket", "right_curly_bracket"), HEAT),
     "records": Place(("Records", "RecordGrid"), "records"),
     "record": Place(("Record",), "records", ("enter",)),
     "data": Place(("Data", "VariableGrid", "MarkedGrid", "Sifted"), "data", before=SHEET),
-    "kinds": Place(("ChooseKind",), "data", ("K",), {"kind.up": ("j",)}),
-    "form": Place(("Form", "Choice"), "data", ("enter",), {"form.before": ("down",)}),
+    "kinds": Place(("Letters",), "data", ("act:kind",), {"Letters.up": ("j",)}),
+    "form": Place(("Form", "Choice"), "data", ("enter",), {"Form.up": ("down",)}),
     "plan": Place(("Plan", "StepGrid"), "plan", before=STEPS),
     "hierarchy": Place(
         ("Hierarchy",),
         "plan",
-        ("G", "H", *"work", "enter"),
-        {"hierarchy.undo": ("p",), "hierarchy.move": ("k", "k", "space", "j", "j"), "hierarchy.rename": ("g",)},
+        ("G", "act:hierarchy", *"work", "enter"),
+        {
+            "Hierarchy.undo": ("act:propose",),
+            "Hierarchy.add": ("k", "k", "space", "j", "j"),
+            "Hierarchy.rename": ("g",),
+        },
         data="anonymising",
     ),
-    "rules": Place(("Rules", "RuleGrid"), "plan", ("c",), data="ruled"),
+    "rules": Place(("Rules", "RuleGrid"), "plan", ("act:constraints",), data="ruled"),
     "toml": Place(("TomlText",), "plan", ("t",)),
     "step form": Place(("Form",), "plan", ("g", "j", "enter", "down", "end", "ctrl+u")),
     "pick list": Place(
         ("PickList",),
         "plan",
-        ("g", "j", "enter", "down", "ctrl+o"),
-        {f"pick.{up}": ("down", "down") for up in ("up", "page_up")},
+        ("g", "j", "enter", "down", "f4"),
+        {f"PickList.{up}": ("down", "down") for up in ("up", "page_up")},
     ),
     "map": Place(("Map", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
-    "choose": Place(("Choose",), "map", ("x",)),
-    "task log": Place(("TaskLog",), "runs", ("G", "L")),
+    "choose": Place(("Choose",), "map", ("f4",)),
+    "task log": Place(("TaskLog",), "runs", ("G", "act:log")),
     "compare": Place(("Compare", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
-    "audit": Place(("Audit",), "runs", ("A",)),
+    "audit": Place(("Audit",), "runs", ("act:audit",)),
     "commands": Place(("CommandGrid",), "runs", ("at",)),
-    "doctor": Place(("Doctor",), "runs", ("exclamation_mark",), data="built_data"),
+    "doctor": Place(("Doctor",), "runs", ("act:doctor",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
-    "findings": Place(("Findings",), "verdicts", ("w", "x")),
+    "findings": Place(("Findings",), "verdicts", ("w", "m")),
     "export": Place(("Export",), "results", ("e",)),
     "manual": Place(
         ("Manual",),
         "runs",
         ("f1",),
-        {f"manual.{way}_hit": ("slash", *"survey", "enter") for way in ("next", "previous")},
+        {f"Manual.{way}_other": ("slash", *"survey", "enter") for way in ("next", "previous")},
     ),
-    "help": Place(("Scroll", "Dialog", "Keys"), "runs", ("question_mark",), SCROLL),
-    "new run": Place(("NewRun",), "runs", ("n",), {"new_run.up": ("j",)}),
-    "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "x")),
-    "guided": Place(("GuidedMinimisation",), "runs", ("F",), {"guided.up": ("j",)}),
-    "planes": Place(("Studies",), "runs", ("G", "C"), {"study.higher": ("h", "h")}, data="census"),
-    "limits": Place(("Studies",), "runs", ("G", "N"), data="census"),
+    "help": Place(("Dialog", "Keys"), "runs", ("question_mark",)),
+    "text": Place(("Scroll",), "runs", ("f1",), SCROLL),
+    "new run": Place(("NewRun",), "runs", ("n",), {"NewRun.up": ("j",)}),
+    "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "i")),
+    "guided": Place(("GuidedMinimisation",), "runs", ("S",), {"GuidedMinimisation.up": ("j",)}),
+    "planes": Place(("Studies",), "runs", ("G", "act:planes"), {"Studies.right": ("h", "h")}, data="census"),
+    "limits": Place(("Studies",), "runs", ("G", "act:limits"), data="census"),
     "lattice": Place(("Studies",), "sweep", ("right_square_bracket",), data="towns"),
     "intruder": Place(("Project",), "runs", data="believed"),
     "guesses": Place(("Guesses",), "records", ("enter",), data="believed"),
-    "beliefs": Place(("Beliefs",), "runs", ("I",), data="believed"),
+    "beliefs": Place(("Beliefs",), "runs", ("act:beliefs",), data="believed"),
 }
 ELSEWHERE = {
-    "dialog.help": "the place of dialogs is the help itself: test_beliefs",
-    "app.redraw": "sends what is shown once more",
-    "grid.select": "every grid that can be chosen from names the key itself",
-    "map.confidential": "axes on which the confidential data have a place: test_map",
-    "compare.any_data": "runs on different data: test_two_runs",
-    "records.measure": "a choice among several measures: test_compare_and_records",
-    "trial.page_down": "a board that is longer than the screen",
-    "trial.page_up": "a board that is longer than the screen",
-    "parameter.weights": "a model fitted by weights: test_traces",
-    "hierarchy.widths": "intervals, which have no tree: test_hierarchy",
-    "pick.search": "who opens a list searches it already",
-    "guided.down": "a project with several tables: test_minimise",
-    "guided.up": "a project with several tables: test_minimise",
-    "project.beliefs": "believed",
-} | dict.fromkeys(("project.quality", "project.planes", "project.limits"), "census")
-"""Keys that do nothing in the place of their owner, or nothing that can be seen, and why."""
-WHERE_NARROW = {"grid.left": 100, "grid.right": 100, "study.part": 100}
-"""Keys for what does not fit: the width from which on there is nothing for them to do in their place."""
+    "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
+    "SfumatoApp.redraw": "sends what is shown once more",
+    "SfumatoApp.theme": "opens the toolkit's own list",
+    "Grid.open": "every grid that can be chosen from names the key itself",
+    "Map.confidential": "axes on which the confidential data have a place: test_map",
+    "Compare.any_data": "runs on different data: test_two_runs",
+    "Records.picture": "a choice among several measures: test_compare_and_records",
+    "Trial.page_down": "a board that is longer than the screen",
+    "Trial.page_up": "a board that is longer than the screen",
+    "Parameter.weights": "a model fitted by weights: test_traces",
+    "Hierarchy.widths": "intervals, which have no tree: test_hierarchy",
+    "PickList.filter": "who opens a list searches it already",
+    "GuidedMinimisation.down": "a project with several tables: test_minimise",
+    "GuidedMinimisation.up": "a project with several tables: test_minimise",
+    "Project.beliefs": "believed",
+    "Letters.down": "the list itself takes the arrows, and j and k: test_data",
+    "Letters.up": "the list itself takes the arrows, and j and k: test_data",
+    "Choice.mark": "a Space is for the list of a form before: test_plan",
+} | dict.fromkeys(("Project.quality", "Project.planes", "Project.limits"), "census")
+"""Acts that do nothing in the place of their owner, or nothing that can be seen, and why."""
+WHERE_NARROW = {"Grid.left": 100, "Grid.right": 100, "Studies.next_pane": 100}
+"""Acts for what does not fit: the width from which on there is nothing for them to do in their place."""
 LAST = (
-    "study.numbers",
-    "map.numbers",
-    "diagnostics.plot",
-    "plan.run",
-    "app.back",
-    "app.escape",
-    "projects.quit",
-    "confirm.yes",
-    "compare.explain",
-    "project.runs",
+    "Studies.table",
+    "MapNumbers.table",
+    "Diagnostics.table",
+    "Plan.run",
+    "SfumatoApp.close",
+    "SfumatoApp.back",
+    "Projects.close",
+    "Compare.open",
+    "Project.runs",
+    "Project.projects",
 )
-"""Keys that leave nothing to come back to."""
+"""Acts that leave nothing to come back to."""
 
 
-OF_PLANES = {"study.higher", "study.lower", "study.suggested", "study.part"}
-LISTING = {"form.pick", "form.pick_empty"}
+OF_PLANES = {"Studies.right", "Studies.left", "Studies.suggested", "Studies.next_pane"}
+LISTING = {"Form.list", "Form.mark"}
 NOT_OF = {
     "form": LISTING,
-    "step form": {"form.accept", "form.next", "form.before"},
-    "curves": {"study.know", *OF_PLANES},
-    "planes": {"study.know", "study.log", "study.numbers"},
-    "limits": {"study.know", "study.log", *OF_PLANES},
-    "lattice": {"study.log", *OF_PLANES},
+    "step form": {"Form.open", "Form.save", "Form.down", "Form.up", "Form.jump"},
+    "curves": {"Studies.mark", *OF_PLANES},
+    "planes": {"Studies.mark", "Studies.log_scale", "Studies.table"},
+    "limits": {"Studies.mark", "Studies.log_scale", *OF_PLANES},
+    "lattice": {"Studies.log_scale", *OF_PLANES},
 }
-"""Keys of a study that are there for other kinds of study."""
+"""Acts of a study that are there for other kinds of study."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A binding of an ``owner``, and the keys of its act there."""
+
+    owner: type
+    binding: Binding
+
+    @property
+    def id(self):
+        return f"{self.owner.__name__}.{act_of(self.binding).name}"
+
+    @property
+    def keys(self):
+        return self.binding.key.split(",")
+
+
+def bindings():
+    found = {}
+    for owner, binding in declared():
+        found.setdefault((owner, binding.id), Bound(owner, binding))
+    return list(found.values())
 
 
 def owned(place):
@@ -211,12 +253,12 @@ def applies(bound, width):
     return width < WHERE_NARROW.get(bound.id, width + 1)
 
 
-def test_every_key_of_the_app_is_tried_in_some_place():
+def test_every_act_of_a_screen_is_tried_in_some_place():
     tried = {bound.id for place in PLACES.values() for bound in owned(place)}
     assert {bound.id for bound in bindings()} - tried - set(ELSEWHERE) == set()
 
 
-def test_every_owner_of_a_place_has_keys():
+def test_every_owner_of_a_place_has_acts():
     owners = {bound.owner.__name__ for bound in bindings()}
     assert {owner for place in PLACES.values() for owner in place.owners} - owners == set()
 
@@ -319,7 +361,7 @@ class Walker:
             await self.go()
         await self.seat.press(*self.place.before.get(bound.id, ()))
         active = self.app.screen.active_bindings.get(key)
-        return active is not None and active.binding.id == bound.id and active.enabled
+        return active is not None and active.binding.id == bound.binding.id and active.enabled
 
     async def does_something(self, bound, key):
         """Whether a key of this place changes what a user can notice."""

@@ -72,7 +72,7 @@ async def test_results_are_written_as_they_are_filtered_with_all_digits(sit, dir
 
 async def test_capital_y_sends_the_table_to_the_terminal_and_to_a_file(sit, directory, monkeypatch):
     monkeypatch.delenv("TMUX", raising=False)
-    async with sit(directory, "Y", tab="verdicts") as seat:
+    async with sit(directory, "y", tab="verdicts") as seat:
         said = seat.app.notices[-1]
         assert "the terminal was asked to copy them" in said
         assert not said.startswith("Copied")
@@ -86,14 +86,14 @@ async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("TMUX", "here")
-    async with sit(directory, "Y", tab="sweep") as seat:
+    async with sit(directory, "y", tab="sweep") as seat:
         assert "in tmux's buffer" in seat.app.notices[-1]
         assert seat.app.clipboard == ""
     assert (tmp_path / "given").read_text("utf-8").startswith("method\tmeasure")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["e", "Y"])
+@pytest.mark.parametrize("key", ["e", "y"])
 async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
     async with sit(empty, key) as seat:
         assert seat.app.notices == ["There is nothing here to write or to copy"]
@@ -103,7 +103,7 @@ async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
 async def test_a_comparison_can_be_written_and_help_names_the_keys(sit, directory):
     async with sit(directory, "question_mark", tab="sweep", size=(120, 60)) as seat:
         assert "Export" in seat.text
-        assert "Copy the table" in seat.text
+        assert "Copy or export the public part" in seat.text
         await seat.press("q")
         await seat.app.open(Compare(1, 1))
         await seat.press("shift", "e")
@@ -116,14 +116,14 @@ async def test_what_is_written_is_internal_unless_a_key_asks_for_what_may_leave(
     async with sit(built_data, "e", tab="results", size=size) as seat:
         field = seat.app.screen.query_one(Input)
         assert "INTERNAL: as confidential as the data" in seat.text
-        assert "ctrl+o" in seat.text
+        assert "ctrl+y" in seat.text
         assert field.value.endswith("results-INTERNAL.csv")
-        await seat.press("ctrl+o")
+        await seat.press("ctrl+y")
         assert "PUBLIC: what the policy of the workspace lets out" in " ".join(seat.text.split())
         assert field.value.endswith("results-PUBLIC.csv")
         await name_file(seat, tmp_path / "outside.csv")
         assert "PUBLIC" in seat.app.notices[-1]
-        await seat.press("e", "ctrl+o", "ctrl+o")
+        await seat.press("e", "ctrl+y", "ctrl+y")
         await name_file(seat, tmp_path / "inside.csv")
         assert "INTERNAL: as confidential as the data" in seat.app.notices[-1]
     outside, inside = (
@@ -140,7 +140,7 @@ async def test_what_is_written_is_internal_unless_a_key_asks_for_what_may_leave(
 @pytest.mark.slow
 async def test_copies_are_internal_and_what_may_leave_has_a_key_of_its_own(sit, built_data, monkeypatch):
     monkeypatch.delenv("TMUX", raising=False)
-    async with sit(built_data, "Y", tab="results") as seat:
+    async with sit(built_data, "y", tab="results") as seat:
         assert seat.app.notices[-1].endswith("INTERNAL: as confidential as the data")
         whole = seat.app.clipboard
         await seat.press("ctrl+y")
@@ -154,7 +154,7 @@ async def test_copies_are_internal_and_what_may_leave_has_a_key_of_its_own(sit, 
 @pytest.mark.slow
 async def test_a_plot_says_that_it_is_internal(sit, directory, tmp_path):
     async with sit(directory, "e", tab="sweep") as seat:
-        assert "ctrl+o" not in seat.text
+        assert "ctrl+y" not in seat.text
         await name_file(seat, tmp_path / "plot.svg")
     assert "INTERNAL: as confidential as the data" in (tmp_path / "plot.svg").read_text("utf-8")
 
@@ -162,7 +162,7 @@ async def test_a_plot_says_that_it_is_internal(sit, directory, tmp_path):
 @pytest.mark.slow
 async def test_the_file_that_is_proposed_holds_what_is_shown(sit, built_data):
     """A plot is proposed as a drawing, its numbers as a table."""
-    for tab, keys in (("sweep", ()), ("map", ()), ("runs", ("D",))):
+    for tab, keys in (("sweep", ()), ("map", ()), ("runs", ("act:distributions",))):
         async with sit(built_data, *keys, tab=tab) as seat:
             assert seat.app.screen.exportable().suffix == ".svg", tab
             await seat.press("t")

@@ -1,63 +1,97 @@
-"""Help is searched by the words of what a key does, and by pressing the key itself."""
+"""Every act of a place stands in its list of keys, is found by words and by its key, and is run from there."""
 
 import pytest
+from bound_acts import declared
 
-from sfumato.tui.screens.help import HelpKey, Keys, keys_elsewhere, keys_text, matching
+from sfumato.tui.acts import ACTS, BY_NAME, act_of
+from sfumato.tui.app import SfumatoApp
+from sfumato.tui.screens.doctor import Doctor
+from sfumato.tui.screens.help import HelpAct, Keys, acts_elsewhere, acts_here, does_nothing, matching
+from sfumato.tui.screens.project import Project
 
-OPEN, RUN, ROWS = (
-    HelpKey("Table", "Open", ("enter",), ("enter",)),
-    HelpKey("This screen", "Run again", ("s",), ("s",)),
-    HelpKey("Everywhere", "Redraw", ("^l",), ("ctrl+l",)),
+NODE = SfumatoApp
+OPEN, RUN, DRAW = (
+    HelpAct(BY_NAME["open"], "Open", ("enter",), ("open", NODE)),
+    HelpAct(BY_NAME["run"], "Run again", ("R",), ("again", NODE)),
+    HelpAct(BY_NAME["redraw"], "Redraw", ("ctrl+l",), ("redraw", NODE)),
 )
 
 
 def test_a_key_comes_before_words():
-    other = HelpKey("Table", "s", ("x",), ("x",))
-    assert matching([OPEN, other, RUN], "s") == [RUN, other]
-    assert matching([OPEN, RUN, ROWS], "ctrl+l") == [ROWS]
-    assert matching([OPEN, RUN, ROWS], "^l") == [ROWS]
-    assert matching([OPEN, RUN, ROWS], "again RUN") == [RUN]
-    assert matching([OPEN, RUN, ROWS], "zzz") == []
-    assert matching([OPEN, RUN, ROWS], "") == [OPEN, RUN, ROWS]
+    other = HelpAct(BY_NAME["mark"], "R", ("space",), ("mark", NODE))
+    assert matching([OPEN, other, RUN], "R")[0] == RUN
+    assert matching([OPEN, other, RUN], "space")[0] == other
+    assert matching([OPEN, RUN, DRAW], "ctrl+l") == [DRAW]
+    assert matching([OPEN, RUN, DRAW], "again RUN") == [RUN]
+    assert matching([OPEN, RUN, DRAW], "zzz") == []
+    assert matching([OPEN, RUN, DRAW], "") == [OPEN, RUN, DRAW]
 
 
-def test_capitals_are_other_keys():
-    small, large = HelpKey("a", "first", ("r",), ("r",)), HelpKey("a", "second", ("R",), ("R",))
-    assert matching([small, large], "R")[0] == large
-    assert matching([small, large], "r")[0] == small
+def test_what_is_done_here_is_not_listed_again_as_elsewhere():
+    found = {one.act.name for one in acts_elsewhere([RUN])}
+    assert "run" not in found
+    assert len(found) == len(ACTS) - 1
 
 
-def test_sections_stand_above_their_keys():
-    assert keys_text([OPEN, RUN]).plain.split() == ["Table", "enter", "Open", "This", "screen", "s", "Run", "again"]
-
-
-def test_what_is_shown_is_not_said_again_as_elsewhere():
-    found = keys_elsewhere([HelpKey("This screen", "Run again", ("s",), ("s",))])
-    assert ("Run again", ("s",)) not in {(one.does, one.keys) for one in found}
-    assert ("Run", ("R",)) in {(one.does, one.keys) for one in found}
+def test_a_key_that_does_nothing_says_what_it_does_elsewhere():
+    assert does_nothing("s") == "s (Sort) does nothing here"
+    assert does_nothing("f12") == "f12 does nothing here"
 
 
 @pytest.mark.slow
-async def test_words_find_keys_here_and_elsewhere(sit, built_data):
-    async with sit(built_data, "question_mark", "slash", *"again", tab="runs", size=(80, 24)) as seat:
+@pytest.mark.parametrize(
+    "tab", ["runs", "verdicts", "results", "sweep", "records", "diagnostics", "data", "plan", "map"]
+)
+async def test_every_act_of_a_place_stands_in_its_list_and_few_have_keys_of_their_own(sit, built_data, tab):
+    async with sit(built_data, "G", tab=tab) as seat:
+        screen = seat.app.screen
+        listed = {(one.act.name, one.run[0]) for one in acts_here(screen)}
+        active = [one for one in screen.active_bindings.values() if one.enabled]
+        assert {(act_of(one.binding).name, one.binding.action) for one in active if act_of(one.binding)} == listed
+        pane = [bound for owner, bound in declared() if isinstance(screen.pane, owner)]
+        own = {act_of(bound).name for bound in pane if act_of(bound).keys}
+        assert len(own) <= 20
+
+
+@pytest.mark.slow
+async def test_an_act_without_a_key_is_run_from_the_list(sit, built_data):
+    async with sit(built_data, "question_mark", "slash", *"doctor", "enter", tab="runs", size=(80, 24)) as seat:
         assert isinstance(seat.app.screen, Keys)
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Doctor)
+
+
+@pytest.mark.slow
+async def test_words_find_acts_here_and_elsewhere(sit, built_data):
+    async with sit(built_data, "question_mark", "slash", *"again", tab="runs", size=(80, 24)) as seat:
         assert "Run again" in seat.text
-        assert "Interrupt" not in seat.text
+        assert "Duplicate" not in seat.text
         await seat.press("escape")
-        assert "Interrupt" in seat.text
-        text = await seat.press("slash", *"trace")
-        assert "Elsewhere: parameter" in text
-        await seat.press("escape", "q")
-        assert not isinstance(seat.app.screen, Keys)
+        assert "Duplicate" in await seat.press("G", *(["k"] * 28))
+        text = await seat.press("slash", *"reveal")
+        assert "Elsewhere" in text
+        assert "is an act of another place" in await seat.press("enter", "enter")
+        assert isinstance(seat.app.screen, Keys)
+        await seat.press("q")
+        assert isinstance(seat.app.screen, Project)
 
 
 @pytest.mark.slow
 async def test_a_key_is_looked_up_by_pressing_it(sit, built_data):
     async with sit(built_data, "question_mark", tab="runs", size=(80, 24)) as seat:
-        for key, words in (("x", "Interrupt"), ("R", "Run"), ("f12", "No key and no words"), ("w", "Release")):
+        for key, words in (
+            ("R", "R: Run again; enter runs it"),
+            ("v", "v (Reveal or hide confidential values) does nothing here"),
+            ("f12", "f12 does nothing here"),
+            ("w", "w: Release"),
+        ):
             assert words in await seat.press(key), key
             assert len(seat.app.screen_stack) == 3
-        text = await seat.press("slash", "s")
-        assert "Run again" in "\n".join(text.splitlines()[:8])
-        with_words = await seat.press("backspace", *"ctrl+r")
-        assert "Redo" in with_words
+
+
+async def test_a_key_that_does_nothing_in_a_place_says_so(sit, directory):
+    async with sit(directory, "v", tab="runs") as seat:
+        said = "v (Reveal or hide confidential values) does nothing here; ? lists the keys that do"
+        assert seat.app.notices == [said]
+        await seat.press("j", "shift", "4")
+        assert seat.app.notices == [said]

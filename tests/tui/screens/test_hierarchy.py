@@ -11,8 +11,8 @@ from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 SMALL = (80, 24)
-WORK = ("G", "H", *"work", "enter")
-ROOT = "p"
+WORK = ("G", "act:hierarchy", *"work", "enter")
+ROOT = "act:propose"
 """The next proposal, every value below the root."""
 
 
@@ -79,11 +79,11 @@ async def test_a_name_that_is_taken_is_refused_as_it_is_typed(sit, anonymising):
 async def test_nodes_are_moved_renamed_dissolved_and_brought_back(sit, anonymising):
     async with sit(anonymising, *WORK, size=SMALL) as seat:
         assert "other" in seat.text
-        await seat.press("G", "space", "g", "j", "m")
+        await seat.press("G", "space", "g", "j", "a")
         assert line_of(seat, " other").split()[1] == "3"
-        await seat.press("g", "j", "r", "end", "ctrl+u", *"rest", "enter")
+        await seat.press("g", "j", "act:rename", "end", "ctrl+u", *"rest", "enter")
         assert line_of(seat, " rest").split()[1] == "3"
-        await seat.press("d")
+        await seat.press("X")
         assert " rest" not in seat.text
         await seat.press("u", "u", "u")
         assert line_of(seat, " other").split()[1] == "2"
@@ -91,19 +91,19 @@ async def test_nodes_are_moved_renamed_dissolved_and_brought_back(sit, anonymisi
 
 async def test_what_cannot_be_is_said_and_changes_nothing(sit, anonymising):
     async with sit(anonymising, *WORK, size=SMALL) as seat:
-        await seat.press("g", "d")
+        await seat.press("g", "X")
         assert "the root stays" in seat.app.notices[-1]
-        await seat.press("G", "r")
+        await seat.press("G", "act:rename")
         assert "a value keeps its name" in seat.app.notices[-1]
-        await seat.press("m")
+        await seat.press("a")
         assert "no node is marked" in seat.app.notices[-1]
 
 
 async def test_the_widths_of_intervals_are_changed(sit, anonymising):
-    async with sit(anonymising, "G", "H", *"age", "enter", size=SMALL) as seat:
+    async with sit(anonymising, "G", "act:hierarchy", *"age", "enter", size=SMALL) as seat:
         assert "[15, 20)" in seat.text
         assert "give the variable bounds" in seat.text.replace("\n", "").replace("  ", " ")
-        await seat.press("w", "end", "ctrl+u", *"10, 25")
+        await seat.press("act:widths", "end", "ctrl+u", *"10, 25")
         assert "25 is none of 10" in seat.text
         await seat.press("backspace", *["backspace"], *"30", "enter", "enter")
     assert step_of(anonymising)["widths"] == {"age": [10, 30]}
@@ -128,12 +128,12 @@ async def test_a_value_that_the_tree_lacks_is_told_of(sit, anonymising):
 
 
 async def test_a_plan_without_such_a_step_says_what_to_do(sit, built_data):
-    async with sit(built_data, "H", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, "act:hierarchy", size=SMALL, tab="plan") as seat:
         assert "No step of the plan takes a hierarchy" in seat.app.notices[-1]
 
 
 async def test_it_opens_from_the_variable_too_and_the_saved_tree_runs(sit, anonymising, no_worker):
-    async with sit(anonymising, "7", "j", "H", size=SMALL) as seat:
+    async with sit(anonymising, "1", "j", "act:hierarchy", size=SMALL) as seat:
         assert isinstance(seat.app.screen, Hierarchy)
         await seat.press("enter")
     assert set(step_of(anonymising)["hierarchies"]) == {"work"}

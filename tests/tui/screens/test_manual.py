@@ -3,7 +3,7 @@
 import pytest
 
 from sfumato.tui.screens.manual import Manual, entry_for, topics_here
-from sfumato.tui.screens.project import TABS
+from sfumato.tui.screens.project import TABS, TITLES
 from sfumato.workspace.manual import Entry, sections
 
 
@@ -29,7 +29,7 @@ def test_the_first_topic_that_the_manual_has_is_opened():
 
 
 def test_every_tab_has_a_section_of_its_own():
-    assert {title.lower() for title in TABS.values()} <= {one.name for one in sections("app")}
+    assert {TITLES.get(name, title).lower() for name, title in TABS.items()} <= {one.name for one in sections("app")}
 
 
 @pytest.mark.slow
@@ -40,12 +40,12 @@ def test_every_tab_has_a_section_of_its_own():
         ("records", (), "app records"),
         ("verdicts", (), "methods risk.identification expected_match_risk"),
         ("verdicts", ("enter",), "methods risk.identification expected_match_risk"),
-        ("verdicts", ("w", "x"), None),
+        ("verdicts", ("w", "m"), None),
         ("plan", ("g",), "recipe data"),
         ("plan", ("g", "j"), "methods synthesis.linear_regression"),
         ("plan", ("g", "j", "enter", "down"), "methods synthesis.linear_regression method"),
         ("data", (), "app data"),
-        ("runs", ("D",), "app distributions"),
+        ("runs", ("act:distributions",), "app distributions"),
     ],
 )
 async def test_f1_opens_what_has_the_focus(sit, built_data, tab, keys, place):
@@ -126,13 +126,13 @@ async def test_words_find_sections_and_n_goes_from_hit_to_hit(sit, built_data):
                 break
         assert at(screen) == "recipe survey weights"
         assert "Survey weights   (hit 1 of" in seat.text
-        await seat.press("n")
+        await seat.press("right_curly_bracket")
         for _ in range(200):
             await seat.pilot.pause(0.01)
             if "hit 2 of" in seat.text:
                 break
         assert at(screen) != "recipe survey weights"
-        await seat.press("N")
+        await seat.press("left_curly_bracket")
         for _ in range(200):
             await seat.pilot.pause(0.01)
             if "hit 1 of" in seat.text:

@@ -65,7 +65,7 @@ async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
         assert "2 runs · 1 without one of the numbers" in seat.text
         for words in ("lower is better", "not dominated", "confidential"):
             assert words in seat.text
-        for keys in ("enter Open", "x Across", "y Up", "t Numbers"):
+        for keys in ("enter Open", "f4 Across", "t Numbers"):
             assert keys in " ".join(seat.footer.split())
         text = await seat.press("home", "right")
         assert "Household survey: " in text
@@ -95,12 +95,12 @@ async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
         assert "across" in seat.text
         await seat.press("G", "enter")
         assert seat.app.state.run in (FULL, POOR)
-        await seat.press("9", "t")
+        await seat.press("act:map", "t")
         assert "home" not in seat.text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "kept"), [("x", "across"), ("y", "up")])
+@pytest.mark.parametrize(("key", "kept"), [("f4", "across"), ("act:upward", "up")])
 async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept, size):
     async with sit(mapped, key, size=size) as seat:
         assert isinstance(seat.app.screen, Choose)
@@ -114,21 +114,21 @@ async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept,
 
 @pytest.mark.slow
 async def test_the_list_of_axes_moves_with_the_arrows_and_closes_without_a_choice(sit, mapped):
-    async with sit(mapped, "x", "down", "down", "up", "enter") as seat:
+    async with sit(mapped, "f4", "down", "down", "up", "enter") as seat:
         assert "expected_match_risk" not in seat.app.state.across
         first = seat.app.state.across
         assert first
-        await seat.press("x", "escape")
+        await seat.press("f4", "escape")
         assert seat.app.state.across == first
-        await seat.press("x", *"zzzz", "enter", "down")
+        await seat.press("f4", *"zzzz", "enter", "down")
         assert isinstance(seat.app.screen, Choose)
 
 
 @pytest.mark.slow
 async def test_the_confidential_data_can_be_left_out(sit, mapped):
-    async with sit(mapped, "x", *"true_match_rate", "enter") as seat:
+    async with sit(mapped, "f4", *"true_match_rate", "enter") as seat:
         with_own = seat.text.count("confidential data")
-        await seat.press("c")
+        await seat.press("act:confidential")
         assert seat.text.count("confidential data") == with_own - 1
 
 
@@ -169,7 +169,7 @@ async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
     with workspace.writing() as connection:
         connection.execute("UPDATE run SET state = 'interrupted' WHERE state = 'done'")
     workspace.close()
-    async with sit(directory, "x", "enter", "e", tab="map") as seat:
+    async with sit(directory, "f4", "enter", "e", tab="map") as seat:
         assert "No run of this project is done" in seat.text
 
 
@@ -197,7 +197,7 @@ async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_
     copy = shutil.copytree(limited, tmp_path / "workspace")
     save_state(copy, AppState(project=1, run=1, tab="map"))
     async with sit(copy) as seat:
-        await seat.press("x", *"true_match", "enter")
+        await seat.press("f4", *"true_match", "enter")
         found = seat.app.screen.query_one("#map")
         own = found._found.confidential[found.axes[0].ident]
         assert found.limits[0] == [("max", 0.5 * own)]

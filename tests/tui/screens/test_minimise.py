@@ -118,7 +118,7 @@ def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
 @pytest.mark.slow
 @SIZES
 async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
-    async with sit(look(two, FOUND), "N", size=size) as seat:
+    async with sit(look(two, FOUND), "act:limits", size=size) as seat:
         assert isinstance(seat.app.screen, StudyDialog)
         answer = int(studies_of(two, FOUND)[0].on_axis().value)
         for words in (f"✓ {answer} records are enough", "study 1/2: k = 2", "all measures", f"answer {answer}", "nmi"):
@@ -142,13 +142,13 @@ async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
 
 @pytest.mark.slow
 async def test_a_run_without_an_answer_says_so(sit, two):
-    async with sit(look(two, NONE), "N", "t", "t") as seat:
+    async with sit(look(two, NONE), "act:limits", "t", "t") as seat:
         assert "✗ No size is enough" in seat.text
 
 
 @pytest.mark.slow
 async def test_sizes_are_written_with_all_digits(sit, two, tmp_path):
-    async with sit(look(two, FOUND), "N", "e") as seat:
+    async with sit(look(two, FOUND), "act:limits", "e") as seat:
         seat.app.screen.query_one(Input).value = str(tmp_path / "sizes.csv")
         await seat.press("enter")
     with (tmp_path / "sizes.csv").open(newline="") as file:
@@ -167,7 +167,7 @@ def copied(two, tmp_path):
 @pytest.mark.slow
 @SIZES
 async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, copied, no_worker, size):
-    async with sit(copied, "F", size=size) as seat:
+    async with sit(copied, "S", size=size) as seat:
         assert isinstance(seat.app.screen, GuidedMinimisation)
         assert "census.csv: 200 records, 3 variables" in seat.text
         text = await seat.press("enter")
@@ -237,7 +237,7 @@ def test_answers_that_cannot_be_used_are_refused_before_anything_is_stored(two, 
 
 @pytest.mark.slow
 async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
-    async with sit(copied, "F", "enter") as seat:
+    async with sit(copied, "S", "enter") as seat:
         seat.app.screen.query_one("#field-2", Input).value = "150"
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, Form)
@@ -253,5 +253,5 @@ async def test_a_project_without_data_says_so(sit, copied):
     with workspace.writing():
         save_state(copied, AppState(project=workspace.ensure_project("Second project")))
     workspace.close()
-    async with sit(copied, "F", "enter", "j", "k") as seat:
+    async with sit(copied, "S", "enter", "j", "k") as seat:
         assert "This project has no data yet" in seat.text

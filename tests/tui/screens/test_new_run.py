@@ -37,7 +37,7 @@ async def test_n_offers_the_shipped_recipes(sit, empty, size):
             assert shipped.name in seat.text
         assert isinstance(seat.app.focused, OptionList)
         await seat.press("j", "k", "q")
-        assert "No project yet" in seat.text
+        assert "No projects yet" in seat.text
 
 
 @pytest.mark.slow

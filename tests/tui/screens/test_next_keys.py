@@ -21,9 +21,8 @@ OFFERED = {
 @pytest.mark.parametrize("tab", OFFERED)
 async def test_the_keys_of_a_run_stand_below_every_tab(sit, built_data, tab, size):
     async with sit(built_data, *(["G"] if tab == "runs" else []), tab=tab, size=size) as seat:
-        for words in (*OFFERED[tab], "? Help", "q Back"):
+        for words in (*OFFERED[tab], "? Keys", "q Close"):
             assert words in seat.footer, seat.footer
-        assert "D Distributions" in seat.footer or "D Plots" in seat.footer or size[0] == 80
 
 
 async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
@@ -33,7 +32,7 @@ async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
         await seat.press("w")
         assert len(seat.app.screen_stack) == 2
         assert "Only a run that is done" in seat.app.notices[-1]
-        await seat.press("1", "G")
+        await seat.press("3", "G")
         assert "w Release" in seat.footer
         assert "w Release" not in (await seat.press("g"), seat.footer)[1]
 
@@ -42,27 +41,27 @@ async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
 async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
     async with sit(built_data, "G", tab="runs", size=(80, 24)) as seat:
         step = seat.app.screen.query_one("#next-step")
-        assert "3 Verdicts says why 1 of 3 thresholds is not met" in str(step.content)
-        assert "enter says what it means, t tries limits" in (await seat.press("3"))
-        assert "this plan is run 4, under way: 1 Runs shows it" in await seat.press("8")
-        assert "r in Runs resumes run 3" in await seat.press("1", "g", "j") + str(step.content)
-        assert "Plan to mend what run 2 failed by" in await seat.press("j")
+        assert "4 Findings says why 1 of 3 thresholds is not met" in str(step.content)
+        assert "enter explains it and how to fix it; T tries other limits" in (await seat.press("4"))
+        assert "this plan is run 4, under way: 3 Runs shows it" in await seat.press("2")
+        assert "i in Runs resumes run 3" in await seat.press("3", "g", "j") + str(step.content)
+        assert "Plan to fix why run 2 failed" in await seat.press("j")
 
 
 @pytest.mark.slow
 async def test_a_plan_is_to_be_run_once_it_is_another_than_that_of_a_run(sit, built_data):
     async with sit(built_data, "G", tab="plan") as seat:
         assert "this plan is run 4" in seat.text
-        assert "this plan is run 4" in await seat.press("7")
-        assert "next: R in Plan runs it" in await seat.press("8", "X")
+        assert "this plan is run 4" in await seat.press("1")
+        assert "next: R in Plan runs it" in await seat.press("2", "X")
         assert "this plan is run 4" in await seat.press("u")
 
 
 async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path):
     (tmp_path / "config" / "sfumato").mkdir(parents=True)
-    (tmp_path / "config" / "sfumato" / "keys.toml").write_text('project.verdicts = "f6"\n')
+    (tmp_path / "config" / "sfumato" / "keys.toml").write_text('findings = "f6"\n')
     async with sit(built_data, "G", tab="runs") as seat:
-        assert "f6 Verdicts says why" in await seat.press("k", "G")
+        assert "f6 Findings says why" in await seat.press("k", "G")
 
 
 async def test_the_quality_board_stands_in_the_footer_where_there_is_one(sit, built_data):

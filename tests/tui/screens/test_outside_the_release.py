@@ -53,11 +53,11 @@ def fill(seat, **values):
 
 @pytest.mark.slow
 async def test_files_of_another_tool_are_scored_with_a_recipe(sit, empty, files, no_worker):
-    async with sit(empty, "V", size=(80, 24)) as seat:
+    async with sit(empty, "act:evaluate", size=(80, 24)) as seat:
         fill(seat, recipe="recipe.toml", original="people.csv", released="syn*.csv")
         await seat.press("shift", "enter")
         assert seat.app.notices[-1] == "Run 1 scores 3 files"
-        assert "[1 Runs]" in seat.text
+        assert "[3 Runs]" in seat.text
         with Workspace.open(empty, read_only=True) as reader:
             run = find_run(reader, 1)
         assert (run.recipe.m, run.recipe.released) == (3, ("cost",))
@@ -68,7 +68,7 @@ async def test_files_of_another_tool_are_scored_with_a_recipe(sit, empty, files,
 async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, empty, files, no_worker):
     async with sit(empty, "n") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(files / "recipe.toml")
-        await seat.press("tab", "enter", "enter", "V")
+        await seat.press("tab", "enter", "enter", "act:evaluate")
         assert seat.app.screen.query_one("#field-0", Input).value == "the plan of this project"
         fill(seat, original=str(files / "people.csv"), released="syn10.csv, syn2.csv")
         await seat.press("shift", "enter")
@@ -92,7 +92,7 @@ async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, 
     ],
 )
 async def test_what_cannot_be_scored_is_said_before_anything_is_stored(sit, empty, files, changes, said):
-    async with sit(empty, "V") as seat:
+    async with sit(empty, "act:evaluate") as seat:
         fill(seat, **({"recipe": "recipe.toml", "original": "people.csv", "released": "syn*.csv"} | changes))
         await seat.press("shift", "enter")
         assert said in seat.text
@@ -132,16 +132,16 @@ async def test_the_doctor_names_problems_first_and_removes_what_no_run_needs(sit
     orphan = next((built_data / "tables").rglob("*.parquet"))
     left = orphan.with_name(f"{'0' * 64}.parquet")
     shutil.copy(orphan, left)
-    async with sit(built_data, "exclamation_mark", size=(80, 24)) as seat:
+    async with sit(built_data, "act:doctor", size=(80, 24)) as seat:
         assert "in order" in seat.text, seat.app.notices
         states = [check.state for check in seat.app.screen.grid.rows]
         assert states == sorted(states, key=["problem", "note", "ok"].index)
         assert "Python" in seat.text
-        await seat.press("f")
+        await seat.press("X")
         assert "that no run needs?" in seat.text
         await seat.press("n")
         assert left.exists()
-        await seat.press("f", "y")
+        await seat.press("X", "y")
         assert "removed that no run needed" in seat.app.notices[-1]
 
 

@@ -26,7 +26,7 @@ def field_text(seat, order):
 
 @pytest.mark.slow
 async def test_several_columns_are_marked_and_keep_their_order(sit, built_data):
-    async with sit(built_data, *OPENED, "ctrl+o", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, *OPENED, "f4", size=SMALL, tab="plan") as seat:
         assert isinstance(seat.app.screen, PickList)
         for words in (" 1 region", " 2 visits", "categorical", "log(income)"):
             assert words in seat.text
@@ -48,27 +48,27 @@ async def test_an_empty_field_lists_at_a_blank_and_a_search_is_taken_by_enter_al
 
 @pytest.mark.slow
 async def test_two_terms_are_joined_to_their_interaction(sit, built_data):
-    async with sit(built_data, *OPENED, "ctrl+o", "colon", "enter", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, *OPENED, "f4", "act:join", "enter", size=SMALL, tab="plan") as seat:
         assert field_text(seat, 1) == "region:visits"
 
 
 @pytest.mark.slow
 async def test_what_no_list_has_is_taken_as_it_is_typed(sit, built_data):
-    async with sit(built_data, *OPENED, "ctrl+o", *"region:log(visits)", "enter", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, *OPENED, "f4", *"region:log(visits)", "enter", size=SMALL, tab="plan") as seat:
         assert field_text(seat, 1) == "region, visits, region:log(visits)"
 
 
 @pytest.mark.slow
 async def test_escape_leaves_the_field_as_it_was(sit, built_data):
-    async with sit(built_data, *OPENED, "ctrl+o", "space", "escape", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, *OPENED, "f4", "space", "escape", size=SMALL, tab="plan") as seat:
         assert field_text(seat, 1) == "region, visits"
 
 
 @pytest.mark.slow
 async def test_all_that_are_found_are_marked_by_one_key(sit, built_data):
-    async with sit(built_data, *OPENED, "end", "ctrl+u", "space", *"log1p", "ctrl+t", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, *OPENED, "end", "ctrl+u", "space", *"log1p", "asterisk", size=SMALL, tab="plan") as seat:
         assert "marked: log1p(visits), log1p(income)" in seat.text
-        await seat.press("ctrl+t")
+        await seat.press("asterisk")
         assert "nothing is marked" in seat.text
 
 
@@ -132,7 +132,7 @@ async def test_the_wrong_side_is_warned_of_and_taken_only_the_second_time(sit, b
 
 @pytest.mark.slow
 async def test_a_limit_that_never_fails_is_warned_of(sit, built_data):
-    async with sit(built_data, "a", *"lim", "enter", *"tmr", "enter", "1", size=SMALL, tab="plan") as seat:
+    async with sit(built_data, "a", *"lim", "enter", *"tmr", "enter", *"1", size=SMALL, tab="plan") as seat:
         assert "! a share is never above 1: it never fails" in seat.text
 
 

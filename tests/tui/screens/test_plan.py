@@ -113,7 +113,7 @@ async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("down", "up"), [("J", "K"), ("shift+down", "shift+up")])
+@pytest.mark.parametrize(("down", "up"), [("greater_than_sign", "less_than_sign")])
 async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
     methods = [m["method"] for m in stored(built_data)[0]["measure"]]
     async with sit(built_data, "j", "j", up, tab="plan"):
@@ -128,7 +128,7 @@ async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
 async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
     before, _ = stored(built_data)
     async with sit(built_data, "j", "j", "X", size=size, tab="plan") as seat:
-        assert "measure[0] was taken out" in seat.app.notices[-1]
+        assert "measure[0] was removed" in seat.app.notices[-1]
         assert len(stored(built_data)[0]["measure"]) == 2
         await seat.press("u")
         assert stored(built_data)[0] == before
@@ -171,7 +171,7 @@ async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, b
     async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("[", "escape", "j", "X")
-        assert "mend it first" in seat.app.notices[-1]
+        assert "fix it first" in seat.app.notices[-1]
         await seat.press("R")
         assert seat.app.notices[-1] != ""
         assert len(seat.app.screen_stack) == 2
@@ -214,7 +214,7 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
         await seat.press("n")
         assert no_worker == []
         await seat.press("R", "y")
-        assert "[1 Runs]" in seat.text
+        assert "[3 Runs]" in seat.text
         assert "Run 5 started" in seat.app.notices
     with Workspace.open(built_data, read_only=True) as reader:
         first, new = find_run(reader, 1), find_run(reader, 5)
@@ -245,8 +245,8 @@ async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_work
 
 @pytest.mark.slow
 async def test_a_run_is_duplicated_with_changes(sit, built_data):
-    async with sit(built_data, "7", "8", "G", "X", "1", "G", "d", size=(80, 24), tab="runs") as seat:
-        assert "[8 Plan]" in seat.text
+    async with sit(built_data, "3", "2", "G", "X", "3", "G", "d", size=(80, 24), tab="runs") as seat:
+        assert "[2 Plan]" in seat.text
         assert len(stored(built_data)[0]["threshold"]) == 3
         await seat.press("u")
         assert len(stored(built_data)[0]["threshold"]) == 2
@@ -254,12 +254,12 @@ async def test_a_run_is_duplicated_with_changes(sit, built_data):
 
 @pytest.mark.slow
 async def test_a_plan_gives_the_records_at_risk_in_a_run_less_influence(sit, built_data):
-    async with sit(built_data, "G", "W", size=(80, 24), tab="runs") as seat:
+    async with sit(built_data, "G", "act:weigh", size=(80, 24), tab="runs") as seat:
         assert "Less influence for the records at risk in run 1" in seat.text
         await seat.press("down", *"2")
         assert "must be above 0 and at most 1" in seat.text
         await seat.press("backspace", *"0.5", "enter")
-        assert "[8 Plan]" in seat.text
+        assert "[2 Plan]" in seat.text
         assert "weights of run 1" in seat.text
         await seat.press("R")
         assert "influence" in seat.text
@@ -270,7 +270,7 @@ async def test_a_plan_gives_the_records_at_risk_in_a_run_less_influence(sit, bui
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("keys", "has"), [(("W", "enter"), True), (("d",), False)])
+@pytest.mark.parametrize(("keys", "has"), [(("act:weigh", "enter"), True), (("d",), False)])
 async def test_a_plan_that_starts_from_a_run_waits_for_the_one_that_is_there(sit, built_data, keys, has, monkeypatch):
     """The plan is not read yet when another is asked for: whoever then runs it gets what was asked for, and not the old one."""
 
@@ -280,7 +280,7 @@ async def test_a_plan_that_starts_from_a_run_waits_for_the_one_that_is_there(sit
 
     monkeypatch.setattr("sfumato.tui.screens.page._draft_of", slowly)
     async with sit(built_data, "G", *keys, size=(80, 24), tab="runs") as seat:
-        assert "[8 Plan]" in seat.text
+        assert "[2 Plan]" in seat.text
         assert ("weights" in stored(built_data)[0]) == has
         assert len(stored(built_data)[0]["threshold"]) == 3
         await seat.press("u")
@@ -289,13 +289,13 @@ async def test_a_plan_that_starts_from_a_run_waits_for_the_one_that_is_there(sit
 
 @pytest.mark.slow
 async def test_a_run_that_is_not_done_tells_nobody_at_risk(sit, built_data):
-    async with sit(built_data, "g", "W", size=(80, 24), tab="runs") as seat:
+    async with sit(built_data, "g", "act:weigh", size=(80, 24), tab="runs") as seat:
         assert "Only a run that is done tells which records are at risk" in seat.app.notices[-1]
 
 
 @pytest.mark.slow
 async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built_data):
-    async with sit(built_data, "8", "7", "enter", "down", "l", "enter", "8", tab="data") as seat:
+    async with sit(built_data, "2", "1", "enter", "down", "l", "enter", "2", tab="data") as seat:
         assert 'role = "sensitive"' in text_area(seat).text.split("visits")[0]
         await seat.press("u")
         assert stored(built_data)[0]["variables"]["region"]["role"] == "quasi_identifier"
@@ -303,7 +303,7 @@ async def test_edits_of_the_data_reach_the_plan_and_can_be_taken_back(sit, built
 
 @pytest.mark.slow
 async def test_a_project_without_data_names_the_next_key(sit, directory):
-    async with sit(directory, "j", "enter", "8", "enter", "a", "R", "u", "d", size=(80, 24)) as seat:
+    async with sit(directory, "j", "enter", "2", "enter", "a", "R", "u", "d", size=(80, 24)) as seat:
         assert "This project has no data to plan for" in seat.text
 
 
@@ -331,7 +331,7 @@ async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_d
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     async with sit(
-        built_data, "j", "enter", "down", "l", "escape", "8", "t", "escape", "j", "enter", tab="data"
+        built_data, "j", "enter", "down", "l", "escape", "2", "t", "escape", "j", "enter", tab="data"
     ) as seat:
         assert "Bayesian linear regression" in seat.text
         await seat.press("escape", "a")
@@ -382,7 +382,7 @@ async def test_without_an_editor_the_plan_says_how_to_name_one(sit, built_data, 
 @pytest.mark.slow
 async def test_a_run_that_is_asked_for_before_the_plan_is_read_is_asked_about_then(sit, built_data, no_worker):
     async with sit(built_data, tab="runs") as seat:
-        for key in ("8", "R"):
+        for key in ("2", "R"):
             seat.app.simulate_key(key)
         await seat.press("shift")
         assert "Run this plan?" in seat.text

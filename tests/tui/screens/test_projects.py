@@ -23,14 +23,20 @@ async def type_in(seat, text, field=0):
 
 async def test_an_empty_workspace_names_the_next_keys(sit, empty, size):
     async with sit(empty, size=size) as seat:
-        for words in ("No project yet", "d   the demo", "i   a file of yours", "n   a recipe", "w   another workspace"):
+        for words in (
+            "No projects yet",
+            "N   Open the demo",
+            "I   Import a file",
+            "n   Run a recipe",
+            "W   Open or create",
+        ):
             assert words in seat.text
-        assert " ".join(seat.footer.split()) == "n New run i Import w Workspace q Quit ? Help"
+        assert " ".join(seat.footer.split()) == "n New run I Import W Workspace q Quit ? Keys"
 
 
 async def test_enter_on_an_empty_workspace_does_nothing(sit, empty):
     async with sit(empty, "enter", "j", "G") as seat:
-        assert "No project yet" in seat.text
+        assert "No projects yet" in seat.text
 
 
 async def test_projects_are_listed_with_their_newest_run(sit, directory, size):
@@ -51,7 +57,7 @@ async def test_a_wide_terminal_shows_progress_and_time(sit, directory):
 @pytest.mark.slow
 async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
     async with sit(directory, "enter") as seat:
-        assert "[1 Runs]" in seat.text
+        assert "[3 Runs]" in seat.text
         assert "Household survey" in seat.text.splitlines()[0]
         await seat.press("q")
         assert "Second project" in seat.text
@@ -60,24 +66,24 @@ async def test_enter_opens_the_project_and_q_comes_back(sit, directory):
 @pytest.mark.slow
 async def test_a_project_without_runs_says_how_to_start_one(sit, directory):
     async with sit(directory, "j", "enter") as seat:
-        assert "No run yet: 8 opens the plan, and R runs it; n runs a recipe" in seat.text
-        for digit in "234569":
+        assert "No runs yet: 2 opens the plan, and R there runs it; n runs a recipe" in seat.text
+        for digit in "4444":
             await seat.press(digit)
-            assert "8   the plan of this project; R there runs it" in seat.text
-            assert " ".join(seat.footer.split()) == "? Help q Back"
-        await seat.press("8")
-        assert "8   the plan" not in seat.text
+            assert "2   the plan of this project; R there runs it" in seat.text
+            assert " ".join(seat.footer.split()) == "? Keys q Close"
+        await seat.press("2")
+        assert "2   the plan" not in seat.text
 
 
 async def test_q_quits_from_the_projects(sit, directory):
-    async with sit(directory, "q") as seat:
+    async with sit(directory, "q", "y") as seat:
         assert seat.app._exit
 
 
 @pytest.mark.slow
 async def test_a_digit_opens_the_project_under_the_cursor_at_that_tab(sit, directory):
-    async with sit(directory, "8") as seat:
-        assert "[8 Plan]" in seat.text
+    async with sit(directory, "2") as seat:
+        assert "[2 Plan]" in seat.text
         assert "Household survey" in seat.text.splitlines()[0]
 
 
@@ -96,8 +102,8 @@ async def test_a_project_made_elsewhere_appears(sit, empty):
 
 @pytest.mark.slow
 async def test_d_opens_the_demo(sit, empty, no_worker, size):
-    async with sit(empty, "d", size=size) as seat:
-        assert "[1 Runs]" in seat.text
+    async with sit(empty, "N", size=size) as seat:
+        assert "[3 Runs]" in seat.text
         assert "RAND Health Insurance Experiment" in seat.text
         assert [directory for directory, _ in no_worker] == [empty]
     with Workspace.open(empty, read_only=True) as reader:
@@ -106,7 +112,7 @@ async def test_d_opens_the_demo(sit, empty, no_worker, size):
 
 @pytest.mark.slow
 async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size):
-    async with sit(empty, "i", size=size) as seat:
+    async with sit(empty, "I", size=size) as seat:
         assert "name a file" in seat.text
         await type_in(seat, str(people)[:-5])
         assert "no such file" in seat.text
@@ -114,30 +120,30 @@ async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size
         assert seat.app.screen.query(Input)[0].value == str(people)
         await type_in(seat, "Survey of people", 1)
         await seat.press("enter")
-        assert "[7 Data]" in seat.text
+        assert "[1 Data]" in seat.text
         assert "people.csv: 60 records" in seat.text
         assert "Survey of people" in seat.text
         assert any("60 records in project" in notice for notice in seat.app.notices)
-        await seat.press("8")
+        await seat.press("2")
         assert "✓ R runs this plan" in seat.text
 
 
 @pytest.mark.slow
 async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path, people):
     (tmp_path / "bad.csv").write_bytes(b"\0\1")
-    async with sit(empty, "i") as seat:
+    async with sit(empty, "I") as seat:
         await type_in(seat, tmp_path / "bad.csv")
         await seat.press("enter")
         assert (
             "these files can be read: CSV, TSV, Parquet, Arrow, Excel (.xlsx), SPSS, Stata and SAS"
             in seat.app.notices[-1]
         )
-        assert "No project yet" in seat.text
+        assert "No projects yet" in seat.text
 
 
 @pytest.mark.slow
 async def test_w_opens_another_workspace(sit, empty, directory, people, size):
-    async with sit(empty, "w", size=size) as seat:
+    async with sit(empty, "W", size=size) as seat:
         await type_in(seat, people.parent)
         assert "it has other things in it" in seat.text
         await seat.press("enter")
@@ -152,17 +158,17 @@ async def test_w_opens_another_workspace(sit, empty, directory, people, size):
 
 @pytest.mark.slow
 async def test_w_makes_a_new_workspace(sit, directory, people):
-    async with sit(directory, "w") as seat:
+    async with sit(directory, "W") as seat:
         await type_in(seat, people.parent / "new")
         await seat.press("enter")
-        assert "No project yet" in seat.text
+        assert "No projects yet" in seat.text
     Workspace.open(people.parent / "new").close()
 
 
 @pytest.mark.slow
 async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty):
-    async with sit(empty, "i", "escape", "w", "escape") as seat:
-        assert "No project yet" in seat.text
+    async with sit(empty, "I", "escape", "W", "escape") as seat:
+        assert "No projects yet" in seat.text
 
 
 @pytest.mark.slow

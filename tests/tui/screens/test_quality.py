@@ -133,7 +133,7 @@ def test_only_done_runs_with_such_rows_have_the_view(three):
 @pytest.mark.slow
 @SIZES
 async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
-    async with sit(look(three, GOOD), "Q", size=size) as seat:
+    async with sit(look(three, GOOD), "act:quality", size=size) as seat:
         text = seat.text
         assert isinstance(seat.app.screen, Quality)
         assert "✓ met  meets minimum data quality" in text
@@ -157,14 +157,14 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
 
 @pytest.mark.slow
 async def test_a_release_that_fails_says_by_what(sit, three):
-    async with sit(look(three, POOR), "Q", size=(80, 24)) as seat:
+    async with sit(look(three, POOR), "act:quality", size=(80, 24)) as seat:
         assert "✗ not met  does not meet minimum data quality" in seat.text
         assert "rho 0." in seat.text.splitlines()[1]
 
 
 @pytest.mark.slow
 async def test_keys_and_commands_are_there_only_where_there_is_something(sit, three):
-    async with sit(look(three, PLAIN), "Q", "C", "N") as seat:
+    async with sit(look(three, PLAIN), "act:quality", "act:planes", "act:limits") as seat:
         assert isinstance(seat.app.screen, Project)
         titles = {command.title.partition("   ")[0] for command in seat.app.get_system_commands(seat.app.screen)}
         assert "Smallest sample" in titles
@@ -180,13 +180,13 @@ async def test_keys_and_commands_are_there_only_where_there_is_something(sit, th
 
 @pytest.mark.slow
 async def test_in_the_list_of_runs_the_key_is_for_the_run_under_the_cursor(sit, three):
-    async with sit(look(three, PLAIN, "runs"), "G", "Q") as seat:
+    async with sit(look(three, PLAIN, "runs"), "G", "act:quality") as seat:
         assert "Run 1  ✓ met" in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_is_written_with_all_digits(sit, three, tmp_path):
-    async with sit(look(three, GOOD), "Q", "e") as seat:
+    async with sit(look(three, GOOD), "act:quality", "e") as seat:
         seat.app.screen.query_one(Input).value = str(tmp_path / "quality.csv")
         await seat.press("enter")
     with (tmp_path / "quality.csv").open(newline="") as file:
@@ -227,7 +227,7 @@ async def beside(seat, words):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 async def test_enter_on_the_board_of_quality_leads_to_the_values(sit, three, size):
-    async with sit(look(three, GOOD), "Q", size=size) as seat:
+    async with sit(look(three, GOOD), "act:quality", size=size) as seat:
         assert isinstance(seat.app.screen, Quality)
         if size[0] >= 160:
             assert await beside(seat, "Lighthouse")

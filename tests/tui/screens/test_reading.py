@@ -24,7 +24,7 @@ def odd(tmp_path):
 
 
 async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit, empty, odd, size):
-    async with sit(empty, "i", size=size) as seat:
+    async with sit(empty, "I", size=size) as seat:
         await seat.press(*str(odd), "enter")
         assert "How odd.csv is read" in seat.text
         assert "Zoé 1" in seat.text
@@ -53,7 +53,7 @@ async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_t
     names = [f"column_number_{n}" for n in range(15)]
     path = tmp_path / "wide.csv"
     path.write_text("\n".join([";".join(names), *(";".join(f"{i * n},5" for n in range(15)) for i in range(40))]))
-    async with sit(empty, "i", size=(width, 30)) as seat:
+    async with sit(empty, "I", size=(width, 30)) as seat:
         await seat.press(*str(path), "enter")
         (rows,) = (line for line in seat.text.splitlines() if "column_number_0" in line)
         shown = sum(name in rows for name in names)
@@ -62,7 +62,7 @@ async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_t
 
 
 async def test_escape_stores_nothing(sit, empty, odd):
-    async with sit(empty, "i") as seat:
+    async with sit(empty, "I") as seat:
         await seat.press(*str(odd), "enter")
         assert "How odd.csv is read" in seat.text
         await seat.press("escape")

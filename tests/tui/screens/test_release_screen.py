@@ -42,7 +42,7 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         assert isinstance(seat.app.screen, ReleaseScreen)
         assert "Release of run 1 Household survey" in seat.text
         assert "not met" in seat.text
-        for words in ("w Write", "f Format", "esc Close"):
+        for words in ("w Write", "m Findings", "q Close"):
             assert words in " ".join(seat.footer.split())
         shown = seat.text + await seat.press("G")
         for words in (
@@ -60,7 +60,7 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
 
 async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
-        await seat.press("f")
+        await seat.press("act:format")
         assert "datasets as parquet" in seat.text
         await seat.press("w")
         assert seat.app.focused.id == "release-reason"
@@ -131,7 +131,7 @@ async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
     async with sit(tables, "w", tab="verdicts", size=size) as seat:
         assert "The gate: " in seat.text
         assert "unmet_thresholds" in seat.text
-        await seat.press("x")
+        await seat.press("m")
         assert isinstance(seat.app.screen, Findings)
         assert seat.text.splitlines()[0].strip().startswith("Run 1: ")
         assert "block" in seat.text
@@ -158,11 +158,11 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
     keys = blocking(tables)
     assert "unmet_thresholds" in keys
     async with sit(tables, "w", tab="verdicts", size=size) as seat:
-        assert f"since the gate blocks: {keys[0]}" in seat.text
-        await seat.press("x")
-        assert "w Waive" in seat.footer
+        assert f"required: {keys[0]}" in seat.text
+        await seat.press("m")
+        assert "a Waive" in seat.footer
         for row, key in enumerate(keys):
-            await seat.press("g", *["j"] * row, "w")
+            await seat.press("g", *["j"] * row, "a")
             assert isinstance(seat.app.screen, WaiverReason)
             assert key in seat.text
             await seat.press(*f"known{row}", "enter")
@@ -170,7 +170,7 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
         assert seat.text.splitlines()[0].rstrip().endswith(f"{len(keys)} waived")
         assert sum(line.strip().startswith("waived ") for line in seat.text.splitlines()) == len(keys)
         assert max(map(len, seat.text.splitlines())) <= size[0]
-        await seat.press("g", "x")
+        await seat.press("g", "m")
         assert 'Waived here: "known0"' in seat.text
         await seat.press("q", "escape")
         assert "none is needed" in seat.text
@@ -186,25 +186,25 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
 
 
 async def test_a_waiver_is_taken_back_and_needs_a_reason(sit, tables):
-    async with sit(tables, "w", "x", "g", "w", tab="verdicts") as seat:
+    async with sit(tables, "w", "m", "g", "a", tab="verdicts") as seat:
         await seat.press("enter")
         assert "needs a reason" in seat.app.notices[-1]
-        await seat.press("w", "\u3164", "7", "enter")
+        await seat.press("a", "\u3164", "1", "enter")
         assert "needs a reason in words" in seat.app.notices[-1]
         assert "waived" not in seat.text.splitlines()[0]
-        await seat.press("w", *"known", "escape")
+        await seat.press("a", *"known", "escape")
         assert "waived" not in seat.text.splitlines()[0]
-        await seat.press("w", *"known", "enter")
+        await seat.press("a", *"known", "enter")
         assert "1 waived" in seat.text.splitlines()[0]
-        await seat.press("w", "ctrl+u", "enter")
+        await seat.press("a", "ctrl+u", "enter")
         assert "is waived no longer" in seat.app.notices[-1]
         assert "waived" not in seat.text.splitlines()[0]
         await seat.press("escape")
-        assert "since the gate blocks: " in seat.text
+        assert "required: " in seat.text
 
 
 async def test_what_does_not_block_is_not_waived(sit, tables):
-    async with sit(tables, "w", "x", "G", "w", tab="verdicts") as seat:
+    async with sit(tables, "w", "m", "G", "a", tab="verdicts") as seat:
         assert isinstance(seat.app.screen, Findings)
         assert seat.app.notices[-1].endswith("does not block this release")
 
@@ -222,7 +222,7 @@ async def test_a_waiver_that_the_policy_does_not_let_is_refused(sit, tables, tmp
     async with sit(tables, "w", tab="verdicts") as seat:
         assert "a reason cannot help: " in seat.text
         before = len(seat.app.notices)
-        await seat.press("x", "g", *["j"] * row, "w")
+        await seat.press("m", "g", *["j"] * row, "a")
         assert isinstance(seat.app.screen, Findings)
         assert said in seat.app.notices[-1]
         assert len(seat.app.notices) == before + 1
@@ -267,26 +267,26 @@ def answer(monkeypatch):
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, answer, tmp_path, size):
     async with sit(second, "w", tab="verdicts", size=size) as seat:
-        for words in ("w Write", "r Request", "a Answer", "esc Close"):
+        for words in ("w Write", "m Findings", "q Close"):
             assert words in " ".join(seat.footer.split())
         shown = seat.text + "".join([await seat.press("ctrl+d") for _ in range(3)])
         assert "was not asked for" in shown
         await seat.press("w")
         assert "was not asked for" in seat.app.notices[-1]
-        await seat.press("x", "g", "w", *"known", "enter", "escape", "r")
+        await seat.press("m", "g", "a", *"known", "enter", "escape", "act:request")
         assert seat.app.focused.id == "release-reason"
         await seat.press(*"teaching", "enter", "y")
         assert "sfumato approve" in seat.app.notices[-1]
-        await seat.press("shift+tab", "x")
+        await seat.press("shift+tab", "m")
         assert "1 waived" in seat.text.splitlines()[0]
         await seat.press("escape", "tab")
-        await seat.press("shift+tab", "a")
+        await seat.press("shift+tab", "act:answer")
         assert "waits for another account" in seat.app.notices[-1]
         said = answer(tmp_path / "asked", "approved", "looked at it")
         assert (said["reason"], list(said["waive"].values())) == ("teaching", ["known"])
-        await seat.press("a")
+        await seat.press("act:answer")
         assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
-        await seat.press("x", "g", "w")
+        await seat.press("m", "g", "a")
         assert "ask for it anew" in seat.app.notices[-1]
         await seat.press("escape")
         await type_in(seat, "directory", str(tmp_path / "out"))
@@ -297,9 +297,9 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
 
 
 async def test_a_refusal_of_the_second_person_is_told_and_holds(sit, second, answer, tmp_path):
-    async with sit(second, "w", "r", *"teaching", "enter", "y", tab="verdicts") as seat:
+    async with sit(second, "w", "act:request", *"teaching", "enter", "y", tab="verdicts") as seat:
         answer(tmp_path / "asked", "refused", "too early")
-        await seat.press("shift+tab", "a")
+        await seat.press("shift+tab", "act:answer")
         assert 'refused the release: "too early"' in seat.app.notices[-1]
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.press("w")
@@ -312,4 +312,4 @@ async def test_where_no_second_person_is_asked_no_key_asks(sit, tables):
     async with sit(tables, "w", tab="verdicts") as seat:
         assert "Request" not in seat.footer
         before = seat.text
-        assert await seat.press("r", "a") == before
+        assert await seat.press("act:request", "act:answer") == before

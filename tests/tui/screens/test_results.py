@@ -14,7 +14,7 @@ from sfumato.workspace.views.results import FAILURES, Selection, result_numbers,
 
 
 def head(seat):
-    return seat.text.splitlines()[2]
+    return seat.text.splitlines()[3]
 
 
 async def test_averages_are_shown_first(sit, directory, size):
@@ -29,10 +29,10 @@ async def test_averages_are_shown_first(sit, directory, size):
 
 @pytest.mark.slow
 async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, directory):
-    async with sit(directory, "d", tab="results") as seat:
+    async with sit(directory, "b", tab="results") as seat:
         assert "all rows" in head(seat)
         assert "synthetic 3" in seat.text
-        await seat.press("d")
+        await seat.press("b")
         assert "averages" in head(seat)
         assert "synthetic 3" not in seat.text
 
@@ -67,9 +67,9 @@ async def test_letters_typed_into_the_filter_do_nothing_else(sit, directory):
 
 @pytest.mark.slow
 async def test_escape_leaves_the_filter_as_it_was(sit, directory):
-    async with sit(directory, "slash", "z", "escape", tab="results") as seat:
+    async with sit(directory, "slash", "act:zoom_in_up", "escape", tab="results") as seat:
         assert "filter" not in head(seat)
-        assert "[2 Results]" in seat.text
+        assert "[Numbers]" in seat.text
         assert not seat.app.screen.query_one(Input).display
 
 
@@ -78,7 +78,7 @@ async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
     async with sit(directory, tab="results") as seat:
         seen = [head(seat).rsplit(" · ", 1)[1]]
         for _ in range(7):
-            await seat.press("o")
+            await seat.press("s")
             seen.append(head(seat).rsplit(" · ", 1)[1])
         first = "failures first (2 of 3 not met)"
         assert seen[:2] == [first, "by measure"], "one key turns back to the order of measures"
@@ -88,7 +88,7 @@ async def test_o_goes_through_the_columns_and_comes_back(sit, directory):
 @pytest.mark.slow
 async def test_failures_stand_first_beside_the_confidential_row_and_have_their_sign(sit, directory):
     async with sit(directory, tab="results", size=(120, 40)) as seat:
-        rows = [line for line in seat.text.splitlines()[4:] if "synthetic" in line or "confidential" in line]
+        rows = [line for line in seat.text.splitlines()[5:] if "synthetic" in line or "confidential" in line]
         assert "Expected re-identifications" in rows[0]
         assert "confidential" in rows[0]
         assert not rows[0].strip().startswith("✗")
@@ -96,8 +96,8 @@ async def test_failures_stand_first_beside_the_confidential_row_and_have_their_s
         assert "Expected re-identifications" in rows[1]
         assert "synthetic" in rows[1]
         assert [row for row in rows[2:] if "✗" in row] == []
-        await seat.press("o")
-        rows = [line for line in seat.text.splitlines()[4:] if "synthetic" in line]
+        await seat.press("s")
+        rows = [line for line in seat.text.splitlines()[5:] if "synthetic" in line]
         assert "✗" not in rows[0]
 
 
@@ -117,12 +117,12 @@ async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
         for words in ("Identification risk", "lower is better", "released unprotected", "Reiter"):
             assert words in seat.text or size == (80, 24)
         await seat.press("q")
-        assert "[2 Results]" in seat.text
+        assert "[Numbers]" in seat.text
 
 
 @pytest.mark.slow
 async def test_a_run_in_progress_shows_its_rows_so_far(sit, directory):
-    async with sit(directory, "enter", "2") as seat:
+    async with sit(directory, "enter", "act:results") as seat:
         assert "rows so far; averages come when the run has ended" in head(seat)
 
 
@@ -138,7 +138,7 @@ async def test_many_rows_are_read_a_page_at_a_time(sit, directory):
                 FROM n, (SELECT * FROM result WHERE run_id = 1 AND draw IS NULL AND measure = 'attribute_risk' ORDER BY id DESC LIMIT 1)"""
         )
     workspace.close()
-    async with sit(directory, "o", "o", "o", "o", tab="results") as seat:
+    async with sit(directory, "s", "s", "s", "s", tab="results") as seat:
         await seat.press("G")
         await seat.press("shift")
         assert seat.app.screen.query_one("#results Grid").row(3000) is not None

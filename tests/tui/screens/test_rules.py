@@ -31,7 +31,7 @@ def ruled(built_data):
 
 @pytest.mark.slow
 async def test_rules_are_counted_and_one_is_taken_out_and_brought_back(sit, ruled, size):
-    async with sit(ruled, "c", size=size, tab="plan") as seat:
+    async with sit(ruled, "act:constraints", size=size, tab="plan") as seat:
         assert isinstance(seat.app.screen, Rules)
         assert "1 of 2 rules broken" in seat.text
         assert any("few" in line and "violations" in line for line in seat.text.splitlines())
@@ -44,7 +44,7 @@ async def test_rules_are_counted_and_one_is_taken_out_and_brought_back(sit, rule
 
 @pytest.mark.slow
 async def test_a_rule_of_ones_own_is_read_before_it_is_taken(sit, ruled):
-    async with sit(ruled, "c", "a", tab="plan") as seat:
+    async with sit(ruled, "act:constraints", "a", tab="plan") as seat:
         await seat.press(*"low", "down", *"visits", "less_than_sign", "equals_sign", "x", "enter")
         assert 'no column "x"' in seat.text
         await seat.press("backspace", *"90", "enter")
@@ -53,7 +53,7 @@ async def test_a_rule_of_ones_own_is_read_before_it_is_taken(sit, ruled):
 
 @pytest.mark.slow
 async def test_escape_changes_nothing(sit, ruled):
-    async with sit(ruled, "c", "escape", tab="plan"):
+    async with sit(ruled, "act:constraints", "escape", tab="plan"):
         assert stored(ruled) == RULES
 
 
@@ -69,12 +69,12 @@ def imported(tmp_path):
 
 @pytest.mark.slow
 async def test_marked_rules_that_the_data_keep_to_are_taken_over_as_found(sit, imported):
-    async with sit(imported, "c", tab="plan") as seat:
+    async with sit(imported, "act:constraints", tab="plan") as seat:
         found = seat.app.screen._view.found
         assert [line.text for line in found][:2] == ["income = wage + rent", "wage <= income"]
         await seat.press("space", "space", "enter")
         assert stored(imported) == {line.name: {"holds": line.text, "source": "data"} for line in found[:2]}
-        assert any("2 rules are new; u takes that back" in str(notice) for notice in seat.app.notices)
+        assert any("2 rules added (u undoes)" in str(notice) for notice in seat.app.notices)
 
 
 @pytest.mark.slow

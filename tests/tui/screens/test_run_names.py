@@ -12,7 +12,7 @@ DONE = 1
 @pytest.mark.slow
 async def test_m_names_the_run_under_the_cursor(sit, directory):
     async with sit(directory, "enter", "G", size=(80, 24)) as seat:
-        text = await seat.press("m")
+        text = await seat.press("act:rename")
         assert "Name and note of run 1" in text
         await seat.press(*"Best", "down", *"for us", "enter")
         assert "Run 1 is called Best" in seat.app.notices
@@ -27,7 +27,7 @@ async def test_m_names_the_run_under_the_cursor(sit, directory):
 
 @pytest.mark.slow
 async def test_a_name_that_means_another_run_is_refused_while_it_is_typed(sit, directory):
-    async with sit(directory, "enter", "G", "m", "4", size=(80, 24)) as seat:
+    async with sit(directory, "enter", "G", "act:rename", "act:sweep", size=(80, 24)) as seat:
         assert '"4" is a number' in " ".join(seat.text.split())
         await seat.press("enter")
         assert "Name and note of run 1" in seat.text, "it stays open"
@@ -46,6 +46,6 @@ async def test_a_hostile_name_commands_nothing(sit, directory):
     async with sit(directory, "enter", "G", size=(120, 40)) as seat:
         assert "[red]" in seat.text
         assert not any(sign in seat.text for sign in "\x1b\u202e\x07")
-        await seat.press("m")
+        await seat.press("act:rename")
         assert "[red]" in seat.text
         assert "\x1b" not in seat.text

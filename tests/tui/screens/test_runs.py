@@ -67,7 +67,7 @@ async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
 async def test_a_failed_run_says_why(sit, directory):
     async with sit(directory, "enter", size=(159, 60)) as seat:
         assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
-        await seat.press("j", "j", "enter", "3")
+        await seat.press("j", "j", "enter", "act:verdicts")
         assert "No verdicts yet: run 2 is not done (✗ failed)" in seat.text
         assert "the worst R-hat is 1.2, must be at most 1.01" in seat.text
 
@@ -112,7 +112,7 @@ async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch)
             seat.app._poll()
             await seat.press("shift")
         assert "draw 900/2,000 emcee" in line_of(seat, RUNNING)
-        assert {y for picture in painted for y, _, _ in picture.spans} == {3}
+        assert {y for picture in painted for y, _, _ in picture.spans} == {4}
 
 
 @pytest.mark.slow
@@ -129,9 +129,9 @@ async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch
 @pytest.mark.slow
 async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
     async with sit(directory, *keys_to(DONE), "enter") as seat:
-        assert "[3 Verdicts]" in seat.text
+        assert "[Verdicts]" in seat.text
         assert "run 1  public key  ✓ done" in seat.text.splitlines()[0]
-        await seat.press("5", "s")
+        await seat.press("act:diagnostics", "act:statistics")
         assert "posterior_mean" in seat.text
 
 
@@ -154,7 +154,7 @@ async def test_keys_that_cannot_help_are_dim(sit, directory):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["n", "q", "enter"])
 async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
-    async with sit(directory, *keys_to(RUNNING), "x") as seat:
+    async with sit(directory, *keys_to(RUNNING), "i") as seat:
         assert "Interrupt run 4?" in seat.text
         assert seat.app.focused.id == "no"
         await seat.press(key)
@@ -166,7 +166,7 @@ async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [("y",), ("right", "enter")])
 async def test_interrupting_after_a_yes(sit, directory, keys):
-    async with sit(directory, *keys_to(RUNNING), "x", *keys) as seat:
+    async with sit(directory, *keys_to(RUNNING), "i", *keys) as seat:
         await seat.press("shift")
         with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, RUNNING).state is RunState.INTERRUPTED
@@ -177,7 +177,7 @@ async def test_interrupting_after_a_yes(sit, directory, keys):
 @pytest.mark.slow
 @pytest.mark.parametrize("run_id", [INTERRUPTED, FAILED])
 async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
-    async with sit(directory, *keys_to(run_id), "r") as seat:
+    async with sit(directory, *keys_to(run_id), "i") as seat:
         with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, run_id).state is RunState.QUEUED
         assert f"Run {run_id} resumed" in seat.app.notices
@@ -186,11 +186,11 @@ async def test_resuming_queues_the_run(sit, directory, no_worker, run_id):
 
 @pytest.mark.slow
 async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_worker):
-    async with sit(directory, *keys_to(DONE), "s") as seat:
+    async with sit(directory, *keys_to(DONE), "R") as seat:
         assert "Run the recipe of run 1 again?" in seat.text
         await seat.press("n")
         assert no_worker == []
-        await seat.press("s", "y")
+        await seat.press("R", "y")
         with Workspace.open(directory, read_only=True) as reader:
             newest, old = list_runs(reader)[0], find_run(reader, DONE)
         assert (newest.id, newest.recipe_sha256, newest.dataset_id) == (5, old.recipe_sha256, old.dataset_id)
@@ -207,7 +207,7 @@ async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, 
     workspace.close()
     async with sit(directory, *keys_to(RUNNING)) as seat:
         assert "! no worker" in line_of(seat, RUNNING)
-        await seat.press("r")
+        await seat.press("i")
         assert [asked[0] for asked in no_worker] == [directory]
         with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, RUNNING).state is RunState.RUNNING

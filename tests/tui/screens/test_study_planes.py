@@ -117,7 +117,7 @@ async def test_the_keys_lead_through_planes_cursor_and_numbers(sit, private, vie
         await seat.press(*["m"] * steps)
         assert "exact copies" in seat.text
         assert "epsilon" in await seat.press("right")
-        await seat.press(*["M"] * steps)
+        await seat.press(*["act:previous_picture"] * steps)
         assert "epsilon = 1 " in await seat.press("0", "right")
         assert "within" in await seat.press("t")
 
@@ -125,7 +125,7 @@ async def test_the_keys_lead_through_planes_cursor_and_numbers(sit, private, vie
 @pytest.mark.slow
 @SIZES
 async def test_the_results_show_epsilon_beside_evidence_or_that_there_is_none(sit, private, size):
-    async with sit(private, "2", size=size) as seat:
+    async with sit(private, "act:results", size=size) as seat:
         assert "epsilon: " in seat.text
         assert "epsilon: a sample not computed" in seat.text, "with a public key there is no epsilon"
         assert "exact copies: Released records equal to a person" in seat.text

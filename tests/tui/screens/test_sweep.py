@@ -17,7 +17,7 @@ def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **change
 
 
 def head(seat):
-    return seat.text.splitlines()[2]
+    return seat.text.splitlines()[3]
 
 
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
@@ -39,7 +39,7 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
             "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk",
             "expected_match_risk",
         ]  # fmt: skip
-        await seat.press("M")
+        await seat.press("act:previous_picture")
         assert "attribute_risk 5/5" in head(seat)
         await seat.press("right_square_bracket")
         assert "study 2/2: visits, log_normal_constant" in head(seat)
@@ -55,12 +55,12 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
         with Workspace.open(directory, read_only=True) as reader:
             found = [one for one in curves(reader, 1) if one.measure == "expected_match_risk"]
         assert reading(found[0], 0.0) in said
-        await seat.press("y")
+        await seat.press("o")
         assert "log scale" in head(seat)
         ticks = [line.split("┤")[0].strip() for line in seat.text.splitlines() if "┤" in line]
         assert {"2", "5", "10", "20", "50"} <= set(ticks)
         assert seat.reading == said
-        await seat.press("y")
+        await seat.press("o")
         assert "linear scale" in head(seat)
 
 
@@ -79,14 +79,14 @@ async def test_t_shows_the_numbers(sit, directory):
 async def test_marked_runs_are_laid_over_the_sweep(sit, directory, no_worker, size):
     copy_run(directory)
     async with sit(directory, tab="runs", size=size) as seat:
-        await seat.press("g", "space", "G", "space", "enter", "4")
+        await seat.press("g", "space", "G", "space", "enter", "act:sweep")
         assert "run 1" in seat.text.splitlines()[0]
         assert f"run {COPY} synthetic" in seat.text
         assert "1 of 1 marked runs laid over it" in head(seat) or size[0] == 80
         own = [line for line in seat.text.splitlines() if "marked runs" in line]
         await seat.press("home")
         assert f"run {COPY} synthetic" in seat.reading or size[0] == 80
-        await seat.press("1", "g", "space", "4")
+        await seat.press("3", "g", "space", "act:sweep")
         assert f"run {COPY} synthetic" not in seat.text
         assert len(own) <= 1
 
@@ -115,7 +115,7 @@ def test_only_the_same_sweep_of_a_release_is_laid_over():
 
 @pytest.mark.slow
 async def test_a_run_without_a_study_yet_says_so(sit, directory):
-    async with sit(directory, "enter", "4", "m", "right_square_bracket", "y", "t") as seat:
+    async with sit(directory, "enter", "act:sweep", "m", "right_square_bracket", "o", "t") as seat:
         assert "No studies yet" in seat.text
 
 

@@ -17,7 +17,7 @@ async def test_the_log_of_a_task_is_shown_and_followed(sit, directory, size):
     task = running_task(directory)
     note_of_task(directory, RUNNING, task.key, 1, "w", "begun")
     note_of_task(directory, RUNNING, "measure/0/1", 2, "w", "failed: no\nFile x.py, line 3")
-    async with sit(directory, "enter", "L", size=size) as seat:
+    async with sit(directory, "enter", "act:log", size=size) as seat:
         assert isinstance(seat.app.screen, TaskLog)
         assert "Run 4 Household survey  running  1/22   4 % tasks" in seat.text
         line = next(line for line in seat.text.splitlines() if line.strip().startswith(f"{task.key} "))
@@ -32,7 +32,7 @@ async def test_the_log_of_a_task_is_shown_and_followed(sit, directory, size):
         await seat.press("shift")
         assert "emcee 900 of 2,000, 80 MB" in seat.text
         assert "900/2000 emcee" in seat.text
-        text = await seat.press("t")
+        text = await seat.press("f")
         assert "All tasks: 3 entries of the log" in text
         assert "measure/0/1  attempt 2:  failed: no" in text
         assert "    File x.py, line 3" in text
@@ -44,7 +44,7 @@ async def test_a_log_that_is_none_is_said_to_be(sit, directory):
     path = run_log(directory, RUNNING)
     path.parent.mkdir(mode=0o700)
     path.symlink_to("/etc/passwd")
-    async with sit(directory, "enter", "L", "t", size=(80, 24)) as seat:
+    async with sit(directory, "enter", "act:log", "f", size=(80, 24)) as seat:
         assert "The log cannot be read" in seat.text
         assert "root:" not in seat.text
         path.unlink()

@@ -75,12 +75,12 @@ def weighted(built_data):
 async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_words(sit, chained, size):
     async with sit(chained, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
-        assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[2]
+        assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3]
         assert lines[4].split()[:5] == ["income", "beta", "1.400", "20", "15"]
-        assert "✗ R-hat over 1.01 +2" in lines[4]
+        assert "✗ R-hat over 1.01 +2" in lines[5]
         assert lines[6].split()[:2] == ["income", "alpha"]
         assert "✓ within limits" in lines[6]
-        assert any(block in lines[4] for block in "▁▂▃▄▅▆▇█")
+        assert any(block in lines[5] for block in "▁▂▃▄▅▆▇█")
         assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in seat.reading
         footer = " ".join(seat.footer.split())
         assert footer.startswith("enter Chains s Statistics t Plot ")
@@ -102,8 +102,8 @@ async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
         assert isinstance(seat.app.screen, Parameter)
         assert isinstance(seat.app.focused, Plot)
         assert "income beta: trace · 2 of 3 · every chain" in seat.text
-        assert "t Trace r Ranks d Density a Autocorrelation c Chain ] Next" in " ".join(seat.footer.split())
-        for key, words in (("r", "over expected"), ("d", "all draws"), ("a", "lag in steps"), ("t", "burn-in")):
+        assert "m Plot } Chain ] Next" in " ".join(seat.footer.split())
+        for key, words in (("m", "over expected"), ("m", "all draws"), ("m", "lag in steps"), ("m", "burn-in")):
             assert words in await seat.press(key)
             assert max(map(len, seat.text.splitlines())) <= size[0]
         assert "w Weights" not in seat.footer
@@ -114,14 +114,20 @@ async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
 @pytest.mark.slow
 async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, chained):
     async with sit(chained, "enter", tab="diagnostics", size=(80, 24)) as seat:
-        assert "only chain 4" in await seat.press("c")
-        assert "every chain" in await seat.press("C")
-        assert "every chain" in await seat.press("c", "c", "c", "c", "c")
-        assert "only 2 late" in await seat.press("r", "C")
+        assert "only chain 4" in await seat.press("right_curly_bracket")
+        assert "every chain" in await seat.press("left_curly_bracket")
+        assert "every chain" in await seat.press(
+            "right_curly_bracket",
+            "right_curly_bracket",
+            "right_curly_bracket",
+            "right_curly_bracket",
+            "right_curly_bracket",
+        )
+        assert "only 2 late" in await seat.press("act:ranks", "left_curly_bracket")
         assert "income log posterior: ranks · 3 of 3" in await seat.press("right_square_bracket")
         assert "the whole model: accepted 45%" in seat.text
         assert "income beta" in await seat.press("left_square_bracket")
-        assert "only" not in await seat.press("a")
+        assert "only" not in await seat.press("act:autocorrelation")
         assert "c Chain" not in seat.footer
 
 
@@ -139,15 +145,15 @@ async def test_the_cursor_reads_every_chain(sit, chained):
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
-        assert "✗ Pareto k over 0.7 +1" in lines[4]
+        assert "✗ Pareto k over 0.7 +1" in lines[5]
         assert "Pareto k 0.93 · ESS of the weights 120" in seat.reading
         text = await seat.press("enter")
         assert "income log posterior: density" in text
         assert "normal approximation" not in text
         assert "normal approximation" in await seat.press("right_square_bracket")
-        assert "weight, times the number of draws" in await seat.press("w")
-        assert "importance-weighted" in await seat.press("d")
-        await seat.press("t", "r", "a", "c")
+        assert "weight, times the number of draws" in await seat.press("act:weights")
+        assert "importance-weighted" in await seat.press("act:density")
+        await seat.press("act:trace", "act:ranks", "act:autocorrelation", "right_curly_bracket")
         assert "importance-weighted" in seat.text
         assert "Trace" not in seat.footer
 
@@ -183,7 +189,7 @@ async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
 @pytest.mark.slow
 async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
-        assert "nothing to converge in income" in seat.text.splitlines()[2]
+        assert "nothing to converge in income" in seat.text.splitlines()[3]
         reading = "income: nothing to converge; its posterior draws are exact and independent"
         assert reading in seat.reading
         await seat.press("enter")
@@ -194,7 +200,7 @@ async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit
 async def test_a_run_of_an_earlier_version_says_that_it_has_no_traces(sit, built_data):
     directory = sampled(built_data, None, STATISTICS)
     async with sit(directory, tab="diagnostics") as seat:
-        assert "no traces of an earlier version" in seat.text.splitlines()[2]
+        assert "no traces of an earlier version" in seat.text.splitlines()[3]
         await seat.press("enter")
         assert isinstance(seat.app.screen, Project)
         assert "an earlier version fitted it; run its recipe again" in seat.app.notices[-1]
@@ -246,10 +252,10 @@ def test_of_a_long_chain_every_point_is_drawn_once_the_view_is_close():
 
 @pytest.mark.slow
 async def test_a_closer_look_keeps_view_and_cursor(sit, chained):
-    async with sit(chained, "enter", "c", "home", "plus", "plus", tab="diagnostics") as seat:
+    async with sit(chained, "enter", "right_curly_bracket", "home", "plus", "plus", tab="diagnostics") as seat:
         plot = seat.app.screen.query_one(Plot)
         seen, cursor = plot.x_range, plot.cursor
         assert seen[1] < 100
         assert cursor == 1
-        assert await seat.press("z")
+        assert await seat.press("act:zoom_in_up")
         assert plot.x_range == seen

@@ -22,14 +22,14 @@ async def retype(seat, text):
 
 
 async def test_the_board_follows_every_key(sit, directory, size):
-    async with sit(directory, "t", tab="verdicts", size=size) as seat:
+    async with sit(directory, "T", tab="verdicts", size=size) as seat:
         assert isinstance(seat.app.screen, Trial)
         assert "TRIAL: nothing is kept" in seat.text
         assert "threshold 1/3: Re-identified with certainty" in seat.text
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
         await retype(seat, "0.000")
         assert "2 of 3 thresholds are not met, 1 not computed" in seat.text
-        await seat.press("1")
+        await seat.press("3")
         assert "2 of 3 thresholds are not met, 1 not computed" in seat.text
         await retype(seat, "5")
         assert seat.text.count("1 of 3 thresholds is not met, 1 not computed") == 2
@@ -37,7 +37,7 @@ async def test_the_board_follows_every_key(sit, directory, size):
 
 
 async def test_what_is_no_number_is_said_and_the_board_stays(sit, directory):
-    async with sit(directory, "t", "minus", "x", tab="verdicts") as seat:
+    async with sit(directory, "T", "minus", "x", tab="verdicts") as seat:
         assert "Not a number" in seat.text
         assert seat.text.count("1 of 3 thresholds is not met, 1 not computed") == 2
         await retype(seat, "nan")
@@ -45,7 +45,7 @@ async def test_what_is_no_number_is_said_and_the_board_stays(sit, directory):
 
 
 async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_trial(sit, directory):
-    async with sit(directory, "t", tab="verdicts") as seat:
+    async with sit(directory, "T", tab="verdicts") as seat:
         await retype(seat, "0")
         await seat.press("down")
         assert "threshold 2/3: Expected re-identifications" in seat.text
@@ -53,7 +53,7 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text.split("In this trial")[1]
         await seat.press("up", "up")
         assert "threshold 3/3" in seat.text
-        await seat.press("ctrl+r", "down")
+        await seat.press("act:reset_limits", "down")
         assert "threshold 1/3" in seat.text
         assert seat.app.screen.query_one("#trial-limit").value == "0.9"
         await seat.press("pagedown", "pageup")
@@ -62,7 +62,7 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
 async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
     with Workspace.open(directory, read_only=True) as reader:
         before = verdicts_of(reader, 1)
-    async with sit(directory, "t", tab="verdicts") as seat:
+    async with sit(directory, "T", tab="verdicts") as seat:
         await retype(seat, "0")
         await seat.press("escape")
         assert isinstance(seat.app.screen, Project)
@@ -72,13 +72,13 @@ async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
 
 
 async def test_without_verdicts_there_is_nothing_to_try(sit, directory):
-    async with sit(directory, "1", "g", "enter", "3", "t", tab="runs") as seat:
+    async with sit(directory, "g", "enter", "act:verdicts", "T", tab="runs") as seat:
         assert isinstance(seat.app.screen, Project)
         assert "no verdicts to try" in seat.app.notices[-1]
 
 
 async def test_ctrl_s_saves_the_limits_into_the_plan(sit, directory, size):
-    async with sit(directory, "t", "ctrl+s", tab="verdicts", size=size) as seat:
+    async with sit(directory, "T", "ctrl+s", tab="verdicts", size=size) as seat:
         assert "No limit has been changed" in seat.app.notices[-1]
         assert "^s Save into the plan" in " ".join(seat.footer.split())
         await retype(seat, "0.25")

@@ -116,7 +116,7 @@ async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
         assert "[numbers]" in text
         lines = [line for line in text.splitlines() if "run 1 better" in line or "not distinguishable" in line]
         assert any(line.strip().startswith("Largest gap") for line in lines)
-        assert "t Numbers, verdicts, only one run, plans" in seat.footer
+        assert "m Numbers, verdicts, only one run, plans" in seat.footer
         assert "all the same" not in seat.footer
         await seat.press("q")
         assert isinstance(seat.app.screen, Project)
@@ -136,7 +136,7 @@ async def test_in_a_wide_terminal_each_row_is_explained_beside_the_list(sit, dir
                 await seat.pilot.pause(0.02)
             assert view in text, seat.app.notices
             assert seat.app.screen.query_one(Detail).region.x == 96
-            await seat.press(*(["enter"] if view == "was " else ["t"]))
+            await seat.press(*(["enter"] if view == "was " else ["m"]))
         assert seat.app.notices[-1] in text.replace("\n", " "), "in the view of plans enter says the same"
 
 
@@ -156,17 +156,17 @@ async def test_the_cursor_reads_what_the_table_has_no_room_for(sit, directory):
 async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         await compare(seat, ONE, TWO)
-        text = await seat.press("t")
+        text = await seat.press("m")
         assert "[verdicts]" in text
         assert "✓ met" in text
         assert "no threshold" in text
-        text = await seat.press("t")
+        text = await seat.press("m")
         assert "There is nothing of this kind" in text
         await seat.press("q")
         await seat.press("g", "space")
         text = await seat.press("c")
         assert "run 2 beside run 4 Household survey" in text
-        text = await seat.press("t", "t")
+        text = await seat.press("m", "m")
         assert "Re-identified with certainty (" in text
         assert "income within 25%" in text or size[0] < 120
 
@@ -198,11 +198,11 @@ async def test_c_without_two_runs_says_what_to_do(sit, directory):
 async def test_runs_on_different_data_are_compared_on_request_only(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         text = await compare(seat, ONE, OTHER)
-        assert "The runs are on different data. Press a to compare them all the same." in text
+        assert "The runs are on different data. Compare anyway with ? or ctrl+p" in text
         assert "run 1: 90 records of survey.csv" in text
         assert "run 3: 60 records of survey.csv" in text
         assert "Largest gap" not in text
-        text = await seat.press("a")
+        text = await seat.press("act:any_data")
         assert "on DIFFERENT data" in text
         assert "Largest gap" in text
 
@@ -219,8 +219,8 @@ async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, wo
     records = open_records(workspace, ONE, measure)
     top = records.lines(0, 10)
     found = drivers(workspace, records, [line.record for line in top])
-    async with sit(directory, "enter", "G", "enter", "6", size=size) as seat:
-        assert "[6 Records]" in seat.text
+    async with sit(directory, "enter", "G", "enter", "act:records", size=size) as seat:
+        assert "[Records]" in seat.text
         assert "risk.identification 1/2 · average over 3 datasets · 90 records" in seat.text
         assert shown_records(seat.text)[:10] == [line.record for line in top]
         first = next(line for line in seat.text.splitlines() if line.split()[:1] == [str(top[0].record)])
@@ -233,7 +233,7 @@ async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, wo
 @pytest.mark.slow
 async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directory, workspace):
     _, attribute = record_measures(workspace, ONE)
-    async with sit(directory, "enter", "G", "enter", "6") as seat:
+    async with sit(directory, "enter", "G", "enter", "act:records") as seat:
         await seat.press("m")
         assert "risk.attribute 2/2" in seat.text
         assert "only candidate" not in seat.text
@@ -249,7 +249,7 @@ async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directo
 
 @pytest.mark.slow
 async def test_a_run_without_risks_of_records_says_so(sit, directory):
-    async with sit(directory, "enter", "g", "enter", "6") as seat:
+    async with sit(directory, "enter", "g", "enter", "act:records") as seat:
         assert "This run keeps no values of single records" in seat.text
 
 
@@ -257,7 +257,7 @@ async def test_a_run_without_risks_of_records_says_so(sit, directory):
 async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, directory, workspace, size):
     (measure, _) = record_measures(workspace, ONE)
     top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
-    async with sit(directory, "enter", "G", "enter", "6", "enter", size=size) as seat:
+    async with sit(directory, "enter", "G", "enter", "act:records", "enter", size=size) as seat:
         assert isinstance(seat.app.screen, Record)
         (draw,) = (d for d in (1, 2, 3) if f"dataset {d} of 3" in seat.text)
         found = candidates(workspace, ONE, measure, top, draw)
@@ -292,7 +292,7 @@ async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, w
     (measure, _) = record_measures(workspace, ONE)
     top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
     own = values(workspace, ONE, [top])[0]
-    async with sit(directory, "enter", "G", "enter", "6", "enter", size=(160, 50)) as seat:
+    async with sit(directory, "enter", "G", "enter", "act:records", "enter", size=(160, 50)) as seat:
         text = await seat.press("v")
         assert f"Show the values of record {top}" in text
         await seat.press("enter")
@@ -316,7 +316,7 @@ async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, w
 @pytest.mark.slow
 async def test_no_value_is_said_or_kept(sit, directory, workspace):
     """Neither messages nor the saved state hold what was shown."""
-    async with sit(directory, "enter", "G", "enter", "6", "enter", "v", "y") as seat:
+    async with sit(directory, "enter", "G", "enter", "act:records", "enter", "v", "y") as seat:
         assert SECRET in seat.text or "south" in seat.text
         assert not seat.app.notices
     for file in directory.rglob("*"):
@@ -326,10 +326,10 @@ async def test_no_value_is_said_or_kept(sit, directory, workspace):
 
 @pytest.mark.slow
 async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
-    async with sit(directory, "enter", "G", "enter", "6", size=(80, 24)) as seat:
+    async with sit(directory, "enter", "G", "enter", "act:records", size=(80, 24)) as seat:
         assert all(len(line) <= 80 for line in seat.text.splitlines())
         await seat.press("enter")
-        assert " ".join(seat.footer.split()).startswith("e Export esc Close ] Dataset v Values")
+        assert " ".join(seat.footer.split()).startswith("e Export q Close ] Dataset v Values")
 
 
 @pytest.mark.slow
@@ -341,8 +341,8 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
         assert "Largest gap of cumulative shares   (q closes)" in text
         for name in ("run 1", "run 2", "run 2 - run 1", "better", "definition", "direction", "source", "key"):
             assert f" {name} " in text, name
-        assert "Keys that work here" in await seat.press("q", "question_mark")
-        text = await seat.press("q", "t", "enter")
+        assert "Keys of this place" in await seat.press("q", "question_mark")
+        text = await seat.press("q", "m", "enter")
         assert "Re-identified with certainty   (q closes)" in text
         assert re.search(r"✓ met, \d[\d.]* %", text)
 
@@ -352,12 +352,12 @@ async def test_compare_shows_what_differs_between_the_plans(sit, directory, size
     async with sit(directory, "enter", size=size) as seat:
         text = await compare(seat, ONE, TWO)
         assert "the plans differ in 5 places" in text.splitlines()[0] or size[0] == 80
-        text = await seat.press("t", "t", "t")
+        text = await seat.press("m", "m", "m")
         assert "[plans] the plans differ in 5 places" in text
         assert any(line.split()[:2] == ["release", "m"] for line in text.splitlines())
         await seat.press("j")
         assert "synthesis" in seat.text
-        await seat.press("t")
+        await seat.press("m")
         assert "[numbers]" in seat.text
 
 
@@ -384,7 +384,7 @@ async def test_a_plan_in_old_words_is_the_same_plan(workspace):
 
 @pytest.mark.slow
 async def test_before_a_plan_runs_it_says_what_is_new_in_it(sit, directory, no_worker, size):
-    async with sit(directory, "enter", "8", "R", size=size) as seat:
+    async with sit(directory, "enter", "2", "R", size=size) as seat:
         assert "Nothing is changed since run 4" in seat.text
         await seat.press("n", "G", "delete", "R")
         assert "Changed since run 4:" in seat.text

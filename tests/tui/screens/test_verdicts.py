@@ -3,7 +3,7 @@ import re
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.widgets.verdict_board import board, chosen_text, gauge, overall
+from sfumato.tui.widgets.verdict_board import VerdictBoard, board, chosen_text, gauge, group_of, overall
 
 
 def verdict(outcome, observed=0.01, **changes):
@@ -83,34 +83,34 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
         assert "✗ not met  1 of 3 thresholds is not met, 1 not computed" in seat.text
         assert "Re-identified with certainty" in seat.text
         assert "at most 90 %" in seat.text
-        await seat.press("j")
+        await seat.press("j", "j")
         assert "the run has no such row" in seat.text
 
 
 @pytest.mark.slow
 async def test_a_run_without_verdicts_says_why(sit, directory):
-    async with sit(directory, "enter", "3") as seat:
+    async with sit(directory, "enter", "act:verdicts") as seat:
         assert "No verdicts yet: run 4 is not done (● running)" in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_follows_the_chosen_run(sit, directory):
-    async with sit(directory, "1", "k", "enter", "3", tab="verdicts") as seat:
+    async with sit(directory, "3", "k", "enter", "act:verdicts", tab="verdicts") as seat:
         assert "run 2" in seat.text
         assert "✓ met" not in seat.text
 
 
 @pytest.mark.slow
 async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
-    async with sit(directory, size=(80, 8), tab="verdicts") as seat:
+    async with sit(directory, size=(80, 12), tab="verdicts") as seat:
         first = seat.text
         assert "✗ not met       " in first
         await seat.press("G")
-        assert "✓ met" in seat.text
+        assert "other numbers" in seat.text
         await seat.press("g")
         assert seat.text == first
         await seat.press("j", "ctrl+d", "ctrl+u", "k", "pagedown", "pageup", "home", "end")
-        assert "✓ met" in seat.text
+        assert "other numbers" in seat.text
 
 
 def drawn(observed, limit=0.02, width=18, **changes):
@@ -163,13 +163,13 @@ async def test_enter_explains_the_chosen_verdict(sit, directory):
 @pytest.mark.slow
 async def test_a_threshold_without_a_row_says_so(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
-        await seat.press("j", "enter")
+        await seat.press("j", "j", "enter")
         assert "no row of results for this threshold" in seat.app.notices[-1]
 
 
 @pytest.mark.slow
 async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
-    async with sit(directory, size=(80, 8), tab="verdicts") as seat:
+    async with sit(directory, size=(80, 9), tab="verdicts") as seat:
         await seat.press("j", "j")
         assert "✓ met" in seat.text
         await seat.press("k", "k", "k")
@@ -191,20 +191,49 @@ async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory)
         assert chosen() == first
 
 
-async def test_what_failed_stands_first_then_what_was_not_computed(sit, directory):
+async def test_within_a_group_what_failed_stands_first(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         shown = [
             line[1]
             for line in seat.text.splitlines()
             if line.startswith((" ✗ not met   ", " ? not computed", " ✓ met"))
         ]
-        assert shown == ["✗", "✗", "?", "✓"][4 - len(shown) :]
+        assert shown == ["✗", "✓", "?"]
 
 
 @pytest.mark.slow
 async def test_no_key_is_offered_to_explain_a_verdict_where_there_is_none(sit, directory):
-    async with sit(directory, "enter", "g", "enter", "3", size=(120, 40)) as seat:
+    async with sit(directory, "enter", "g", "enter", "act:verdicts", size=(120, 40)) as seat:
         assert "No verdicts yet" in seat.text
         assert "Explain" not in seat.footer
     async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
         assert "enter Explain" in seat.footer
+
+
+@pytest.mark.slow
+async def test_verdicts_stand_in_groups_and_all_other_numbers_in_one_line_below(sit, directory, size):
+    async with sit(directory, size=size, tab="verdicts") as seat:
+        lines = [line.strip() for line in seat.text.splitlines()]
+        risk, utility = (next(at for at, line in enumerate(lines) if line.startswith(name)) for name in
+                         ("Disclosure risk", "Utility"))  # fmt: skip
+        assert lines[risk].endswith("1 of 2 not met")
+        assert risk < utility
+        assert "1 of 1 not met" in lines[utility]
+        assert "Findings: 2 of 3 not met" in lines[2]
+        (folded,) = (line for line in lines if line.endswith("other numbers"))
+        assert int(folded.split()[1].replace(",", "")) > 10
+        assert "[Numbers]" in await seat.press("G", "enter")
+
+
+@pytest.mark.slow
+async def test_the_cursor_goes_from_group_to_group_and_reads_each(sit, directory):
+    async with sit(directory, "g", tab="verdicts") as seat:
+        board = seat.app.screen.query_one(VerdictBoard)
+        seen = [board.chosen]
+        for _ in range(3):
+            await seat.press("j")
+            seen.append(board.chosen)
+        assert [group_of(one) for one in seen[:3]] == ["Disclosure risk", "Disclosure risk", "Utility"]
+        assert seen[3] is None
+        await seat.press("g", "j", "enter")
+        assert len(seat.app.screen_stack) == 3

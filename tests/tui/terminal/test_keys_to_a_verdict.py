@@ -63,7 +63,7 @@ JUDGED = r"thresholds (are met|(is|are) (not met|undecided|not computed))"
 def verdict(at: Counting) -> str:
     """Run the plan that was drafted, and wait for what is said of it."""
     at.see("R runs this plan", patience=120).press("R").see("Run this plan").press("y").see(r"\[1 Runs\]", "run 1")
-    at.press("3").see(r"\[3 Verdicts\]", "done", JUDGED, patience=600)
+    at.press("act:verdicts").see(r"\[3 Verdicts\]", "done", JUDGED, patience=600)
     return at.terminal.screen
 
 
@@ -91,7 +91,7 @@ def test_adult_is_synthesised_and_judged_after_37_keys(counting: Callable[[str],
     shown = verdict(at)
     assert re.search(JUDGED, shown), shown
     assert at.keys == 37
-    at.press("2").see(r"\[2 Results\]", "occupation")
+    at.press("act:results").see(r"\[2 Results\]", "occupation")
 
 
 @pytest.mark.study

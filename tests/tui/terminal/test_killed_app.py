@@ -54,9 +54,9 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
     with contextlib.closing(Pty(*start)) as first:
         first.see("Small study").press("enter").see(r"\[1 Runs\]", r"1 +. running +[1-9]\d*/\d+")
         # the line above the table is read on its own: keys count from when the rows are there too
-        first.press("2").see(r"\[2 Results\]", "run 1", "[3-9] rows · rows so far").see_row(0).press("j", "j").see_row(
-            2
-        )
+        first.press("act:results").see(r"\[2 Results\]", "run 1", "[3-9] rows · rows so far").see_row(0).press(
+            "j", "j"
+        ).see_row(2)
         wait_for(lambda: '"row": "2"' in (directory / "app-state.json").read_text())
         before = done_tasks(directory)
         first.kill()
@@ -67,6 +67,6 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
     with contextlib.closing(Pty(*start)) as second:
         second.see(r"\[2 Results\]", "run 1", "Small study")
         assert second.screen.splitlines()[1] == header
-        second.see_row(2).press("1")
+        second.see_row(2).press("3")
         further = int(re.search(r"1 +. \w+ +(\d+)/", second.see(r"1 +. (running|done) +\d+/").screen)[1])
         assert further > before

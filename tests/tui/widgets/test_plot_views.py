@@ -40,15 +40,15 @@ async def test_z_zooms_about_the_value_at_the_cursor_and_arrows_look_higher_and_
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("up")
         assert app.views[-1] == ((0, 10), None)
-        await pilot.press("z")
+        await pilot.press("act:zoom_in_up")
         assert app.views[-1][1] == pytest.approx((3.5, 8.5))
         await pilot.press("k")
         assert app.views[-1][1] == pytest.approx((4.75, 9.75))
         await pilot.press("down", "j", "down")
         assert app.views[-1][1] == pytest.approx((1, 6))
-        await pilot.press("Z")
+        await pilot.press("act:zoom_out_up")
         assert app.views[-1][1] is None
-        await pilot.press("home", "z")
+        await pilot.press("home", "act:zoom_in_up")
         assert app.views[-1][1] == pytest.approx((1, 6))
         await pilot.press("0")
         assert app.views[-1] == ((0, 10), None)
@@ -57,7 +57,7 @@ async def test_z_zooms_about_the_value_at_the_cursor_and_arrows_look_higher_and_
 async def test_on_a_logarithmic_axis_decades_are_halved():
     app = PlotApp(log_y=True)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("z")
+        await pilot.press("act:zoom_in_up")
         low, high = app.views[-1][1]
         assert high / low == pytest.approx(11**0.5)
         assert (low * high) ** 0.5 == pytest.approx(11**0.5)
@@ -66,7 +66,7 @@ async def test_on_a_logarithmic_axis_decades_are_halved():
 async def test_what_is_seen_stays_only_while_the_axis_means_the_same():
     app = PlotApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("z")
+        await pilot.press("act:zoom_in_up")
         app.plot.set_series([RISING], y_label="y", keep_view=True)
         assert app.plot._y_seen is not None
         app.plot.set_series([RISING], y_label="other", keep_view=True)

@@ -1,0 +1,55 @@
+"""From a verdict that is not met to a new run by four keys."""
+
+import pytest
+
+from sfumato.tui.screens.explain import Explain
+from sfumato.tui.screens.levers import ExplainVerdict, PlanChange
+from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.store.workspace import Workspace
+
+
+def plan_of(directory):
+    with Workspace.open(directory, read_only=True) as workspace:
+        return draft_of(workspace, 1).toml
+
+
+@pytest.mark.slow
+async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no_worker, size):
+    before = plan_of(built_data)
+    async with sit(built_data, "enter", tab="verdicts", size=size) as seat:
+        assert isinstance(seat.app.screen, ExplainVerdict)
+        assert "How to fix it" in seat.text
+        assert "+ m = 2" not in seat.text
+        assert "release fewer datasets (m): m = 2" in seat.text
+        text = await seat.press("enter")
+        assert isinstance(seat.app.screen, PlanChange)
+        assert "- m = 3" in text
+        assert "+ m = 2" in text
+        assert plan_of(built_data) == before.replace("m = 3", "m = 2")
+        assert "Run this plan?" in await seat.press("R")
+        await seat.press("y")
+        assert "Run 5 started" in " ".join(seat.app.notices)
+
+
+@pytest.mark.slow
+async def test_a_change_is_undone_by_u(sit, built_data):
+    before = plan_of(built_data)
+    async with sit(built_data, "enter", "enter", "u", tab="verdicts") as seat:
+        assert "[2 Plan]" in seat.text
+        assert plan_of(built_data) == before
+
+
+@pytest.mark.slow
+async def test_what_a_person_decides_leads_to_the_plan(sit, built_data):
+    before = plan_of(built_data)
+    async with sit(built_data, "enter", "j", "enter", tab="verdicts") as seat:
+        assert "[2 Plan]" in seat.text
+        assert "To do in the plan: " in seat.app.notices[-1]
+        assert plan_of(built_data) == before
+
+
+@pytest.mark.slow
+async def test_a_verdict_that_is_met_is_explained_without_levers(sit, built_data):
+    async with sit(built_data, "g", "j", "enter", tab="verdicts") as seat:
+        assert type(seat.app.screen) is Explain
+        assert "How to fix it" not in seat.text

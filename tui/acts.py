@@ -1,0 +1,230 @@
+"""The acts of the app, and the keys that they have: one meaning everywhere.
+
+Screens and widgets bind acts of this table by ``bind`` and have no keys of their own. An act without a key is run from ``?`` of its place
+and from the palette; whoever wants a key for it names it in ``keys.toml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+KEYLESS = "act:"
+"""What the binding of an act without a key has in place of one: no terminal sends such a key."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What ``keys`` do: ``does`` is their one meaning; ``group`` is where help lists it."""
+
+    name: str
+    keys: tuple[str, ...]
+    does: str
+    group: str
+
+
+def _acts(group: str, *lines: tuple[str, str, str]) -> tuple[Act, ...]:
+    return tuple(Act(name, tuple(keys.split()), does, group) for name, keys, does in lines)
+
+
+PLACES, MOVE, OPEN, ROWS, CHANGE, RUN, LOOK, TAKE, HELP = (
+    "Places", "Move", "Open and leave", "Rows", "Change", "Run", "Look", "Take away", "Help",
+)  # fmt: skip
+ACTS: tuple[Act, ...] = (
+    *_acts(
+        PLACES,
+        ("data", "1", "Data"),
+        ("plan", "2", "Plan"),
+        ("runs", "3", "Runs"),
+        ("findings", "4", "Findings"),
+        ("release", "w 5", "Release"),
+        ("projects", "p", "Projects"),
+        ("workspace", "W", "Open or create a workspace"),
+        ("verdicts", "", "Findings: verdicts"),
+        ("results", "", "Findings: all numbers"),
+        ("sweep", "", "Findings: studies"),
+        ("records", "", "Findings: records"),
+        ("diagnostics", "", "Findings: diagnostics"),
+        ("map", "", "Runs: map"),
+        ("quality", "", "Findings: data quality"),
+        ("planes", "", "Findings: studies with curves"),
+        ("limits", "", "Findings: studies with limits"),
+        ("beliefs", "", "Findings: strongest intruder"),
+        ("distributions", "", "Data: distributions"),
+    ),
+    *_acts(
+        MOVE,
+        ("up", "up k", "Up"),
+        ("down", "down j", "Down"),
+        ("left", "left h", "Left"),
+        ("right", "right l", "Right"),
+        ("page_up", "pageup ctrl+u", "Page up"),
+        ("page_down", "pagedown ctrl+d", "Page down"),
+        ("first", "home g", "First"),
+        ("last", "end G", "Last"),
+        ("far_left", "shift+left H", "Far left"),
+        ("far_right", "shift+right L", "Far right"),
+        ("next_pane", "tab", "Next pane or field"),
+        ("jump", "ctrl+o", "Jump to a field by its letter"),
+    ),
+    *_acts(
+        OPEN,
+        ("open", "enter", "Open, or accept"),
+        ("back", "escape", "One level up"),
+        ("close", "q", "Close; at the top, quit"),
+        ("save", "ctrl+s", "Save, or accept"),
+    ),
+    *_acts(
+        ROWS,
+        ("mark", "space", "Mark"),
+        ("mark_all", "asterisk", "Mark all, or none"),
+        ("filter", "slash", "Filter or search"),
+        ("sort", "s", "Sort"),
+        ("only", "f", "Only some, such as what failed; or all"),
+    ),
+    *_acts(
+        CHANGE,
+        ("add", "a", "Add"),
+        ("new", "n", "New"),
+        ("draft", "D", "Draft a plan"),
+        ("role", "r", "Set the role"),
+        ("exclude", "x", "Include or exclude"),
+        ("duplicate", "d", "Duplicate"),
+        ("delete", "X delete", "Delete"),
+        ("undo", "u", "Undo"),
+        ("redo", "ctrl+r", "Redo"),
+        ("earlier", "less_than_sign", "Move the step up"),
+        ("later", "greater_than_sign", "Move the step down"),
+        ("list", "f4", "Choose from a list"),
+        ("editor", "E", "Edit the text in your editor"),
+        ("quasi_identifier", "", "Role: quasi-identifier"),
+        ("sensitive", "", "Role: sensitive"),
+        ("identifier", "", "Role: identifier"),
+        ("weight", "", "Role: survey weight"),
+        ("other", "", "Role: other"),
+        ("kind", "", "Kind of the variable"),
+        ("codes", "", "Missing codes"),
+        ("hierarchy", "", "Hierarchy"),
+        ("constraints", "", "Constraints"),
+        ("rename", "", "Name and note"),
+        ("widths", "", "Widths of the intervals"),
+        ("propose", "", "Propose a hierarchy"),
+        ("join", "", "Join the last two marked"),
+        ("reset_limits", "", "Reset the limits"),
+        ("request", "", "Request approval"),
+        ("answer", "", "Look for the answer"),
+        ("format", "", "Format of the datasets"),
+    ),
+    *_acts(
+        RUN,
+        ("run", "R", "Run"),
+        ("search", "S", "Search for a sample or plan"),
+        ("interrupt", "i", "Interrupt, or resume"),
+        ("compare", "c", "Compare the marked"),
+        ("try", "T", "Try other limits"),
+        ("import", "I", "Import a file"),
+        ("demo", "N", "Open the demo"),
+        ("evaluate", "", "Evaluate files of another tool"),
+        ("weigh", "", "Less influence for records at risk"),
+        ("log", "", "Log of the tasks"),
+        ("computing", "", "Where runs are computed"),
+    ),
+    *_acts(
+        LOOK,
+        ("previous", "left_square_bracket", "Previous"),
+        ("next", "right_square_bracket", "Next"),
+        ("previous_other", "left_curly_bracket", "Previous second variable, chain or hit"),
+        ("next_other", "right_curly_bracket", "Next second variable, chain or hit"),
+        ("picture", "m", "Next picture, measure or view"),
+        ("previous_picture", "", "Previous picture, measure or view"),
+        ("table", "t", "Table or plot, list or text"),
+        ("datasets", "b", "Datasets: one, or all"),
+        ("log_scale", "o", "Logarithmic scale"),
+        ("zoom_in", "plus equals_sign", "Zoom in"),
+        ("zoom_out", "minus", "Zoom out"),
+        ("zoom_all", "0", "Whole range"),
+        ("reveal", "v", "Reveal or hide confidential values"),
+        ("zoom_in_up", "", "Zoom in up and down"),
+        ("zoom_out_up", "", "Zoom out up and down"),
+        ("previous_datasets", "", "Previous datasets"),
+        ("log_scale_other", "", "Logarithmic scale of the second, or of shares"),
+        ("shades", "", "Logarithmic shades"),
+        ("arrange", "", "Arrange the pictures"),
+        ("upward", "", "Choose the y axis"),
+        ("behind", "", "What is behind the x value"),
+        ("behind_up", "", "What is behind the y value"),
+        ("confidential", "", "Confidential data on or off"),
+        ("any_data", "", "Compare runs of different data"),
+        ("statistics", "", "Statistics of the models"),
+        ("trace", "", "Trace"),
+        ("ranks", "", "Ranks"),
+        ("density", "", "Density"),
+        ("autocorrelation", "", "Autocorrelation"),
+        ("weights", "", "Weights"),
+        ("suggested", "", "Suggested threshold"),
+        ("profile", "", "Keys to the plot, or back"),
+        ("theme", "", "Theme"),
+    ),
+    *_acts(
+        TAKE,
+        ("export", "e", "Export"),
+        ("copy", "y", "Copy"),
+        ("public", "Y ctrl+y", "Copy or export the public part"),
+        ("report", "P", "Report"),
+    ),
+    *_acts(
+        HELP,
+        ("keys", "question_mark", "Keys of this place"),
+        ("manual", "f1", "Manual"),
+        ("command", "colon", "Command or place by name"),
+        ("palette", "ctrl+p", "Palette"),
+        ("commands", "at", "Equivalent commands"),
+        ("redraw", "ctrl+l", "Redraw"),
+        ("audit", "", "Audit log"),
+        ("doctor", "", "Doctor"),
+    ),
+)  # fmt: skip
+BY_NAME: Mapping[str, Act] = {act.name: act for act in ACTS}
+BY_KEY: Mapping[str, Act] = {key: act for act in ACTS for key in act.keys}
+TYPED = ".typed"
+"""Ends the name of a binding where text is typed: it has those of its act's keys that are no characters, whatever ``keys.toml`` says."""
+
+
+def bind(
+    name: str,
+    action: str,
+    label: str = "",
+    *,
+    show: bool = False,
+    priority: bool = False,
+    typed: bool = False,
+    only: str = "",
+) -> Binding:
+    """The binding of an act to what it does here, ``label``, by default its one meaning.
+
+    ``typed``: text is typed here, so that only keys that are no characters count. ``only`` names one of the act's keys, where the
+    others have work to do. Raises KeyError for a name that is no act's.
+    """
+    act = BY_NAME[name]
+    keys = [key for key in act.keys if not only or key == only]
+    if typed:
+        keys = [key for key in keys if not is_typed(key)]
+    ident = name if not (typed or only) else f"{name}{TYPED}"
+    return Binding(
+        ",".join(keys) or f"{KEYLESS}{name}", action, label or act.does, show=show, priority=priority, id=ident
+    )
+
+
+def is_typed(key: str) -> bool:
+    """Whether a key is a character, which a field takes as text."""
+    return len(key) == 1 or key.endswith(("_mark", "_sign", "_bracket")) or key in CHARACTERS
+
+
+CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "space", "comma"})
+
+
+def act_of(binding: Binding) -> Act | None:
+    """The act of a binding; None for one of the toolkit's own."""
+    return BY_NAME.get((binding.id or "").removesuffix(TYPED))
