@@ -179,6 +179,41 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
         return JobDone(done.text, done.run_id, done.worker, tab="runs", command=done.command)
 
 
+def search_plan(directory: Path, draft: Draft) -> JobDone:
+    """Start a search that begins with a project's plan. Raises BadInput; then nothing was stored."""
+    from sfumato.engine.data.toml import read_toml
+    from sfumato.workspace.service.search_main import start_search
+    from sfumato.workspace.service.searching import begin_search
+
+    with Workspace.open(directory) as workspace:
+        query = "SELECT name FROM project WHERE id = ?"
+        name = str(workspace.connection.execute(query, (draft.project_id,)).fetchone()[0])
+        search_id = begin_search(workspace, read_toml(draft.toml), name)
+    process = start_search(directory, search_id, JOBS)
+    return JobDone(
+        f"Search {search_id} started; its looks are runs, S in Plan shows what it found",
+        worker=process,
+        command=("search", name),
+    )
+
+
+def continue_search(directory: Path, search_id: int) -> JobDone:
+    """Continue a search that was stopped."""
+    from sfumato.workspace.service.search_main import start_search
+
+    process = start_search(directory, search_id, JOBS)
+    return JobDone(f"Search {search_id} continues", worker=process, command=("search", str(search_id)))
+
+
+def take_searched_plan(directory: Path, run_id: int) -> JobDone:
+    """Make the plan of a finalist the plan of its project. Raises NotFound."""
+    from sfumato.workspace.service.searching import take_plan
+
+    with Workspace.open(directory) as workspace:
+        take_plan(workspace, run_id)
+    return JobDone(f"The plan of run {run_id} is the plan of this project", command=("search", "--take", str(run_id)))
+
+
 def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
     """Start a run that looks for the smallest sufficient sample. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.service.guided_minimisation import prepare_minimisation

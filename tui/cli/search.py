@@ -27,7 +27,7 @@ from .options import (
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.service.searching import Outcome
+    from sfumato.workspace.reporting.searches import Outcome
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -180,50 +180,15 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
 
 def outcome_text(found: Outcome) -> str:
     """What a search found, for who has to decide: the finalists, which one may leave, or what stands in the way."""
-    from sfumato.engine.methods.labels import label_of, name_called
-    from sfumato.workspace.reporting.tables import table
-    from sfumato.workspace.reporting.words import limit_text, observed_text
+    from sfumato.workspace.reporting.searches import conclusion, finalists_table, headline
 
     from .options import printed
 
-    lines = [
-        f"Search {found.search_id}: {found.looked_at} plans looked at"
-        + (f", {found.refused} could not be carried out." if found.refused else ".")
-    ]
-    if not found.finalists:
-        return "\n".join([*lines, "No plan could be carried out on all records."])
-    rows = []
-    for one in found.finalists:
-        met = len(one.verdicts) - len(one.open)
-        rows.append(
-            [
-                str(one.run_id),
-                one.label,
-                f"{met} of {len(one.verdicts)} met",
-                "passes" if not one.blocks else f"{len(one.blocks)} block",
-                "" if one.searched is None else f"{one.searched:.4g}",
-                "" if one.fresh is None else f"{one.fresh:.4g}",
-            ]
-        )
-    lines += [
-        "",
-        printed(table(("run", "plan", "limits", "gate", "utility in the search", "utility on all records"), rows)),
-    ]
-    lines += [
-        "",
-        f"Utility is {name_called(found.objective)}. The finalists are judged in this order; the first that passes is taken.",
-    ]
-    winner = found.winner
-    if winner is not None:
-        lines += [
-            f"Run {winner.run_id} may leave: {winner.label}.",
-            f"Next: sfumato search --take {winner.run_id}, then sfumato release {winner.run_id}",
-        ]
-        return "\n".join(lines)
-    lines += ["No finalist may leave. What stands in the way of the best one:"]
-    for verdict, everywhere in found.in_the_way():
-        limit = limit_text(verdict.bound, verdict.limit, verdict.value)
-        missed = "; every finalist misses it" if everywhere else ""
-        lines.append(f"  {label_of(verdict)}: {limit}, nearest {observed_text(verdict)} ({verdict.outcome}){missed}")
-    lines += [f"  the gate blocks: {check}" for check in (found.nearest.blocks if found.nearest else ())]
+    lines = [f"{headline(found)}."]
+    if found.finalists:
+        lines += ["", printed(finalists_table(found)), ""]
+    lines += conclusion(found)
+    if found.winner is not None:
+        number = found.winner.run_id
+        lines.append(f"Next: sfumato search --take {number}, then sfumato release {number}")
     return "\n".join(lines)

@@ -50,10 +50,12 @@ from ..widgets.tables import TableColumn, keyed_table
 from ..widgets.text import cut
 from .dialogs import Confirm
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
+from .search import Answer, AskSearch, SearchFound, newest_outcome
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
     from sfumato.workspace.plan.hierarchies import OpenHierarchy
+    from sfumato.workspace.reporting.searches import Outcome
     from sfumato.workspace.views.recipe_difference import SinceRun
 
 
@@ -286,6 +288,7 @@ class Plan(EditQueue):
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("add", "add", show=True),
         bind("run", "run", show=True),
+        bind("search", "search", "Search for a plan", show=True),
         bind("undo", "undo", show=True),
         bind("redo", "redo"),
         bind("delete", "remove", "Remove"),
@@ -668,6 +671,41 @@ class Plan(EditQueue):
             self.compute(cost, ask)
         else:
             await ask("")
+
+    async def action_search(self) -> None:
+        """Show what the newest search of the project found; where there was none, ask and begin one from the plan."""
+        if self.waits(self.action_search) or self._history is None:
+            return
+        if self._view is None or self._view.problem or self._is_typed:
+            self.sfumato.say((self._view and self._view.problem) or MEND, severity="error")
+            return
+        draft, directory = self._history.now, self.sfumato.directory
+
+        async def ask() -> None:
+            def agreed(yes: bool | None) -> None:
+                if yes:
+                    self.sfumato.job(partial(jobs.search_plan, directory, draft))
+
+            await self.sfumato.open(AskSearch(), agreed)
+
+        async def show(found: Outcome | None) -> None:
+            if found is None:
+                await ask()
+                return
+
+            def answered(answer: Answer | None) -> None:
+                if answer is None:
+                    return
+                act, number = answer
+                if act == "new":
+                    self.call_later(ask)
+                else:
+                    does = jobs.take_searched_plan if act == "take" else jobs.continue_search
+                    self.sfumato.job(partial(does, directory, number))
+
+            await self.sfumato.open(SearchFound(found), answered)
+
+        self.compute(newest_outcome(draft.project_id), show)
 
 
 def _saying(project_id: int, toml: str, workspace: Workspace) -> Draft:

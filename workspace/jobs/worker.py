@@ -240,6 +240,11 @@ class Detached(subprocess.Popen[bytes]):
 
 def start_worker(directory: Path, jobs: int = 1) -> Detached:
     """Start a worker that outlives this process and its terminal. Raises NotYours and StrangeFile."""
+    return start_detached(directory, "sfumato.workspace.jobs.worker_main", jobs)
+
+
+def start_detached(directory: Path, module: str, jobs: int, *arguments: str) -> Detached:
+    """Start a module of ours on a workspace, in a process that outlives this one and its terminal. Raises NotYours and StrangeFile."""
     check_own(directory)
     room(directory, worker_log(directory).parent.name)
     rotate(worker_log(directory))
@@ -250,8 +255,9 @@ def start_worker(directory: Path, jobs: int = 1) -> Detached:
                 sys.executable,
                 "-P",
                 "-m",
-                "sfumato.workspace.jobs.worker_main",
+                module,
                 str(directory.resolve()),
+                *arguments,
                 "--jobs",
                 str(jobs),
             ],

@@ -109,9 +109,24 @@ def draft_of(workspace: Workspace, project_id: int) -> Draft | None:
     row = workspace.connection.execute("SELECT * FROM draft WHERE project_id = ?", (project_id,)).fetchone()
     if row is not None:
         return Draft(**dict(row))
-    newest = "SELECT max(id) FROM run WHERE project_id = ?"
+    newest = "SELECT max(id) FROM run WHERE project_id = ? AND id NOT IN (SELECT run_id FROM look WHERE run_id > 0)"
     run_id = workspace.connection.execute(newest, (project_id,)).fetchone()[0]
-    return _of_data(workspace, project_id) if run_id is None else draft_of_run(workspace, run_id)
+    if run_id is not None:
+        return draft_of_run(workspace, run_id)
+    return _of_search(workspace, project_id) or _of_data(workspace, project_id)
+
+
+def _of_search(workspace: Workspace, project_id: int) -> Draft | None:
+    """The plan that the newest search of a project began with, on the records of its last run; None without one."""
+    row = workspace.connection.execute(
+        """SELECT search.recipe AS toml, look.run_id AS run_id FROM search JOIN look ON look.search_id = search.id
+           WHERE project_id = ? AND look.run_id > 0 ORDER BY search.id DESC, look.number DESC LIMIT 1""",
+        (project_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    run = find_run(workspace, row["run_id"])
+    return Draft(project_id, run.dataset_id, _data_key(tomllib.loads(run.recipe_toml)), row["toml"])
 
 
 def draft_of_run(workspace: Workspace, run_id: int, weights: Mapping[str, Any] | None = None) -> Draft:

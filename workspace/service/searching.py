@@ -21,7 +21,7 @@ from sfumato.engine.execution.comparison import distance_from_one
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
-from sfumato.engine.recipe.thresholds import Verdict, judge
+from sfumato.engine.recipe.thresholds import judge
 from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
 from sfumato.engine.search.space import Lever, Option, Table, changed, declared_levers, described
 
@@ -33,6 +33,7 @@ from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
 from ..release.gate import examine
+from ..reporting.searches import Finalist, Outcome
 from ..store.runs import RunState, find_run
 from ..store.searches import StoredLook, StoredSearch, enter_search, find_search, looks_of, store_blocks, store_look
 from ..store.workspace import Workspace
@@ -180,18 +181,18 @@ class _Search:
         if run.state is RunState.FAILED:
             found[look.number] = Found(None, None)
         elif run.state is RunState.DONE:
-            blocks = 0 if look.stage == "screen" else self._blocks(stored)
+            blocks = 0 if look.stage == "screen" else len(self.blocks(stored))
             verdicts = verdicts_of(self.workspace, run.id)
             found[look.number] = Found(penalty_of(verdicts, blocks), self.cost(run.id))
 
-    def _blocks(self, stored: StoredLook) -> int:
+    def blocks(self, stored: StoredLook) -> tuple[str, ...]:
+        """The checks of the gate that block the release of a look; the gate is asked once."""
         assert stored.run_id is not None
-        if stored.blocks is not None:
-            return stored.blocks
-        blocks = len(blocking(self.workspace, stored.run_id))
-        store_blocks(self.workspace, self.stored.id, stored.number, blocks)
-        self.looks[stored.number] = replace(stored, blocks=blocks)
-        return blocks
+        if stored.blocks is None:
+            stored = replace(stored, blocks=blocking(self.workspace, stored.run_id))
+            store_blocks(self.workspace, self.stored.id, stored.number, stored.blocks or ())
+            self.looks[stored.number] = stored
+        return stored.blocks or ()
 
     def cost(self, run_id: int) -> float | None:
         """The utility of a run as a cost: lower is better; None where it was not computed."""
@@ -294,65 +295,6 @@ def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Finalist:
-    """A plan that was judged anew. ``searched`` is its utility on the sample by which it was chosen, ``fresh`` the one found now; the verdicts hold for all finalists at once."""
-
-    run_id: int
-    label: str
-    verdicts: tuple[Verdict, ...]
-    blocks: tuple[str, ...]
-    searched: float | None
-    fresh: float | None
-
-    @property
-    def passes(self) -> bool:
-        """Whether every limit is met and no check of the gate blocks."""
-        return not self.blocks and all(verdict.outcome == "met" for verdict in self.verdicts)
-
-    @property
-    def open(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a search found: the finalists in the order that the search gave them; how many plans were looked at, and how many could not be carried out."""
-
-    search_id: int
-    project_id: int
-    objective: str
-    finalists: tuple[Finalist, ...]
-    looked_at: int
-    refused: int
-
-    @property
-    def winner(self) -> Finalist | None:
-        """The first finalist that may leave; None where none may."""
-        return next((one for one in self.finalists if one.passes), None)
-
-    @property
-    def nearest(self) -> Finalist | None:
-        """The finalist that is the nearest to leaving."""
-        return min(self.finalists, key=lambda one: len(one.blocks) + len(one.open), default=None)
-
-    def in_the_way(self) -> list[tuple[Verdict, bool]]:
-        """Where none may leave: of each limit that the nearest finalist does not meet its best verdict over all finalists, and whether none of them meets it."""
-        if self.winner is not None or self.nearest is None:
-            return []
-        found = []
-        for verdict in self.nearest.open:
-            same = [one for finalist in self.finalists for one in finalist.verdicts if _limit(one) == _limit(verdict)]
-            best = max(same, key=lambda one: float("-inf") if one.margin is None else one.margin)
-            found.append((best, all(one.outcome != "met" for one in same)))
-        return found
-
-
-def _limit(verdict: Verdict) -> tuple[object, ...]:
-    """What a verdict is about: the same of each finalist."""
-    return verdict.value, verdict.target, verdict.level, verdict.bound, verdict.limit, str(verdict.params)
-
-
 def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
     """What a search found, so far as its finalists have ended. Raises NotFound."""
     search = _Search.of(workspace, search_id)
@@ -367,7 +309,10 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
     seen = {look.choice for look in looks if look.number in found}
     refused = {look.choice for look in looks if look.number in found and found[look.number].penalty is None}
     objective = _objective_key(search.recipe)
-    return Outcome(search.stored.id, search.stored.project_id, objective, tuple(finalists), len(seen), len(refused))
+    ended = not search.plan.next_looks(found)
+    return Outcome(
+        search.stored.id, search.stored.project_id, objective, tuple(finalists), len(seen), len(refused), ended
+    )
 
 
 def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) -> Finalist:
@@ -380,7 +325,7 @@ def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) ->
         run.id,
         search.label(look),
         tuple(judge(run.recipe.thresholds, result_rows(search.workspace, run.id), among=among)),
-        blocking(search.workspace, run.id),
+        search.blocks(stored),
         None if earlier is None else search.value(earlier),
         search.value(run.id),
     )

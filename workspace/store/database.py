@@ -418,7 +418,7 @@ def searches(connection: sqlite3.Connection) -> None:
             records INTEGER NOT NULL, besides TEXT NOT NULL, created REAL NOT NULL);
         CREATE TABLE look (
             search_id INTEGER NOT NULL REFERENCES search ON DELETE CASCADE, number INTEGER NOT NULL,
-            run_id INTEGER REFERENCES run ON DELETE CASCADE, blocks INTEGER, reason TEXT NOT NULL,
+            run_id INTEGER REFERENCES run ON DELETE CASCADE, blocks TEXT, reason TEXT NOT NULL,
             PRIMARY KEY (search_id, number)) WITHOUT ROWID
         """,
     )

@@ -27,11 +27,11 @@ class StoredSearch:
 
 @dataclass(frozen=True, slots=True)
 class StoredLook:
-    """A look: its run, None where the plan cannot be carried out (``reason``), and how many checks of the gate block, None where none was asked."""
+    """A look: its run, None where the plan cannot be carried out (``reason``), and which checks of the gate block, None where it was not asked."""
 
     number: int
     run_id: int | None
-    blocks: int | None
+    blocks: tuple[str, ...] | None
     reason: str
 
 
@@ -55,10 +55,15 @@ def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
     row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
     if row is None:
         raise NotFound("there is no search yet" if search_id is None else f"there is no search {search_id}")
-    besides = json.loads(row["besides"])
-    if not isinstance(besides, list) or not all(isinstance(name, str) for name in besides):
-        raise NotFound(f"search {row['id']} cannot be read: its variables are no list of names")
-    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], tuple(besides), row["created"])
+    besides = _names(row["besides"], f"search {row['id']}")
+    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], besides, row["created"])
+
+
+def newest_of(workspace: Workspace, project_id: int) -> int | None:
+    """The newest search of a project; None where there was none."""
+    query = "SELECT max(id) FROM search WHERE project_id = ?"
+    found = workspace.connection.execute(query, (project_id,)).fetchone()[0]
+    return None if found is None else int(found)
 
 
 def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
@@ -68,7 +73,27 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
            AND (reason <> '' OR run_id IN (SELECT id FROM run)) ORDER BY number""",
         (search_id,),
     )
-    return {row["number"]: StoredLook(row["number"], row["run_id"], row["blocks"], row["reason"]) for row in rows}
+    looks = (
+        StoredLook(
+            row["number"],
+            row["run_id"],
+            None if row["blocks"] is None else _names(row["blocks"], f"search {search_id}"),
+            row["reason"],
+        )
+        for row in rows
+    )
+    return {look.number: look for look in looks}
+
+
+def _names(text: str, what: str) -> tuple[str, ...]:
+    """The names of a stored list. Raises NotFound where it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise NotFound(f"{what} cannot be read: the workspace was changed by other means than Sfumato")
+    return tuple(found)
 
 
 def store_look(
@@ -81,12 +106,8 @@ def store_look(
     )
 
 
-def store_blocks(workspace: Workspace, search_id: int, number: int, blocks: int) -> None:
-    """Keep how many checks of the gate block the release of a look."""
+def store_blocks(workspace: Workspace, search_id: int, number: int, blocks: Sequence[str]) -> None:
+    """Keep which checks of the gate block the release of a look."""
+    query = "UPDATE look SET blocks = ? WHERE search_id = ? AND number = ?"
     with workspace.writing() as connection:
-        connection.execute("UPDATE look SET blocks = ? WHERE search_id = ? AND number = ?", (blocks, search_id, number))
-
-
-def searched_runs(workspace: Workspace) -> frozenset[int]:
-    """The runs that are looks of a search."""
-    return frozenset(int(row[0]) for row in workspace.connection.execute("SELECT run_id FROM look WHERE run_id > 0"))
+        connection.execute(query, (json.dumps(list(blocks)), search_id, number))
