@@ -123,6 +123,25 @@ def test_true_positives_by_every_way_to_let_equal_scores_in() -> None:
         assert _true_positives(ranks, member[None], allowed)[0] == pytest.approx(expected), labels
 
 
+@pytest.mark.parametrize("allowed", [1, 5, 40])
+def test_true_positives_of_long_rankings_by_loops(allowed: int) -> None:
+    """Members rank first in some labellings, so that few controls are met late; in others controls rank first."""
+    rng = np.random.default_rng(allowed)
+    ranks = np.sort(rng.integers(0, 700, 1000).astype(float))
+    labels = np.stack([np.arange(1000) >= 400, np.arange(1000) < 600, *(rng.random((4, 1000)) < 0.6)])
+    found = _true_positives(ranks, labels, allowed)
+    for own, value in zip(labels, found, strict=True):
+        expected, left = 0.0, allowed
+        for score in np.unique(ranks)[::-1]:
+            here = own[ranks == score]
+            controls = int((~here).sum())
+            if controls > left:
+                expected += here.sum() * left / controls
+                break
+            expected, left = expected + here.sum(), left - controls
+        assert value == pytest.approx(expected)
+
+
 def test_halves_have_half_of_each_side() -> None:
     member: Booleans = np.arange(31) < 20
     first = divided(member, np.random.default_rng(3))
