@@ -22,9 +22,10 @@ GROWTH = {"anonymisation.microaggregation": 2.0}
 
 RATES: dict[str, tuple[float, ...]] = {
     "anonymisation.generalisation": (0.0041, 225000000.0, 0.0, 13.9),
-    "anonymisation.local_suppression": (0.074, 229000000.0, 150.0, 30.1),
+    "anonymisation.local_suppression": (0.08, 230000000.0, 139.0, 26.7),
     "anonymisation.microaggregation": (0.5, 218000000.0, 87.1, 32.0),
     "anonymisation.mondrian": (0.0093, 224000000.0, 135.0, 6.16),
+    "anonymisation.optimal_recoding": (0.013, 222000000.0, 31.3, 33.5),
     "anonymisation.p_sensitive": (0.015, 226000000.0, 0.0, 23.9),
     "anonymisation.suppression": (0.0037, 225000000.0, 0.0, 16.3),
     "quality.ilm": (0.0043, 220000000.0, 118.0, 11.5),
