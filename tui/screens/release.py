@@ -260,7 +260,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         if (looked := self._looked) is not None:
             blocking, left = len(looked.examination.blocking), len(looked.left)
             said = f": {counted(blocking, 'block')}, {blocking - left} waived" if blocking else ": nothing blocks"
-        self.query_one(FrameLine).show(f"Release of run {self._run_id}{said}", STEPS, self._step)
+        self.query_one(FrameLine).show(f"Release{said}", STEPS, self._step)
 
     def manual_topics(self) -> Sequence[str]:
         chosen = self.here if self._step == "findings" else None
@@ -438,7 +438,8 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         )
         self._say_frame()
         if (looked := self._looked) is None:
-            self.query_one(FindingGrid).set_empty(EXAMINING if self._state == EXAMINING else self._state)
+            self.grid.set_empty(self._state)
+            self.show_rows(_table(()), [])
             return
         left = {one.check for one in looked.left}
         waived = {one.check for one in looked.examination.blocking} - left
