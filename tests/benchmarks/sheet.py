@@ -13,7 +13,7 @@ from pty_app import Terminal
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.service.importing import import_file
 
-KEYS = ("j", "space", "pagedown", "i", "u", "asterisk", "s", "u", "x", "u", "slash", "7", "escape", "G", "home")
+KEYS = ("j", "space", "pagedown", "x", "u", "asterisk", "x", "u", "x", "u", "slash", "7", "escape", "G", "home")
 SHOWN = {"asterisk": "*"}
 
 

@@ -259,18 +259,28 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._change({line.variable.name: line.variable.to_table() for line in chosen}, "included")
 
     async def action_choose_role(self) -> None:
-        """Ask for a role, and give it to the variables."""
-        from .variable_forms import choose_role
+        """Ask for a role, and give it to the marked variables; without marks to the one under the cursor, then to the next, and so on."""
+        from .variable_forms import EXCLUDE, NEXT, choose_role
 
-        lines = self._planned()
+        lines, several = self._chosen(), bool(self.grid.marked)
         if not lines:
             return
 
-        def answered(role: Role | None) -> None:
-            if role is not None:
-                self.action_role(role.value)
+        def answered(role: str | None) -> None:
+            if role is None:
+                return
+            if role == EXCLUDE:
+                self._change({line.variable.name: None for line in lines if line.planned}, "excluded")
+            elif role != NEXT and (several or lines[0].planned):
+                self.action_role(role)
+            elif role != NEXT:
+                self._change({lines[0].variable.name: {**lines[0].variable.to_table(), "role": role}})
+            if not several and self.grid.cursor + 1 < self.grid.count:
+                self.grid.cursor += 1
+                self.call_later(self.action_choose_role)
 
-        await self.sfumato.open(choose_role(_names(lines), lines[0].variable.role), answered)
+        now = lines[0].variable.role.value if lines[0].planned else EXCLUDE
+        await self.sfumato.open(choose_role(_names(lines), now, several=several), answered)
 
     async def action_kind(self) -> None:
         """Ask for a kind, and give it to the variables."""

@@ -36,8 +36,8 @@ class PickList(Dialog[tuple[str, ...]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("down", "step(1)", priority=True, typed=True),
         bind("up", "step(-1)", priority=True, typed=True),
-        bind("page_down", "step(10)", "Ten down", priority=True, typed=True),
-        bind("page_up", "step(-10)", "Ten up", priority=True, typed=True),
+        bind("page_down", "step(10)", "Ten down", priority=True, only="pagedown"),
+        bind("page_up", "step(-10)", "Ten up", priority=True, only="pageup"),
         bind("mark", "mark", show=True, priority=True, only="space"),
         bind("mark_all", "mark_all", "Mark all that are listed", priority=True, only="asterisk"),
         bind("join", "join", priority=True),

@@ -1,15 +1,13 @@
 """A run's release: what would go out, the verdicts on it, where to, and why when something speaks against it.
 
-What the gate found on a run, one line a check; ``enter`` or ``x`` explains one, with record numbers and what would mend it.
-
-``w`` waives the one under the cursor for a reason, where the policy lets this account.
+It has three steps: what the gate found, one line a check, each block with its justification, where the policy lets this account waive;
+what leaves; and the question. Afterwards it says what was released, when and by whom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
@@ -19,8 +17,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.message import Message
+from textual.widgets import Input, Label, Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
@@ -31,13 +29,14 @@ from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
 from ..messages import ErrorMessage
-from ..widgets.entries import Entry, PathName
-from ..widgets.lines import KeyLine, Line, Scroll
+from ..widgets.entries import Entry, Filter, PathName
+from ..widgets.grid import LiveGrid
+from ..widgets.lines import FrameLine, KeyLine, Line, Scroll
 from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
 from .page import Dialog
-from .tables import TableDialog
+from .tables import TableScreen
 
 if TYPE_CHECKING:
     from sfumato.workspace.policy.policy import Policy
@@ -45,79 +44,6 @@ if TYPE_CHECKING:
 
 
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
-
-
-class Findings(TableDialog["Finding", dict[str, str]]):
-    """The findings of an examination, the worst first; answers the reason by check that is waived here, ``waive`` and more."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        bind("add", "waive", "Waive", show=True),
-    ]
-    called = "findings"
-
-    def __init__(self, examination: Examination, policy: Policy, waive: Mapping[str, str]) -> None:
-        super().__init__()
-        self._examination, self._policy, self._waive = examination, policy, dict(waive)
-        self._findings = by_status(examination.findings)
-
-    def below(self) -> Iterator[Widget]:
-        yield from ()
-
-    def on_mount(self) -> None:
-        """Nothing is read: what is shown was given."""
-        self._show()
-
-    def _show(self) -> None:
-        from sfumato.workspace.audit import user
-
-        examination = self._examination.waived_by(user(), self._waive)
-        left = {one.check for one in examination.unwaived}
-        waived = {one.check for one in examination.blocking} - left
-        counts = f"{counts_text(self._findings)}{f'; {len(waived)} waived' if waived else ''}"
-        self.say_head(f"Run {examination.run_id}: {counts}")
-        self.show_rows(_table(waived), self._findings)
-
-    def manual_topics(self) -> Sequence[str]:
-        chosen = self.here
-        return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
-
-    async def chosen(self, row: Finding) -> None:
-        await self.sfumato.open(Explained(row, self._waive.get(row.check, "")))
-
-    async def action_explain(self) -> None:
-        """Explain the finding under the cursor."""
-        if self.here is not None:
-            await self.chosen(self.here)
-
-    async def action_waive(self) -> None:
-        """Ask why the finding under the cursor is let pass, or say why it cannot be."""
-        from sfumato.workspace.audit import user
-        from sfumato.workspace.release.gate import why_not_waived
-
-        chosen = self.here
-        if chosen is None:
-            return
-        refused = APPROVED if self._examination.approval else why_not_waived(chosen, self._policy, user())
-        if refused:
-            self.sfumato.say(refused)
-        else:
-            question = WaiverReason(chosen, self._waive.get(chosen.check, ""))
-            await self.sfumato.open(question, partial(self._keep, chosen.check))
-
-    def _keep(self, check: str, reason: str | None) -> None:
-        if reason is None:
-            return
-        if not reason and self._waive.pop(check, None) is not None:
-            self.sfumato.say(f"{check} is waived no longer")
-        elif wrong := no_justification(reason, check):
-            self.sfumato.say(wrong)
-        else:
-            self._waive[check] = reason
-            self.sfumato.say(f"{check} is waived when the release is written")
-        self._show()
-
-    def action_close(self) -> None:
-        self.dismiss(self._waive)
 
 
 def _table(waived: Container[str]) -> Table[Finding]:
@@ -139,28 +65,6 @@ def no_justification(reason: str, what: str) -> str:
     except BadInput as error:
         return str(error)
     return ""
-
-
-class WaiverReason(Dialog[str]):
-    """Answers why a finding is let pass; nothing takes the waiver back."""
-
-    AUTO_FOCUS = "Input"
-
-    def __init__(self, finding: Finding, reason: str) -> None:
-        super().__init__()
-        self._finding, self._reason = finding, reason
-
-    def compose(self) -> ComposeResult:
-        """What blocks, and a field for the reason."""
-        with Vertical(classes="dialog"):
-            title = f"Waive {self._finding.check}   (enter keeps the reason, escape closes)"
-            yield Static(title, classes="dialog-title", markup=False)
-            yield Static(f"{printable(self._finding.said)}.\n", markup=False)
-            yield Entry(self._reason, placeholder="Reason for waiving (kept in the audit log)", id="waiver-reason")
-
-    @on(Input.Submitted)
-    def _submit(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())
 
 
 class Explained(Dialog[None]):
@@ -198,11 +102,11 @@ if TYPE_CHECKING:
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
 
-WHY = "Write below why you release it all the same, or waive each check (m, then a). The audit log keeps the reasons."
+WHY = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
 EXAMINING = "The gate is looking at the tables …"
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
-REASON, DIRECTORY = "release-reason", "release-directory"
+REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
 LOOKING = "reason; the gate is still looking"
 
 
@@ -244,24 +148,50 @@ class Looked:
         return f"a reason cannot help: {self.refused}" if self.refused else f"Justification (required: {left})"
 
 
-class ReleaseScreen(Dialog[None]):
-    """Releases a run that is done, after a question."""
+FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
+STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
+"""The steps of a release, in their order."""
+
+
+class FindingGrid(LiveGrid):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("open", "select", "Justify or explain", show=True),
+        bind("add", "waive", "Waive", show=True),
+    ]
+
+    class WaiverAsked(Message):
+        """The user wants to waive the finding under the cursor."""
+
+    def action_waive(self) -> None:
+        self.post_message(self.WaiverAsked())
+
+
+class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
+    """Releases a run that is done, in three steps: findings with their justifications, what leaves, and a question."""
 
     manual = "release waive a finding"
+    called = "release"
 
     DEFAULT_CSS = """
     ReleaseScreen Input { margin: 0 1; }
+    ReleaseScreen Label { margin: 0 1; color: $text-muted; }
+    ReleaseScreen .step { height: 1fr; display: none; }
+    ReleaseScreen .step.here { display: block; }
+    ReleaseScreen FindingGrid { height: 2fr; }
+    ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
+    ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("release", "write", "Write", show=True),
-        bind("open", "write", "Write"),
-        bind("picture", "findings", "Findings", show=True),
-        bind("request", "request", "Request", show=True),
-        bind("answer", "answer", "Answer", show=True),
-        bind("format", "form", "Format", show=True),
-        bind("next_pane", "app.focus_next", "Next field", show=True),
+        bind("next", "step(1)", "Next step", show=True),
+        bind("previous", "step(-1)", "Previous step"),
+        bind("release", "write", "Release", show=True),
+        bind("open", "step(1)", "Next step"),
+        bind("request", "request", "Request"),
+        bind("answer", "answer", "Answer"),
+        bind("format", "form", "Format"),
+        bind("next_pane", "app.focus_next", "Next field"),
     ]
-    AUTO_FOCUS = "Scroll"
+    AUTO_FOCUS = "FindingGrid"
 
     computes = True
 
@@ -274,20 +204,129 @@ class ReleaseScreen(Dialog[None]):
         self._looked: Looked | None = None
         self._state = EXAMINING
         self._writing = False
+        self._step = "findings"
+        self._asked: Finding | None = None
+        self._done: Path | None = None
         self._command: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """The run, what goes out, two fields, and the keys."""
+        """The run, the steps, and the keys."""
         with Vertical(classes="whole"):
             yield Line(name="release-head")
-            yield Scroll()
-            yield Entry(placeholder=LOOKING, id=REASON)
-            yield Entry(
-                placeholder="Output folder (new or empty); → completes",
-                suggester=PathName(),
-                id=DIRECTORY,
-            )
+            yield FrameLine()
+            with Vertical(id="step-findings", classes="step here"):
+                yield FindingGrid(empty=EXAMINING)
+                yield Scroll()
+                yield Label("", id="waiver-label", markup=False)
+                yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
+            with Vertical(id="step-leaves", classes="step"):
+                yield Scroll()
+            with Vertical(id="step-confirm", classes="step"):
+                yield Static("", id="release-headline", markup=False)
+                yield Label("Justification of the release", markup=False)
+                yield Entry(placeholder=LOOKING, id=REASON)
+                yield Label("Output folder", markup=False)
+                yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
             yield KeyLine()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._show_waiver(None)
+        self.go_to("findings")
+
+    def go_to(self, step: str) -> None:
+        """Show a step and give it the keys."""
+        self._step = step
+        for name in STEPS:
+            self.query_one(f"#step-{name}").set_class(name == step, "here")
+        self._say_frame()
+        first = {"findings": "FindingGrid", "leaves": "#step-leaves Scroll", "confirm": f"#{DIRECTORY}"}[step]
+        self.query_one(first).focus()
+
+    def action_step(self, step: int) -> None:
+        """Go to the next step, or the previous one."""
+        names = list(STEPS)
+        at = names.index(self._step) + step
+        if 0 <= at < len(names):
+            self.go_to(names[at])
+
+    @on(FrameLine.Chosen)
+    def _choose_step(self, event: FrameLine.Chosen) -> None:
+        self.go_to(event.name)
+
+    def _say_frame(self) -> None:
+        """``Release of run 1: 2 findings block, 1 waived``."""
+        said = ""
+        if (looked := self._looked) is not None:
+            blocking, left = len(looked.examination.blocking), len(looked.left)
+            said = f": {counted(blocking, 'block')}, {blocking - left} waived" if blocking else ": nothing blocks"
+        self.query_one(FrameLine).show(f"Release{said}", STEPS, self._step)
+
+    def manual_topics(self) -> Sequence[str]:
+        chosen = self.here if self._step == "findings" else None
+        return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
+
+    def say_reading(self) -> None:
+        """What was found, why it matters, and how to fix it."""
+        here, scroll = self.here, self.query_one("#step-findings Scroll", Scroll)
+        width = max(20, self.size.width - 4)
+        reason = "" if here is None or self._looked is None else self._looked.waive.get(here.check, "")
+        texts = [] if here is None else [*finding_text(here), *([f'Waived: "{printable(reason)}"'] if reason else [])]
+        scroll.show(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
+
+    async def chosen(self, row: Finding) -> None:
+        """Justify a finding that blocks; explain another."""
+        if row.status == "block":
+            self._ask_waiver()
+        else:
+            await self.sfumato.open(Explained(row))
+
+    @on(FindingGrid.WaiverAsked)
+    def _ask_waiver(self) -> None:
+        """Ask for the reason why the finding under the cursor is waived, or say why it cannot be."""
+        from sfumato.workspace.audit import user
+        from sfumato.workspace.release.gate import why_not_waived
+
+        here, looked = self.here, self._looked
+        if here is None or looked is None:
+            return
+        refused = APPROVED if looked.examination.approval else why_not_waived(here, looked.policy, user())
+        if refused:
+            self.sfumato.say(refused)
+        else:
+            self._show_waiver(here)
+
+    def _show_waiver(self, finding: Finding | None) -> None:
+        """The field for the justification of a finding; out of sight for None."""
+        self._asked = finding
+        label, field = self.query_one("#waiver-label", Label), self.query_one(f"#{WAIVER}", Filter)
+        label.display = field.display = finding is not None
+        if finding is None:
+            if field.has_focus:
+                self.query_one(FindingGrid).focus()
+            return
+        label.update(f"Justification for {finding.check}")
+        field.value = "" if self._looked is None else self._looked.waive.get(finding.check, "")
+        field.focus()
+
+    @on(Filter.Left)
+    def _leave_waiver(self) -> None:
+        self._show_waiver(None)
+
+    def _keep(self, check: str, reason: str) -> None:
+        """Waive a check for a reason; without one it is waived no longer."""
+        looked = self._looked
+        if looked is None:
+            return
+        waive = dict(looked.waive)
+        if not reason and waive.pop(check, None) is not None:
+            self.sfumato.say(f"{check} is waived no longer")
+        elif wrong := no_justification(reason, check):
+            self.sfumato.say(wrong)
+        else:
+            waive[check] = reason
+            self.sfumato.say(f"{check} is waived when the release is written")
+        self._examined(replace(looked, waive=waive))
 
     def read_query(self) -> Callable[[Workspace], Opened]:
         """What would go out, and what went out before."""
@@ -386,18 +425,6 @@ class ReleaseScreen(Dialog[None]):
         self.sfumato.say(printable(answer_text(looked)))
         self._examined(looked)
 
-    async def action_findings(self) -> None:
-        """Show what the gate found, where it can be waived."""
-        looked = self._looked
-        if looked is None:
-            self.sfumato.say(self._state)
-        else:
-            await self.sfumato.open(Findings(looked.examination, looked.policy, looked.waive), self._waived)
-
-    def _waived(self, waive: dict[str, str] | None) -> None:
-        if self._looked is not None and waive is not None:
-            self._examined(replace(self._looked, waive=waive))
-
     def on_resize(self) -> None:
         self._show()
 
@@ -406,9 +433,18 @@ class ReleaseScreen(Dialog[None]):
             return
         self._say(f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}")
         width = max(40, self.size.width - 6)
-        self.query_one(Scroll).show(
-            Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width))
+        self.query_one("#step-leaves Scroll", Scroll).show(
+            Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width, self._done))
         )
+        self._say_frame()
+        if (looked := self._looked) is None:
+            self.grid.set_empty(self._state)
+            self.show_rows(_table(()), [])
+            return
+        left = {one.check for one in looked.left}
+        waived = {one.check for one in looked.examination.blocking} - left
+        self.show_rows(_table(waived), by_status(looked.examination.findings))
+        self.query_one("#release-headline", Static).update(headline(self._run_id, len(waived), len(left)))
 
     def action_form(self) -> None:
         """Write the datasets in the next of the forms."""
@@ -429,7 +465,11 @@ class ReleaseScreen(Dialog[None]):
     async def _submitted(self, event: Input.Submitted) -> None:
         """What the field is for: the reason of a request asks, all else writes."""
         looked = self._looked
-        if event.input.id == REASON and looked is not None and looked.policy.second_person and looked.open:
+        if event.input.id == WAIVER:
+            if self._asked is not None:
+                self._keep(self._asked.check, event.value.strip())
+            self._show_waiver(None)
+        elif event.input.id == REASON and looked is not None and looked.policy.second_person and looked.open:
             await self.action_request()
         else:
             await self.action_write()
@@ -454,11 +494,14 @@ class ReleaseScreen(Dialog[None]):
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
         else:
             question = Confirm(
-                f"Release run {self._run_id} to {directory}?", "This is recorded in the audit log.", "Release"
+                f"{headline(self._run_id, len(looked.waive), len(looked.left))} to {directory}?",
+                "This is recorded in the audit log.",
+                "Release",
             )
             await self.sfumato.open(question, lambda yes: self._write(directory, reason) if yes else None)
 
     def _ask_for(self, field: str, text: str) -> None:
+        self.go_to("confirm")
         self.query_one(f"#{field}", Input).focus()
         self.sfumato.say(text)
 
@@ -493,7 +536,9 @@ class ReleaseScreen(Dialog[None]):
         self._writing = False
         self.sfumato.note_command(self._command)
         self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {counted(len(done.files), 'file')}")
-        self.dismiss(None)
+        self._done = done.directory
+        self.go_to("leaves")
+        self.reload()
 
 
 def _with_answer(workspace: Workspace, plan: ReleasePlan, form: Form, looked: Looked) -> Looked:
@@ -515,18 +560,33 @@ def answer_text(looked: Looked) -> str:
     return f'A second person: {approval.approved_by} approved it: "{approval.approval_reason}"'
 
 
+def headline(run_id: int, waived: int, left: int) -> str:
+    """``Release run 7 with 2 blocks waived by ana``."""
+    from sfumato.workspace.audit import user
+
+    parts = [f"{counted(waived, 'block')} waived by {user()}"] if waived else []
+    parts += [f"{counted(left, 'block')} not waived"] if left else []
+    return printable(f"Release run {run_id}" + (f" with {' and '.join(parts)}" if parts else ""))
+
+
 def release_text(
-    plan: ReleasePlan, looked: Looked | None, past: Sequence[PastRelease], form: Form, width: int
+    plan: ReleasePlan,
+    looked: Looked | None,
+    past: Sequence[PastRelease],
+    form: Form,
+    width: int,
+    done: Path | None = None,
 ) -> list[Content]:
     """The verdicts, what the gate found, what goes out, and what went out before, in lines of at most ``width`` cells."""
-    lines = [board(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
-    lines += [Content(""), *_gate_text(looked, width)]
-    lines += [Content(""), Content.styled("What goes out", "bold")]
+    lines = [] if done is None else [Content(line) for line in wrap(FOLDERS.format(printable(str(done))), width)]
+    if past:
+        lines += [Content.styled("Released", "bold")]
+        lines += [Content(line) for one in past for line in wrap(_past_text(one), width, subsequent_indent="  ")]
+    lines += [Content("")] * bool(lines) + [Content.styled("What leaves", "bold")]
     for name, text in _contents(plan, form):
         lines += [Content(line) for line in wrap(f"{name}: {printable(text)}", width, subsequent_indent="  ")]
-    if past:
-        lines += [Content(""), Content.styled("Released before", "bold")]
-        lines += [Content(line) for one in past for line in wrap(_past_text(one), width, subsequent_indent="  ")]
+    lines += [Content(""), *_gate_text(looked, width), Content("")]
+    lines += [board(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     return lines
 
 
@@ -534,7 +594,7 @@ def _gate_text(looked: Looked | None, width: int) -> list[Content]:
     if looked is None:
         return [Content(EXAMINING)]
     findings, left = looked.examination.findings, looked.left
-    lines = [Content.styled(f"The gate: {counts_text(findings)} (m explains)", "bold")]
+    lines = [Content.styled(f"The gate: {counts_text(findings)} (step 1 explains)", "bold")]
     for one in by_status(findings):
         if one.status != "pass" and one.applies:
             waived = one.status == "block" and one not in left

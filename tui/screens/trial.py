@@ -60,9 +60,9 @@ class Trial(Dialog[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("down", "threshold(1)", "Next", show=True, priority=True, typed=True),
-        bind("up", "threshold(-1)", "Before", show=True, priority=True, typed=True),
-        bind("page_down", "pages(1)", priority=True, typed=True),
-        bind("page_up", "pages(-1)", priority=True, typed=True),
+        bind("up", "threshold(-1)", "Previous", show=True, priority=True, typed=True),
+        bind("page_down", "pages(1)", priority=True, only="pagedown"),
+        bind("page_up", "pages(-1)", priority=True, only="pageup"),
         bind("reset_limits", "own", "Reset limits", show=True, priority=True),
         bind("save", "keep", "Save into the plan", show=True, priority=True),
     ]

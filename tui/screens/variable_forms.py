@@ -46,9 +46,16 @@ ROLES = {
 """The letter and the meaning of each role that a variable can be given."""
 
 
-def choose_role(what: str, now: Role) -> Letters[Role]:
-    """Asks for a role: its letter, or enter on it."""
-    offers = [(letter, role, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
+EXCLUDE, NEXT = "exclude", "next"
+"""Answers that are no role: the variable leaves the plan, or stays unchanged."""
+
+
+def choose_role(what: str, now: str, *, several: bool) -> Letters[str]:
+    """Asks for a role: its letter, or enter on it. Of one variable the next follows, so that it can be left unchanged."""
+    offers = [(letter, role.value, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
+    offers.append(("x", EXCLUDE, "exclude", "not in the project"))
+    if not several:
+        offers.append((" ", NEXT, "space", "unchanged; go on to the next variable"))
     return Letters(f"Role of {what}", offers, now)
 
 

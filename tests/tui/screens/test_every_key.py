@@ -147,7 +147,7 @@ PLACES = {
     "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("Doctor",), "runs", ("act:doctor",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
-    "findings": Place(("Findings",), "verdicts", ("w", "m")),
+    "findings": Place(("FindingGrid",), "verdicts", ("w",)),
     "export": Place(("Export",), "results", ("e",)),
     "manual": Place(
         ("Manual",),

@@ -40,7 +40,7 @@ def test_every_tab_has_a_section_of_its_own():
         ("records", (), "app records"),
         ("verdicts", (), "methods risk.identification expected_match_risk"),
         ("verdicts", ("enter",), "methods risk.identification expected_match_risk"),
-        ("verdicts", ("w", "m"), None),
+        ("verdicts", ("w",), None),
         ("plan", ("g",), "recipe data"),
         ("plan", ("g", "j"), "methods synthesis.linear_regression"),
         ("plan", ("g", "j", "enter", "down"), "methods synthesis.linear_regression method"),

@@ -53,18 +53,18 @@ def terminal(request: pytest.FixtureRequest, home: Path) -> Iterator[Terminal]:
 
 def walk(at: Terminal, file: Path, release: Path) -> None:
     """The way, a paragraph a screen."""
-    at.see("No project yet").press("i")
+    at.see("No projects yet").press("I")
     at.see("Import a file").type(str(file)).see("✓ enter accepts").press("enter")
 
-    at.see(r"\[7 Data\]", r"visits +other +categorical").press("j", "j", "enter")
+    at.see(r"\[1 Data\]", r"visits +other +categorical").press("j", "j", "enter")
     at.see("Variable visits").press("right", "right", "right").see(r"\[count\]")
     at.press("down", "right", "right").see(r"\[sensitive\]").press("enter").see(r"visits +sensitive +count")
-    at.press("j", "s").see(r"income +sensitive +continuous")
-    at.press("k", "k", "k", "space", "space", "i").see(
+    at.press("j", "r", "s").see(r"income +sensitive +continuous")
+    at.press("k", "k", "k", "space", "space", "r", "i").see(
         r"region +quasi-identifier +categorical", r"age +quasi-identifier +count"
     )
 
-    at.press("2").see(r"\[8 Plan\]", "R runs this plan", "settings").press("enter")
+    at.press("2").see(r"\[2 Plan\]", "R runs this plan", "settings").press("enter")
     at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
     add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
     at.see("predictors +region, age").press("enter").see("synthesis +linear_regression +income")
@@ -78,26 +78,25 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.type("0.1").press("enter").see("threshold +max = 0.1 +risk.identification")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
-    at.see(r"\[1 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 not met")
-    at.press("act:results").see(r"\[2 Results\]", "Largest gap").press("/").type("true_match").press("enter")
-    at.see("filter: true_match", "12 rows").press("enter")
-    at.see("risk.identification.true_match_rate", "lower is better").press("q")
-    at.press("act:verdicts").see("not met +Expected re-identifications", "met +Largest gap")
-    at.press("t").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
+    at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 not met")
+    at.press("4").see("Findings: 1 of 2 not met", "not met +Expected re-identifications", "met +Largest gap")
+    at.press("T").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
-    at.press("q").see(r"\[3 Verdicts\]")
-    at.press("act:sweep").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
-    at.press("act:diagnostics").see(r"\[5 Diagnostics\]", "nothing to converge")
-    at.press("act:records").see(r"\[6 Records\]", "probability").press("enter").see("must be", "Driver").press("q")
-    at.press("act:map").see(r"\[9 Map\]", "not dominated")
+    at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Numbers\]", "Largest gap")
+    at.press("/").type("true_match").press("enter").see("filter: true_match", "12 rows").press("enter")
+    at.see("risk.identification.true_match_rate", "lower is better").press("q")
+    at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
+    at.press("4").see(r"\[Records\]", "probability").press("enter").see("must be", "Driver").press("q")
+    at.press("4").see(r"\[Diagnostics\]", "nothing to converge")
+    at.press("3", "m").see(r"\[Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "is not met", "The gate: ").press("w").type(REASON).press("tab")
-    at.type(str(release)).see(r"directory|release").press("enter").see("Release run 1 to").press("y")
-    at.see(r"\[9 Map\]", "Run 1 released to")
-    at.press("act:audit").see("audit log is whole", "run released").press("q", "q").see(
-        "survey", "✗ 1 of 2 not met"
-    ).press("q")
+    at.press("w").see("Release of run 1", "Release: 1 block").press("w").see("Output folder").type(REASON).press("tab")
+    at.type(str(release)).press("enter").see("Release run 1 with").press("y").see("Run 1 released to", "Written to")
+    at.press("q").see(r"\[Map\]").press("?").see("Keys of this place").press("/").type("audit log").press(
+        "enter", "enter"
+    )
+    at.see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 not met").press("q")
 
 
 def add(at: Terminal, method: str, opens: str = r"\(enter accepts") -> Terminal:
