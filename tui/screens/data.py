@@ -271,10 +271,8 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
                 return
             if role == EXCLUDE:
                 self._change({line.variable.name: None for line in lines if line.planned}, "excluded")
-            elif role != NEXT and (several or lines[0].planned):
-                self.action_role(role)
             elif role != NEXT:
-                self._change({lines[0].variable.name: {**lines[0].variable.to_table(), "role": role}})
+                self.action_role(role)
             if not several and self.grid.cursor + 1 < self.grid.count:
                 self.grid.cursor += 1
                 self.call_later(self.action_choose_role)

@@ -199,8 +199,8 @@ class Letters(Dialog[Answer], Generic[Answer]):
     """Answers one of a few: its letter, or enter on it. ``offers`` are (letter, answer, name, what it is)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down"),
-        bind("up", "focused.cursor_up"),
+        bind("down", "focused.cursor_down", only="j"),
+        bind("up", "focused.cursor_up", only="k"),
     ]
     DEFAULT_CSS = "Letters OptionList { height: auto; }"
     AUTO_FOCUS = "OptionList"
@@ -260,8 +260,8 @@ class NewRun(Dialog[tuple[str, str | None]]):
     manual = "commands sfumato run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down"),
-        bind("up", "focused.cursor_up"),
+        bind("down", "focused.cursor_down", only="j"),
+        bind("up", "focused.cursor_up", only="k"),
     ]
     AUTO_FOCUS = "OptionList"
 

@@ -40,8 +40,8 @@ class GuidedMinimisation(Dialog[StoredData]):
 
     DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down"),
-        bind("up", "focused.cursor_up"),
+        bind("down", "focused.cursor_down", only="j"),
+        bind("up", "focused.cursor_up", only="k"),
     ]
     AUTO_FOCUS = "OptionList"
 

@@ -37,8 +37,8 @@ class ExplainVerdict(Explain):
     ExplainVerdict #lever-title { text-style: bold; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down"),
-        bind("up", "focused.cursor_up"),
+        bind("down", "focused.cursor_down", only="j"),
+        bind("up", "focused.cursor_up", only="k"),
         bind("page_down", "pages(1)"),
         bind("page_up", "pages(-1)"),
     ]

@@ -128,7 +128,7 @@ async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(s
         await seat.press("j", "space", "r", "i")
         assert planned_roles(imported) == {"age": "quasi_identifier", "cost": "other", "smoker": "quasi_identifier"}
         assert "marked" not in seat.text
-        await seat.press("home", "j", "j", "r", "s")
+        await seat.press("home", "j", "j", "r", "s", "escape", "k")
         assert planned_roles(imported)["cost"] == "sensitive"
         await seat.press("u")
         assert planned_roles(imported)["cost"] == "other"
@@ -144,7 +144,7 @@ async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(s
 @pytest.mark.slow
 async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported):
     before = plan_of(imported).toml
-    async with sit(imported, "j", "r", "d", "space", "space", "x") as seat:
+    async with sit(imported, "j", "r", "d", "escape", "k", "space", "space", "x") as seat:
         assert "3 left out ·" in seat.text
         assert list(planned_roles(imported)) == ["smoker"]
         await seat.press("home", "j", "x", "j", "x")
@@ -155,7 +155,7 @@ async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported
 
 @pytest.mark.slow
 async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
-    async with sit(imported, "r") as seat:
+    async with sit(imported, "r", "s", "escape") as seat:
         assert "press x to include" in seat.app.notices[-1]
         await seat.press("asterisk", "r", "o")
         assert "1 excluded stay" in seat.app.notices[-1]
@@ -207,7 +207,7 @@ async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(s
         with Workspace.open(imported) as workspace:
             draft = draft_of(workspace, 1)
             save_draft(workspace, draft.saying(draft.toml.replace('title = "people"', 'title = "persons"')))
-        await seat.press("r", "i")
+        await seat.press("r", "i", "escape")
     draft = plan_of(imported)
     assert 'title = "persons"' in draft.toml
 
@@ -242,7 +242,7 @@ async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
 async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_costs(sit, imported):
     async with sit(imported, "j", "j", size=(100, 30)) as seat:
         assert "the records stand for" not in seat.text
-        await seat.press("r", "w")
+        await seat.press("r", "w", "escape", "k")
         assert plan_of(imported).toml.count('role = "weight"') == 1
         assert "the records stand for" in seat.text
         assert "design effect" in seat.text
@@ -266,3 +266,15 @@ async def test_an_edit_that_there_is_not_is_not_taken_back_silently(sit, anonymi
         monkeypatch.setattr(seat.app, "say", lambda text, *_, **__: said.append(text))
         await seat.press("u", "ctrl+r")
         assert said == ["There is no edit to take back", "There is no edit that was taken back"]
+
+
+@pytest.mark.slow
+async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported):
+    """An excluded column keeps out whatever letter is pressed: only x includes one."""
+    async with sit(imported, "g", "r", "i", "i", "space", "s", tab="data") as seat:
+        roles = planned_roles(imported)
+        assert "id" not in roles
+        assert roles == {"age": "quasi_identifier", "cost": "other", "smoker": "sensitive"}
+        assert len(seat.app.screen_stack) == 2, "after the last variable nobody is asked"
+        await seat.press("g", "j", "r", "x", "escape")
+        assert "age" not in planned_roles(imported)

@@ -146,7 +146,9 @@ PLACES = {
     "audit": Place(("Audit",), "runs", ("act:audit",)),
     "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("Doctor",), "runs", ("act:doctor",), data="built_data"),
-    "release": Place(("ReleaseScreen",), "verdicts", ("w",), data="second_person"),
+    "release": Place(("ReleaseScreen",), "verdicts", ("w", "right_square_bracket"), data="second_person"),
+    "levers": Place(("ExplainVerdict",), "verdicts", ("enter",), {"ExplainVerdict.up": ("j",)}),
+    "plan change": Place(("PlanChange",), "verdicts", ("enter", "enter")),
     "findings": Place(("FindingGrid",), "verdicts", ("w",)),
     "export": Place(("Export",), "results", ("e",)),
     "manual": Place(
@@ -170,6 +172,9 @@ PLACES = {
 ELSEWHERE = {
     "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
     "SfumatoApp.redraw": "sends what is shown once more",
+    "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",
+    "ExplainVerdict.page_down": "an explanation that is longer than the screen",
+    "ExplainVerdict.page_up": "an explanation that is longer than the screen",
     "SfumatoApp.theme": "opens the toolkit's own list",
     "Grid.open": "every grid that can be chosen from names the key itself",
     "Map.confidential": "axes on which the confidential data have a place: test_map",
@@ -183,8 +188,6 @@ ELSEWHERE = {
     "GuidedMinimisation.down": "a project with several tables: test_minimise",
     "GuidedMinimisation.up": "a project with several tables: test_minimise",
     "Project.beliefs": "believed",
-    "Letters.down": "the list itself takes the arrows, and j and k: test_data",
-    "Letters.up": "the list itself takes the arrows, and j and k: test_data",
     "Choice.mark": "a Space is for the list of a form before: test_plan",
 } | dict.fromkeys(("Project.quality", "Project.planes", "Project.limits"), "census")
 """Acts that do nothing in the place of their owner, or nothing that can be seen, and why."""

@@ -91,7 +91,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("4").see(r"\[Diagnostics\]", "nothing to converge")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "Release: 1 block").press("w").see("Output folder").type(REASON).press("tab")
+    at.press("w").see("Release of run 1", "Release: 2 blocks").press("w").see("Output folder").type(REASON).press("tab")
     at.type(str(release)).press("enter").see("Release run 1 with").press("y").see("Run 1 released to", "Written to")
     at.press("q").see(r"\[Map\]").press("?").see("Keys of this place").press("/").type("audit log").press(
         "enter", "enter"
