@@ -239,6 +239,8 @@ def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: 
 
     The first ``own`` of ``asked`` are themselves the first of ``among``, and no neighbours of their own. Equal records are looked up once.
     """
+    if not len(asked) or not len(among):
+        return np.zeros(len(asked))
     places, which = np.unique(asked, axis=0, return_inverse=True)
     table, counts = np.unique(among, axis=0, return_counts=True)
     k = min(NEIGHBOURS + 1, len(table))  # the own place may hold nobody else
