@@ -110,9 +110,9 @@ async def test_broken_rules_come_first(sit, directory):
     async with sit(directory, "act:statistics", tab="diagnostics") as seat:
         lines = seat.text.splitlines()
         assert "of 2 models; ✗ 1 of 8 rules broken" in lines[3]
-        assert "✗ FAILED" in lines[4]
-        assert "1.2" in lines[4]
-        assert "at most 1.01" in lines[4]
+        assert "✗ FAILED" in lines[5]
+        assert "1.2" in lines[5]
+        assert "at most 1.01" in lines[5]
         assert "✓ passed" in seat.text
 
 

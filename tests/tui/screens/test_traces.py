@@ -76,15 +76,15 @@ async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_wor
     async with sit(chained, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
         assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3]
-        assert lines[4].split()[:5] == ["income", "beta", "1.400", "20", "15"]
+        assert lines[5].split()[:5] == ["income", "beta", "1.400", "20", "15"]
         assert "✗ R-hat over 1.01 +2" in lines[5]
-        assert lines[6].split()[:2] == ["income", "alpha"]
-        assert "✓ within limits" in lines[6]
-        assert any(block in lines[5] for block in "▁▂▃▄▅▆▇█")
+        assert lines[7].split()[:2] == ["income", "alpha"]
+        assert "✓ within limits" in lines[7]
+        assert any(block in lines[6] for block in "▁▂▃▄▅▆▇█")
         assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in seat.reading
         footer = " ".join(seat.footer.split())
-        assert footer.startswith("enter Chains s Statistics t Plot ")
-        assert all(key in footer for key in ("e Export", "w Release", "? Help", "q Back"))
+        assert footer.startswith("enter Chains t Plot ")
+        assert all(key in footer for key in ("e Export", "w Release", "? Keys", "q Close"))
         assert max(map(len, lines)) <= size[0]
 
 
