@@ -285,7 +285,9 @@ def before_seals() -> Callable[[Workspace], None]:
             connection.execute("UPDATE audit_head SET hash = ?", (previous,))
             for _, sql in guards:
                 connection.execute(sql)
-            for table in ("seal", "audit_seal", "releasing", "run_name", "tombstone_table", "tombstone"):
+            for table in (
+                "seal", "audit_seal", "releasing", "run_name", "tombstone_table", "tombstone", "look", "search",
+            ):  # fmt: skip
                 connection.execute(f"DROP TABLE {table}")
             connection.execute("DELETE FROM migration WHERE number > ?", (at,))
             connection.execute(f"PRAGMA user_version = {at}")

@@ -87,7 +87,7 @@ EDIT = (
     "UPDATE verdict SET verdict = replace(verdict, 'fail', 'pass')",
 )
 LATER = ("DROP TABLE seal", "DROP TABLE audit_seal", "DROP TABLE releasing", "DROP TABLE run_name",
-    "DROP TABLE tombstone_table", "DROP TABLE tombstone")  # fmt: skip
+    "DROP TABLE tombstone_table", "DROP TABLE tombstone", "DROP TABLE look", "DROP TABLE search")  # fmt: skip
 BACK = ("DELETE FROM migration WHERE number > 6", "PRAGMA user_version = 6")
 
 

@@ -18,7 +18,10 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import distance_from_one
+from sfumato.engine.methods.drafting import Case, Offer, offer_of
 from sfumato.engine.methods.outputs import Output
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
@@ -70,54 +73,70 @@ def begin_search(workspace: Workspace, table: Mapping[str, Any], project: str = 
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
     besides = _most_telling_first(recipe, data)
-    levers = _levers(whole, recipe, besides)
+    levers = _levers(recipe, besides)
     if not levers:
         raise BadInput("search", "no step of the plan has a setting that a search may change")
     return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), besides)
 
 
-def _most_telling_first(recipe: Recipe, data: Microdata) -> tuple[str, ...]:
-    """The variables that a synthesis keeps, those with the most different values first."""
+def _most_telling_first(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
+    """Steps that synthesise the variables which a synthesis keeps, those with the most different values first; each by the method that suits it best."""
     if not recipe.synthesis:
         return ()
     kept = [
         v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
     ]
-    return tuple(sorted(kept, key=lambda name: (-len(set(data.frame[name])), name)))
+    seen = table_seen(data)
+    case = Case("synthesis", seen, (), (), tuple(kept))
+    steps = [_step_for(replace(case, target=seen[name])) for name in kept]
+    found = [step for step in steps if step is not None]
+    return tuple(sorted(found, key=lambda step: (-seen[step["target"]].distinct, step["target"])))
 
 
-def _levers(table: Mapping[str, Any], recipe: Recipe, besides: Sequence[str]) -> tuple[Lever, ...]:
+def _step_for(case: Case) -> Table | None:
+    """A step for the target of a case by the method that offers it with the highest rank, without predictors; None where none does."""
+    assert case.target is not None
+    found: list[tuple[int, Table]] = []
+    for method in registry().values():
+        if method.family != "synthesis" or case.target.variable.kind not in method.synthesis.targets:
+            continue
+        offer = offer_of(method, case)
+        if isinstance(offer, Offer) and PREDICTORS in {info.name for info in method.spec.params()}:
+            found.append((offer.rank, {"method": method.name, "target": case.target.name, **offer.settings}))
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def _levers(recipe: Recipe, besides: Sequence[Mapping[str, Any]]) -> tuple[Lever, ...]:
     narrowed = {} if recipe.search is None else recipe.search.levers
     own = {name: values for name, values in narrowed.items() if name != ADDED}
-    added = [] if not besides or not narrowed.get(ADDED, (1,)) else [_added(recipe, besides)]
+    added = [] if not besides or not narrowed.get(ADDED, (1,)) else [_added(besides)]
     return (*added, *declared_levers(recipe, own))
 
 
 MOST_ADDED = 5
+PREDICTORS = "predictors"
 
 
-def _added(recipe: Recipe, besides: Sequence[str]) -> Lever:
-    """None of the kept variables, the most telling one, half of them, ..., all of them."""
+def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
+    """None of the kept variables, the most telling one, two, half of them, all of them."""
     counts = sorted({0, 1, 2, -(-len(besides) // 2), len(besides)} & set(range(len(besides) + 1)))[: MOST_ADDED + 1]
+    names = [str(step["target"]) for step in besides]
 
     def option(count: int) -> Option:
-        names = besides[:count]
-        kept = [name for name in besides if name not in names]
-
         def change(table: Table) -> None:
-            steps = []
-            for at, name in enumerate(names):
-                step: Table = {"method": "cart", "target": name, "predictors": [*kept, *names[:at]], "minbucket": 20}
-                steps.append(step if recipe.schema[name].kind.has_levels else {**step, "smoothing": True})
+            steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
 
-        return Option(f"{', '.join(names[:2])}{f' and {count - 2} more' if count > 2 else ''}" or "nothing", change)
+        more = f" and {count - 2} more" if count > 2 else ""
+        return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
 
     return Lever(ADDED, tuple(option(count) for count in counts), 0)
 
 
 def objective_of(recipe: Recipe) -> Output:
-    """The utility by which the best is chosen: as the recipe says, else the first that it measures and that has a better and a worse. Raises BadInput."""
+    """The utility by which the best is chosen: as the recipe says, else the first that is 1 where the release follows the data, else the first
+    that has a better and a worse. Raises BadInput.
+    """
     named = "" if recipe.search is None else recipe.search.objective
     possible = {
         f"{step.method.key}.{output.name}": output
@@ -129,14 +148,14 @@ def objective_of(recipe: Recipe) -> Output:
     if not possible:
         raise BadInput(
             "measure",
-            "the plan measures no utility, so the best of the plans that pass is unknown; add utility.propensity",
+            "the plan measures no utility, so the best of the plans that pass is unknown; add a measure of utility",
         )
     if named and named not in possible:
         raise BadInput(
             "search.objective", f'"{named}" is no utility that the plan measures; it measures {", ".join(possible)}'
         )
-    usual = "utility.propensity.s_pmse"
-    return possible[named or (usual if usual in possible else next(iter(possible)))]
+    whole = next((key for key, output in possible.items() if output.goal == "one"), next(iter(possible)))
+    return possible[named or whole]
 
 
 @dataclass(frozen=True)
@@ -156,7 +175,7 @@ class _Search:
         table = read_toml(stored.recipe_toml)
         recipe = Recipe.from_table(table)
         asked = recipe.search or SearchTable()
-        plan = SearchPlan(_levers(table, recipe, stored.besides), asked.looks, stored.records, recipe.seed)
+        plan = SearchPlan(_levers(recipe, stored.besides), asked.looks, stored.records, recipe.seed)
         return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
 
     def found(self) -> dict[int, Found]:

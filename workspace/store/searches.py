@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ..audit import Act, append
 from ..errors import NotFound
 from .workspace import Workspace
 
+Item = TypeVar("Item")
+
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:
-    """A search: the plan that it began with, how many records releases are made of, and the variables it may synthesise besides, in this order."""
+    """A search: the plan that it began with, how many records releases are made of, and steps for kept variables that it may synthesise besides, in this order."""
 
     id: int
     project_id: int
     recipe_toml: str
     records: int
-    besides: tuple[str, ...]
+    besides: tuple[Mapping[str, Any], ...]
     created: float
 
 
@@ -35,7 +38,9 @@ class StoredLook:
     reason: str
 
 
-def enter_search(workspace: Workspace, project: str, recipe_toml: str, records: int, besides: Sequence[str]) -> int:
+def enter_search(
+    workspace: Workspace, project: str, recipe_toml: str, records: int, besides: Sequence[Mapping[str, Any]]
+) -> int:
     """Enter a search in a project, which is made where it is not there; returns its number."""
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project)
@@ -55,7 +60,7 @@ def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
     row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
     if row is None:
         raise NotFound("there is no search yet" if search_id is None else f"there is no search {search_id}")
-    besides = _names(row["besides"], f"search {row['id']}")
+    besides = _stored(row["besides"], f"search {row['id']}", dict)
     return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], besides, row["created"])
 
 
@@ -77,7 +82,7 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
         StoredLook(
             row["number"],
             row["run_id"],
-            None if row["blocks"] is None else _names(row["blocks"], f"search {search_id}"),
+            None if row["blocks"] is None else _stored(row["blocks"], f"search {search_id}", str),
             row["reason"],
         )
         for row in rows
@@ -85,13 +90,13 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
     return {look.number: look for look in looks}
 
 
-def _names(text: str, what: str) -> tuple[str, ...]:
-    """The names of a stored list. Raises NotFound where it is none."""
+def _stored(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:
+    """The items of a stored list. Raises NotFound where it is none."""
     try:
         found = json.loads(text)
     except ValueError:
         found = None
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
         raise NotFound(f"{what} cannot be read: the workspace was changed by other means than Sfumato")
     return tuple(found)
 

@@ -175,6 +175,10 @@ ELSEWHERE = {
     "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",
     "ExplainVerdict.page_down": "an explanation that is longer than the screen",
     "ExplainVerdict.page_up": "an explanation that is longer than the screen",
+    **dict.fromkeys(
+        ("SearchFound.run", "SearchFound.search", "SearchFound.up", "SearchFound.down"),
+        "a search that has found something: test_search",
+    ),
     "SfumatoApp.theme": "opens the toolkit's own list",
     "Grid.open": "every grid that can be chosen from names the key itself",
     "Map.confidential": "axes on which the confidential data have a place: test_map",
