@@ -147,7 +147,10 @@ def test_every_anonymisation_method_has_a_short_name_in_recipes(anonymising: Cal
     assert anonymising().to_table()["anonymisation"] == [{"method": "mondrian"}], "k = 5 is the default"
     assert {name for name in registry() if name.startswith("anonymisation.")} == {
         f"anonymisation.{name}"
-        for name in ("generalisation", "microaggregation", "mondrian", "p_sensitive", "suppression")
+        for name in (
+            *("generalisation", "local_suppression", "microaggregation", "mondrian", "optimal_recoding"),
+            *("p_sensitive", "suppression"),
+        )
     }
 
 
