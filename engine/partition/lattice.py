@@ -259,7 +259,7 @@ class _Counter:
         self.ladders, self.first, self.last = ladders, first, last
         self.shape = tuple(high - low + 1 for low, high in zip(first, last, strict=True))
         self.kept: list[tuple[Node, _Counted]] = [(first, base)]
-        self.places = np.array([first])
+        self.places, self.sizes = np.array([first]), np.array([len(base.records)])
 
     @classmethod
     def of(cls, ladders: Sequence[Ladder], first: Node, last: Node, *, rows: bool) -> _Counter:
@@ -284,8 +284,8 @@ class _Counter:
 
     def source(self, node: Node) -> tuple[Node, _Counted]:
         """The node with the fewest classes of those below a node that are kept, and its classes."""
-        below = np.flatnonzero((self.places <= node).all(axis=1)).tolist()
-        return min((self.kept[one] for one in below), key=lambda one: len(one[1].records))
+        below = (self.places <= node).all(axis=1)
+        return self.kept[int(np.argmin(np.where(below, self.sizes, np.inf)))]
 
     def counted(self, node: Node) -> _Counted:
         """The classes of a node, from the fewest classes of a counted node below it."""
@@ -299,6 +299,7 @@ class _Counter:
         if len(self.kept) <= MOST_TABLES and (half or len(found.records) * SMALLER <= len(table.records)):
             self.kept.append((node, found))
             self.places = np.concatenate([self.places, [node]])
+            self.sizes = np.append(self.sizes, len(found.records))
         return found
 
     def all_counted(self) -> list[Integers]:
