@@ -179,6 +179,7 @@ ELSEWHERE = {
         ("SearchFound.run", "SearchFound.search", "SearchFound.up", "SearchFound.down"),
         "a search that has found something: test_search",
     ),
+    "ReleaseScreen.next_pane": "a step that has a field: test_release_screen",
     "SfumatoApp.theme": "opens the toolkit's own list",
     "Grid.open": "every grid that can be chosen from names the key itself",
     "Map.confidential": "axes on which the confidential data have a place: test_map",
