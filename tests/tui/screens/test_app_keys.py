@@ -11,7 +11,7 @@ FOOTERS = {
     "diagnostics": "t Plot f Failed only e Export w Release ? Keys q Close",
     "records": "enter Why m Measure ] Dataset e Export w Release ? Keys q Close",
     "data": "enter Edit D Draft r Role x Include or exclude e Export w Release ? Keys q Close",
-    "plan": "enter Edit a Add R Run u Undo w Release ? Keys q Close",
+    "plan": "enter Edit a Add R Run S Search for a plan u Undo w Release ? Keys q Close",
     "map": "enter Open f4 Across t Numbers e Export w Release ? Keys q Close",
 }
 

@@ -45,7 +45,7 @@ async def test_the_data_and_the_plan_stand_under_no_run(sit, built_data):
     """They are the project's: the run that the other tabs show may have been made with others."""
     async with sit(built_data, tab="results", size=(80, 24)) as seat:
         assert f"run {DONE}" in seat.text.splitlines()[0]
-        for key, name in (("8", "plan"), ("7", "data")):
+        for key, name in (("2", "plan"), ("1", "data")):
             above = (await seat.press(key)).splitlines()[0]
             assert above.rstrip().endswith(f"› {name}")
             assert f"run {DONE}" not in above
@@ -56,7 +56,7 @@ async def test_keys_after_a_switch_of_the_view_are_kept(sit, built_data):
     """All are pressed before any has been drawn."""
     async with sit(built_data, tab="sweep", size=(80, 24)) as seat:
         before = seat.text
-        for key in ("t", "j", "t", "m", "1", "2", "slash", "e", "c", "d", "f", "enter"):
+        for key in ("t", "j", "t", "m", "3", "act:results", "slash", "e", "c", "d", "f", "enter"):
             seat.app.simulate_key(key)
         while seat.app.acting or seat.app._typed:
             await seat.pilot.pause(0.01)

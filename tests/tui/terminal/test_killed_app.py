@@ -52,11 +52,11 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Path, tmp_path: Path) -> None:
     start = [*APP, "--workspace", str(directory)], app_environment(tmp_path)
     with contextlib.closing(Pty(*start)) as first:
-        first.see("Small study").press("enter").see(r"\[1 Runs\]", r"1 +. running +[1-9]\d*/\d+")
+        first.see("Small study").press("enter").see(r"\[3 Runs\]", r"1 +. running +[1-9]\d*/\d+")
         # the line above the table is read on its own: keys count from when the rows are there too
-        first.press("act:results").see(r"\[2 Results\]", "run 1", "[3-9] rows · rows so far").see_row(0).press(
-            "j", "j"
-        ).see_row(2)
+        first.press("4").see(r"\[Verdicts\]").press("4").see(
+            r"\[Numbers\]", "run 1", "[3-9] rows · rows so far"
+        ).see_row(0).press("j", "j").see_row(2)
         wait_for(lambda: '"row": "2"' in (directory / "app-state.json").read_text())
         before = done_tasks(directory)
         first.kill()
@@ -65,7 +65,7 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
     wait_for(lambda: done_tasks(directory) > before)
 
     with contextlib.closing(Pty(*start)) as second:
-        second.see(r"\[2 Results\]", "run 1", "Small study")
+        second.see(r"\[Numbers\]", "run 1", "Small study")
         assert second.screen.splitlines()[1] == header
         second.see_row(2).press("3")
         further = int(re.search(r"1 +. \w+ +(\d+)/", second.see(r"1 +. (running|done) +\d+/").screen)[1])

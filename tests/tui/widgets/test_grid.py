@@ -120,7 +120,7 @@ async def test_keys_move_the_cursor():
         await settle(app, pilot)
         window = 24
         places = [("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0), ("pagedown", window), ("pageup", 0)]
-        places += [("ctrl+d", 12), ("ctrl+u", 0), ("G", 999), ("down", 999), ("g", 0), ("end", 999), ("home", 0)]
+        places += [("ctrl+d", window), ("ctrl+u", 0), ("G", 999), ("down", 999), ("g", 0), ("end", 999), ("home", 0)]
         for key, place in places:
             await pilot.press(key)
             await settle(app, pilot)
