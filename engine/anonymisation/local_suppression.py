@@ -118,7 +118,7 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
         raise BadInput(
             "anonymisation.never_suppressed",
             f"{counted(refused.records, 'record')} {agree(refused.records, 'shares', 'share')} values that are never deleted with "
-            f"fewer than k = {spec.k} records; name fewer variables, or generalise them first",
+            f"fewer than {counted(spec.k, 'record')}; name fewer variables, or generalise them first",
         ) from None
     columns = {
         name: _without(data, name, found.cells[:, j], codes[:, j])

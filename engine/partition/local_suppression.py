@@ -30,6 +30,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
+from ..wording import counted
 from .grouping import numbered
 from .partial_matches import MISSING, agreement, match_counts
 
@@ -53,7 +54,7 @@ class Unreachable(ValueError):
     """Values that may not be deleted tell ``records`` apart: fewer than k share them."""
 
     def __init__(self, records: int) -> None:
-        super().__init__(f"{records:,} records")
+        super().__init__(counted(records, "record"))
         self.records = records
 
 

@@ -46,7 +46,7 @@ KEYS = {
 """What a key sends, and what tmux calls it; any other is the character itself."""
 MESSAGE = "▌"
 """The left edge of a message."""
-FIRST_ROW = 4
+FIRST_ROW = 5
 """The line of a table's first row: title, tabs, what is shown, and the header are above it."""
 PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^][^\x1b]*\x1b\\")
 """Requests that pyte would print instead of passing over."""
@@ -161,7 +161,7 @@ class Pty(Terminal):
             return "\n".join(line.rstrip() for line in self._pyte.display)
 
     def see_row(self, number: int, patience: float = PATIENCE) -> Self:
-        """Wait until the cursor of a table, a line in reverse, is on a row, from 0; the table starts in line 3."""
+        """Wait until the cursor of a table, a line in reverse, is on a row, from 0; the table starts in line 4."""
         deadline = time.monotonic() + patience
         while number + FIRST_ROW not in self.reversed_lines:
             assert time.monotonic() < deadline, f"in reverse are lines {self.reversed_lines} of:\n{self.screen}"
