@@ -91,6 +91,8 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
         name_run(workspace, 1, "first", None)
         connection = workspace.connection
         connection.execute("INSERT INTO draft VALUES (1, 1, '', '', 0)")
+        connection.execute("INSERT INTO search VALUES (1, 1, '', 80, '[]', 1.0)")
+        connection.execute("INSERT INTO look VALUES (1, 1, 1, '[]', '')")
         connection.execute("INSERT INTO missing VALUES (1, 'age', 0, 80)")
         for table in set(TABLES) - {"releasing"}:
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table

@@ -164,6 +164,11 @@ CASES: dict[str, list[Case]] = {
     "policy": [case("policy", *IN, machine=True)],
     "recipes": [case("recipes"), case("recipes", "randhie", machine=True)],
     "records": [case("records", "1", "--values", *IN), case("records", "1", "--weights", *IN, status=2)],
+    "search": [
+        case("search", "survey.toml", "--looks", "10", *IN, status=1),
+        case("search", f"none{EVIL}", *IN, status=2),
+        case("search", "--take", f"none{EVIL}", *IN, status=2),
+    ],
     "release": [
         case("release", "1", "-o", "out", *IN, status=2),
         case("release", "1", "-o", "out", "--reason", f"agreed{EVIL}", *IN),
