@@ -46,7 +46,7 @@ async def test_the_row_of_another_project_is_not_looked_for(sit, directory):
 
 @pytest.mark.slow
 async def test_state_is_written_on_every_change(sit, directory):
-    async with sit(directory, "enter", "act:sweep", "y"):
+    async with sit(directory, "enter", "act:sweep", "o"):
         state = load_state(directory)
         assert (state.project, state.tab, state.log) == (1, "sweep", True)
         assert ((directory / FILE).stat().st_mode & 0o777) == 0o600

@@ -37,7 +37,7 @@ async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
         acts = [line for line in seat.text.splitlines() if "run entered" in line or "project made" in line]
         assert len(acts) >= 5
         assert "project made" in acts[0]
-        assert "v Verify" in " ".join(seat.footer.split())
+        assert "R Verify" in " ".join(seat.footer.split())
         assert "row " in seat.text.splitlines()[-2]
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("G")

@@ -77,7 +77,7 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
         for one in found.guesses:
             assert any(all(str(value) in line for value in one.values.values()) for line in text.splitlines())
         assert f"tenure {found.own['tenure']}" in text
-        text = await seat.press("tab")
+        text = await seat.press("v")
         assert not [secret for secret in SECRETS if secret in text]
         assert not seat.app.notices
         await seat.press("v", "y", "q", "enter")

@@ -31,15 +31,15 @@ def paste(text):
     [
         ("runs", (), "runs"),
         ("results", (), "results 1"),
-        ("results", ("d",), "results 1 --draws"),
+        ("results", ("b",), "results 1 --draws"),
         ("verdicts", (), "results 1"),
         ("sweep", (), "figures 1"),
         ("records", (), "records 1 --measure 'measure[2]'"),
         ("records", ("right_square_bracket",), "records 1 --measure 'measure[2]' --draw 1"),
         ("plan", (), "plan survey.csv"),
-        ("runs", ("A",), "audit list"),
-        ("runs", ("exclamation_mark",), "doctor"),
-        ("runs", ("G", "D"), "figures 1"),
+        ("runs", ("act:audit",), "audit list"),
+        ("runs", ("act:doctor",), "doctor"),
+        ("runs", ("G", "act:distributions"), "figures 1"),
     ],
 )
 async def test_what_is_shown_has_its_command(sit, built_data, tab, keys, words):
@@ -61,7 +61,7 @@ async def test_a_command_is_copied_by_its_key(sit, built_data):
 async def test_acts_are_remembered_and_work_when_they_are_pasted(sit, built_data, no_worker, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    async with sit(built_data, "G", "s", "y", "P", "enter", tab="runs") as seat:
+    async with sit(built_data, "G", "R", "y", "P", "enter", tab="runs") as seat:
         await seat.press("at")
         shown = lines(seat)
         assert [line.split()[1] for line in shown] == ["runs", "report", "again"]
