@@ -7,7 +7,7 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.tui.terminal.painting import SinglePaintScreen, _raw_lines_type
 from sfumato.tui.terminal.parts import RAW_LINES, is_on
 
-DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "A"}
+DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "act:audit"}
 
 
 def counted(render_line, lines):
