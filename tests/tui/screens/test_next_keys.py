@@ -66,4 +66,4 @@ async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path)
 
 async def test_the_quality_board_stands_in_the_footer_where_there_is_one(sit, built_data):
     async with sit(built_data, "G", tab="runs") as seat:
-        assert "Q Quality" not in seat.footer
+        assert "Quality" not in seat.footer

@@ -245,7 +245,7 @@ async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_work
 
 @pytest.mark.slow
 async def test_a_run_is_duplicated_with_changes(sit, built_data):
-    async with sit(built_data, "3", "2", "G", "X", "3", "G", "d", size=(80, 24), tab="runs") as seat:
+    async with sit(built_data, "2", "G", "X", "3", "G", "d", size=(80, 24), tab="runs") as seat:
         assert "[2 Plan]" in seat.text
         assert len(stored(built_data)[0]["threshold"]) == 3
         await seat.press("u")

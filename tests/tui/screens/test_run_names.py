@@ -27,7 +27,7 @@ async def test_m_names_the_run_under_the_cursor(sit, directory):
 
 @pytest.mark.slow
 async def test_a_name_that_means_another_run_is_refused_while_it_is_typed(sit, directory):
-    async with sit(directory, "enter", "G", "act:rename", "act:sweep", size=(80, 24)) as seat:
+    async with sit(directory, "enter", "G", "act:rename", "4", size=(80, 24)) as seat:
         assert '"4" is a number' in " ".join(seat.text.split())
         await seat.press("enter")
         assert "Name and note of run 1" in seat.text, "it stays open"

@@ -7,7 +7,7 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.tui.terminal.painting import SinglePaintScreen, _raw_lines_type
 from sfumato.tui.terminal.parts import RAW_LINES, is_on
 
-DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "A"}
+DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "act:audit"}
 
 
 def counted(render_line, lines):
@@ -56,6 +56,7 @@ async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, 
     monkeypatch.setattr("sfumato.tui.app.SfumatoApp.refresh_page", lambda self: None)
     monkeypatch.setattr("sfumato.tui.jobs.recipe_titles", list)
     monkeypatch.setattr("sfumato.tui.screens.audit.Audit.reload", lambda self: None)
+    monkeypatch.setattr("sfumato.tui.screens.help.Keys._show", lambda self, words: None)  # a thread reads its rows
     assert await drawn_again(sit, built_data, drawn, key) < 0.3
 
 

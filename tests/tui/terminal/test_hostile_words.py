@@ -139,7 +139,10 @@ def test_no_screen_writes_what_commands_the_terminal(hostile_run: Path, tmp_path
     at = Pty([*APP, "--workspace", str(hostile_run)], environment)
     try:
         at.see("Survey").until_quiet(1.0)
-        for key in ("2", "3", "4", "5", "6", "7", "enter", "escape", "8", "escape", "A", "escape", "q"):
+        for key in (*"444441", "enter", "escape", "2", "escape", "?", "/"):
+            at.press(key).until_quiet(0.6)
+        at.type("audit log").press("enter", "enter").see("sha256").until_quiet(0.6)
+        for key in ("escape", "q"):
             at.press(key).until_quiet(0.6)
     finally:
         at.close()
