@@ -34,7 +34,7 @@ def test_an_idle_app_sends_nothing_and_a_step_little(terminal):
 
 
 def test_q_leaves_the_terminal_as_it_was(terminal):
-    assert terminal.press("q").ended
+    assert terminal.press("q").see("Quit Sfumato").press("y").ended
     assert b"\x1b[?1049l" in terminal.until_quiet().received
 
 
@@ -70,7 +70,7 @@ file = "people.csv"
 age = { kind = "count", role = "quasi_identifier" }
 cost = { kind = "continuous", role = "sensitive" }
 [release]
-m = 400
+m = 2000
 [[synthesis]]
 target = "cost"
 method = "linear_regression"
@@ -90,10 +90,10 @@ def test_q_during_a_run_from_a_data_file_leaves_nothing_on_the_terminal(tmp_path
     workspace.mkdir()
     app = Pty([*APP, "--workspace", str(workspace)], app_environment(tmp_path))
     try:
-        app.see("No project yet").press("n").until_quiet().press("tab").type(str(tmp_path / "recipe.toml"))
+        app.see("No projects yet").press("n").until_quiet().press("tab").type(str(tmp_path / "recipe.toml"))
         app.see("recipe.toml").press("enter")
         if moment == "while the run is computed":
-            app.see(r"[1-9][0-9]* %").press("q", "q")
+            app.see(r"[1-9][0-9]* %").press("q").see("project +runs +state").press("q").see("Quit Sfumato").press("y")
         else:
             app.press("ctrl+q")
         assert app.process.wait(30) == 0

@@ -101,9 +101,9 @@ async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
 
 @pytest.mark.slow
 async def test_a_comparison_can_be_written_and_help_names_the_keys(sit, directory):
-    async with sit(directory, "question_mark", tab="sweep", size=(120, 60)) as seat:
+    async with sit(directory, "question_mark", "G", tab="sweep", size=(120, 60)) as seat:
         assert "Export" in seat.text
-        assert "Copy or export the public part" in seat.text
+        assert "Copy what of it may leave" in seat.text
         await seat.press("q")
         await seat.app.open(Compare(1, 1))
         await seat.press("shift", "e")

@@ -155,9 +155,9 @@ async def test_it_opens_in_any_terminal_and_pages_follow_each_other(sit, built_d
         await seat.press("right_square_bracket")
         for _ in range(200):
             await seat.pilot.pause(0.01)
-            if screen.entry.page == "release":
+            if screen.entry.page == "plain":
                 break
-        assert at(screen) == "release"
+        assert at(screen) == "plain"
         await seat.pilot.resize_terminal(160, 50)
         await seat.press("left_square_bracket")
         for _ in range(200):
