@@ -287,6 +287,15 @@ def test_a_wrong_line_of_a_script_ends_it_with_status_1_and_a_person_is_asked_ag
     assert text.count("Wrong answer: ") == 2
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Processes that are started hear Ctrl-C: a shell has its background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_ends_with_130_at_a_question(people: Path) -> None:
     with terminal() as (process, ours):
         read_to(ours, b"default: help.\n")
@@ -296,6 +305,7 @@ def test_ctrl_c_ends_with_130_at_a_question(people: Path) -> None:
     assert text == b"Interrupted; Sfumato ends.\n"
 
 
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_while_a_run_is_followed_interrupts_it_and_it_can_be_resumed(people: Path) -> None:
     assert piped(MAKE.partition("back\nRuns\n")[0] + "Set a value\nrelease.m=200\n")[0] == 0
     with terminal() as (process, ours):
