@@ -66,7 +66,7 @@ async def test_escape_stores_nothing(sit, empty, odd):
         await seat.press(*str(odd), "enter")
         assert "How odd.csv is read" in seat.text
         await seat.press("escape")
-        assert "No project yet" in seat.text
+        assert "No projects yet" in seat.text
 
 
 def test_the_fields_say_the_format_and_why() -> None:
