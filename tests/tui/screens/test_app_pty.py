@@ -93,7 +93,7 @@ def test_q_during_a_run_from_a_data_file_leaves_nothing_on_the_terminal(tmp_path
         app.see("No projects yet").press("n").until_quiet().press("tab").type(str(tmp_path / "recipe.toml"))
         app.see("recipe.toml").press("enter")
         if moment == "while the run is computed":
-            app.see(r"[1-9][0-9]* %").press("q").see("project +runs +state").press("ctrl+q")
+            app.see(r"[1-9][0-9]* %").press("q").see("Quit Sfumato").press("y")
         else:
             app.press("ctrl+q")
         assert app.process.wait(30) == 0
