@@ -6,8 +6,8 @@ missing value matches anything, an intruder who knows the deleted value may excl
 ``exposed_records`` counts whom fewer than k released records fit then.
 
 Which of several records with equal quasi-identifiers lose a value is drawn by the run's random numbers among the records in the order of
-their values: the same stream deletes the same cells in whatever order the file has them, and with a secret key nobody learns from
-the other values of a record why it was taken.
+their values. So the same stream deletes the same cells whatever the order of the file. With a secret key the choice reveals nothing about
+the other values of a record.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: 
         return np.zeros(len(asked))
     places, which = np.unique(asked, axis=0, return_inverse=True)
     table, counts = np.unique(among, axis=0, return_counts=True)
-    k = min(NEIGHBOURS + 1, len(table))  # the own place may hold nobody else
+    k = min(NEIGHBOURS + 1, len(table))  # the own place may hold no other record
     apart, held = np.full((2, len(places), k), np.inf)
     for pairs in near(distances, places, table, k):
         apart[pairs.rows], at = pairs.of_each(k)

@@ -151,7 +151,7 @@ def classes_at(ladders: Sequence[Ladder], node: Node, limits: Limits, sensitive:
 def kept_classes(classes: Integers, count: int, limits: Limits, sensitive: Sequence[Sensitive]) -> Booleans:
     """Which of the classes (count,) of n records keep to the limits, ``classes`` (n,), when the records of all others are suppressed.
 
-    t is held against the values of the released records: classes that then break it are suppressed too, until none does.
+    t is compared with the values of the released records. Classes that then break it are suppressed too, until every class meets it.
     """
     kept = np.bincount(classes, minlength=count) >= limits.k
     while limits.on_values and sensitive and kept.any():

@@ -14,7 +14,7 @@ have to lose alone. An intruder who knows the deleted value may still exclude th
 
 Records with the same values are one pattern. Integer programs decide how many records of each pattern lose which values: one
 for the whole table where it is small, else one for a neighbourhood of patterns after another while all others stay, until that
-saves hardly anything or the budget of programs and nodes is spent. Which of equal records lose their values is said by ``order``.
+saves hardly anything or the budget of programs and nodes is spent. ``order`` decides which of several equal records lose their values.
 All of it depends on the records alone, not on the order in which they come.
 """
 
@@ -37,9 +37,9 @@ from .partial_matches import MISSING, agreement, match_counts
 Meaning = Literal["value", "anything"]
 
 WHOLE = {"value": 1_200, "anything": 2_500}
-"""Up to so many pairs of pattern and deleted values one program decides of the whole table."""
+"""The most pairs of pattern and deleted values for which one program covers the whole table."""
 NEIGHBOURHOOD = 2_000
-"""About as many pairs has a program that decides of a neighbourhood."""
+"""The approximate number of pairs in the program of a neighbourhood."""
 MOST_PROGRAMS, MOST_NODES, MOST_NODES_EACH = 60, 1_000, 300
 MOST_SETS = 4_096
 """Sets of deleted values that are tried, the cheapest first, and the one of all values that may be deleted."""
@@ -95,7 +95,7 @@ def suppress_locally(
 
 
 def _exposed(codes: Integers, cells: Booleans, k: int) -> int:
-    """Records whose true values, as far as they are known, fewer than k released rows show or lack."""
+    """The number of records whose known true values match fewer than k released rows, where a deleted value matches any."""
     patterns, records = np.unique(codes, axis=0, return_counts=True)
     shown, counts = np.unique(np.where(cells, MISSING, codes), axis=0, return_counts=True)
     return int(records[match_counts(patterns, shown, counts) < k].sum())
@@ -431,7 +431,7 @@ def _helping(table: _Table, plan: _Plan, near: Integers) -> Iterator[tuple[int, 
 
 
 def _decide(table: _Table, plan: _Plan, choices: _Choices, nodes: int) -> tuple[_Plan, bool, int]:
-    """The plan with the choices made anew where that costs less, whether they are proven to be best, and the nodes searched."""
+    """The plan with new choices where these cost less, whether they are proven optimal, and the number of nodes searched."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -478,7 +478,7 @@ class _Program:
 
     @classmethod
     def of(cls, table: _Table, choices: _Choices, fixed: _Plan, decided: _Plan) -> _Program:
-        """Choices in place of what is ``decided``: those of a pattern cover its records, and whoever is made or stays has k alike."""
+        """A program that replaces the choices in ``decided``: each pattern covers its records, and every pattern released has k records alike."""
         found = cls(np.zeros(len(choices.pattern)), choices.most.astype(np.float64))
         patterns, place = np.unique(choices.pattern, return_inverse=True)
         totals = table.counts[patterns].astype(np.float64)

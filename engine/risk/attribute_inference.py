@@ -345,7 +345,7 @@ def _offer(case: Case) -> Offer | Declined | None:
 
 
 def _limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
-    """One limit for all variables where their intervals decide it together, else one for each; whoever knows nobody is right as often as the commonest value is."""
+    """One limit for all variables where their intervals can decide it together, else one for each. The baseline is the share of the commonest value."""
     found = [
         excess_limit("inference", case, max(0.5, case.table[name].commonest), series=len(guessed)) for name in guessed
     ]
@@ -489,7 +489,7 @@ def _rate(right: Floats, chosen: Booleans) -> Rate:
 class _Sides:
     """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones.
 
-    ``asked`` keeps who asks whom for the next variable, where nobody lacks a value of it.
+    ``asked`` keeps the records that each attacker compares, for the next variable without missing values.
     """
 
     training: Microdata
