@@ -111,6 +111,13 @@ class Compared:
         }
 
 
+def as_cost(value: float, goal: str) -> float:
+    """A value of which lower is better: itself, its negative, or its distance from 1."""
+    if goal == "one":
+        return distance_from_one(value)
+    return value if goal == "low" else -value
+
+
 def distance_from_one(ratio: float | None) -> float:
     """How far a ratio of at least 0 is from 1, on the log scale: 2 and 1/2 are as far, 0 is farthest."""
     return abs(math.log(ratio)) if ratio else math.inf

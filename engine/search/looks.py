@@ -1,8 +1,8 @@
-"""What a search looks at, in which order, and which plans it takes to the end: a function of what the looks found, and of nothing else.
+"""Which plans a search looks at, in which order, and which become finalists. It depends on the findings of the looks alone.
 
 Screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson & Talwalkar 2016), local moves around the best,
 then finalists, which are judged on all records against hold-out records that no look before has read. What a look found on a sample decides
-which plans go on and in which order the finalists stand; the first of them that passes the fresh judgement is taken. The error of all judgements together is
+which plans continue and in which order the finalists stand; the first of them that passes the fresh judgement is taken. The error of all judgements together is
 that of one: the first finalist has half of it, the next half of what is left, as in a fallback procedure (Wiens 2003, Pharmaceutical Statistics 2).
 Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
 """
@@ -103,25 +103,23 @@ class SearchPlan:
     def next_looks(self, found: Mapping[int, Found]) -> list[Look]:
         """The looks of the first stage of which some are not in ``found``; none where the search has ended.
 
-        The same for the same findings, in whatever order these came: a search that was killed goes on as if it had not been.
+        The same for the same findings, in whatever order these came: a search that was killed continues as if it had not been.
         """
-        looks: list[Look] = []
-        for stage in STAGES:
-            own = self._stage(stage, looks, found)
-            looks += own
-            if any(look.number not in found for look in own):
-                return own
-        return []
+        last = self._stages(found)[-1]
+        return last if _is_open(last, found) else []
 
     def all_looks(self, found: Mapping[int, Found]) -> list[Look]:
         """Every look so far, those of the stage under way included."""
-        looks: list[Look] = []
+        return [look for stage in self._stages(found) for look in stage]
+
+    def _stages(self, found: Mapping[int, Found]) -> list[list[Look]]:
+        """The looks of each stage, up to the first that has not ended."""
+        stages: list[list[Look]] = []
         for stage in STAGES:
-            own = self._stage(stage, looks, found)
-            looks += own
-            if any(look.number not in found for look in own):
+            stages.append(self._stage(stage, [look for own in stages for look in own], found))
+            if _is_open(stages[-1], found):
                 break
-        return looks
+        return stages
 
     def _stage(self, stage: Stage, before: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
         small, large = self.sizes
@@ -162,6 +160,10 @@ class SearchPlan:
 
     def _protection(self, choice: Choice) -> float:
         return sum(at / (len(lever.options) - 1) for at, lever in zip(choice, self.levers, strict=True) if lever.rising)
+
+
+def _is_open(looks: Sequence[Look], found: Mapping[int, Found]) -> bool:
+    return any(look.number not in found for look in looks)
 
 
 def _ranked(looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:

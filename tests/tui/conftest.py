@@ -123,4 +123,4 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         work(directory.resolve(), idle=0)
         return Done()
 
-    monkeypatch.setattr("sfumato.tui.cli.run.start_worker", start)
+    monkeypatch.setattr("sfumato.workspace.jobs.following.start_worker", start)

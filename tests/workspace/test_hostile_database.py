@@ -128,7 +128,7 @@ def command(
 ) -> Callable[..., tuple[int, str]]:
     """A command without workers: its exit status and what it wrote on standard error; it ends in time and without a traceback."""
 
-    monkeypatch.setattr("sfumato.tui.cli.run.start_worker", lambda *_: Dead())
+    monkeypatch.setattr("sfumato.workspace.jobs.following.start_worker", lambda *_: Dead())
 
     def call(directory: Path, *words: str) -> tuple[int, str]:
         out = str(tmp_path / "out")

@@ -14,14 +14,11 @@ from functools import partial
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.errors import NoCluster, WorkspaceError
+from sfumato.workspace.jobs.following import until_ended
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
-from sfumato.workspace.jobs.worker import start_worker, worker_log
-from sfumato.workspace.jobs.worker_main import NO_CLUSTER
 from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
 from sfumato.workspace.reporting.words import duration
-from sfumato.workspace.store.disk import DISK_ERRORS
 from sfumato.workspace.store.runs import Run, RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
@@ -33,9 +30,7 @@ from .speech import echo, echo_parts
 from .summary import exit_code, published_text, summarise
 
 INTERRUPTED = 3
-POLL_SECONDS = 0.1
 LINE_SECONDS = 1.0
-DEATHS_AT_MOST = 3
 
 
 def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
@@ -60,41 +55,13 @@ def wait_for(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Calla
     """
     try:
         with _termination_interrupts():
-            return _until_ended(workspace, run_ids, jobs, say)
+            return until_ended(workspace, run_ids, jobs, lambda run: say(_progress(workspace, run)))
     except KeyboardInterrupt:
         for run_id in run_ids:
             request_stop(workspace, run_id, RunState.INTERRUPTED)
         raise
     finally:
         say("")
-
-
-def _until_ended(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Callable[[str], None]) -> list[Run]:
-    worker = start_worker(workspace.directory, jobs)
-    done, deaths = 0, 0
-    while True:
-        runs = [find_run(workspace, run_id) for run_id in run_ids]
-        going_on = [run for run in runs if not run.state.ended]
-        if not going_on:
-            return runs
-        say(_progress(workspace, going_on[0]))
-        if (trouble := DISK_ERRORS.get(worker.poll() or 0)) is not None:
-            stopped = going_on[0].id
-            raise WorkspaceError(f"run {stopped} stands still: {trouble}. Go on with: sfumato resume {stopped}")
-        if worker.poll() == NO_CLUSTER:
-            raise NoCluster(
-                f"run {going_on[0].id} stands still: its Dask cluster cannot be used, {worker_log(workspace.directory)} says why. "
-                f"Go on with: sfumato resume {going_on[0].id}"
-            )
-        if worker.poll() is not None:
-            so_far = sum(run.tasks_done for run in runs)
-            deaths = deaths + 1 if so_far == done else 1
-            done = so_far
-            if deaths == DEATHS_AT_MOST:
-                log = worker_log(workspace.directory)
-                raise WorkspaceError(f"the worker of run {going_on[0].id} does not stay alive; see {log}")
-            worker = start_worker(workspace.directory, jobs)
-        time.sleep(POLL_SECONDS)
 
 
 @contextmanager

@@ -282,7 +282,9 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
 
     async def action_kind(self) -> None:
         """Ask for a kind, and give it to the variables."""
-        from .variable_forms import choose_kind, with_kind
+        from sfumato.workspace.plan.variables import of_kind
+
+        from .variable_forms import choose_kind
 
         lines = self._planned()
         if not lines:
@@ -292,7 +294,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             if kind is None:
                 return
             try:
-                self._change({line.variable.name: with_kind(line.variable, kind) for line in lines}, kind.value)
+                self._change({line.variable.name: of_kind(line.variable, kind) for line in lines}, kind.value)
             except BadInput as error:
                 self.sfumato.say(str(error), severity="error")
 

@@ -50,13 +50,14 @@ from ..widgets.tables import TableColumn, keyed_table
 from ..widgets.text import cut
 from .dialogs import Confirm
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
-from .search import Answer, AskSearch, SearchFound, newest_outcome
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
     from sfumato.workspace.plan.hierarchies import OpenHierarchy
     from sfumato.workspace.reporting.searches import Outcome
     from sfumato.workspace.views.recipe_difference import SinceRun
+
+    from .search import Answer
 
 
 class EditQueue(EditsPlan):
@@ -679,6 +680,8 @@ class Plan(EditQueue):
         if self._view is None or self._view.problem or self._is_typed:
             self.sfumato.say((self._view and self._view.problem) or MEND, severity="error")
             return
+        from .search import AskSearch, SearchFound, newest_outcome
+
         draft, directory = self._history.now, self.sfumato.directory
 
         async def ask() -> None:

@@ -122,14 +122,3 @@ def with_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:
     table = variable.to_table()
     table.pop("missing", None)
     return {**table, **answer}
-
-
-def with_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
-    """A variable's table as one of another kind, without what that cannot have. Raises BadInput where a list of levels is in the way."""
-    table = {**variable.to_table(), "kind": kind.value}
-    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
-        table.pop("bounds", None)
-    if not kind.has_levels:
-        table.pop("levels", None)
-    Variable.from_table(variable.name, table, f"variables.{variable.name}")
-    return table

@@ -129,12 +129,11 @@ def enter_runs(
     entries: Sequence[Entry],
     project: str = "",
     *,
-    together: bool = True,
     entered: Callable[[sqlite3.Connection, list[int]], None] | None = None,
 ) -> list[int]:
     """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
 
-    All but the first are companions of the first unless they are not ``together``. ``entered`` is called with their numbers in the transaction. The project is the first one's title unless it is named. Raises
+    All but the first are companions of the first. ``entered`` is called with their numbers in the transaction. The project is the first one's title unless it is named. Raises
     NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput where there are no such weights as a recipe asks for, and NoKey where the workspace's key is missing, when nothing has been stored.
     """
     key = fingerprint(workspace.key())
@@ -150,7 +149,7 @@ def enter_runs(
         ]
         connection.executemany(
             "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
-            [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:]) if together],
+            [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:])],
         )
         if entered is not None:
             entered(connection, run_ids)

@@ -110,6 +110,24 @@ def _without_data(table: Mapping[str, Any]) -> BadInput | None:
     return None
 
 
+def ranked_offers(
+    case: Case, family: str, kind: Kind | None = None, decline: Callable[[str, str], None] = lambda *_: None
+) -> list[tuple[Method, Offer]]:
+    """What the methods of a family offer, the most suited first, of equal ones ours; ``decline`` is told which of them do not, and why."""
+    found = []
+    for method in registry().values():
+        if method.family != family or (
+            kind is not None and method.synthesis.targets and kind not in method.synthesis.targets
+        ):
+            continue
+        offer = offer_of(method, case)
+        if isinstance(offer, Declined):
+            decline(method.key, offer.reason)
+        elif offer is not None:
+            found.append((method, offer))
+    return sorted(found, key=lambda one: (-one[1].rank, one[0].package != OWN))
+
+
 def intended(schema: Schema, wanted: Wanted) -> Want:
     """What a plan is drafted for: as said, else a synthesis where a variable is sensitive, else an anonymisation."""
     if wanted.want is not None:
@@ -260,19 +278,7 @@ class _Draft:
         )
 
     def _ranked(self, case: Case, family: str, kind: Kind | None = None) -> list[tuple[Method, Offer]]:
-        """What the methods of a family offer, the most suited first, of equal ones ours; reasons of those that decline are noted."""
-        found = []
-        for method in registry().values():
-            if method.family != family or (
-                kind is not None and method.synthesis.targets and kind not in method.synthesis.targets
-            ):
-                continue
-            offer = offer_of(method, case)
-            if isinstance(offer, Declined):
-                self._decline(method.key, offer.reason)
-            elif offer is not None:
-                found.append((method, offer))
-        return sorted(found, key=lambda one: (-one[1].rank, one[0].package != OWN))
+        return ranked_offers(case, family, kind, self._decline)
 
     @staticmethod
     def _from(method: Method) -> str:

@@ -8,20 +8,18 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import time
 from pathlib import Path
 
 from sfumato.engine.errors import EngineError
 
 from ..core_dumps import forbid_core_dumps
 from ..errors import WorkspaceError
-from ..jobs.worker import Detached, start_detached, start_worker
-from ..store.runs import RunState, find_run
+from ..jobs.following import until_ended
+from ..jobs.worker import Detached, start_detached
+from ..store.runs import RunState
 from ..store.workspace import Workspace
 from .searching import advance
 
-POLL_SECONDS = 0.5
-DEATHS_AT_MOST = 3
 log = logging.getLogger("sfumato.search")
 
 
@@ -31,18 +29,11 @@ def start_search(directory: Path, search_id: int, jobs: int) -> Detached:
 
 
 def carry_on(directory: Path, search_id: int, jobs: int) -> None:
-    """Enter the stages of a search one after the other; it stops where a run of it was stopped, or its workers do not stay alive."""
+    """Enter the stages of a search one after the other, until it ends or a run of it is stopped. Raises as ``until_ended``."""
     with Workspace.open(directory) as workspace:
         while runs := advance(workspace, search_id):
-            worker, deaths = start_worker(directory, jobs), 0
-            while unended := [run_id for run_id in runs if not find_run(workspace, run_id).state.ended]:
-                time.sleep(POLL_SECONDS)
-                if worker.poll() is not None and deaths < DEATHS_AT_MOST:
-                    worker, deaths = start_worker(directory, jobs), deaths + 1
-                elif worker.poll() is not None:
-                    log.error("the worker of run %s does not stay alive", unended[0])
-                    return
-            if any(find_run(workspace, run_id).state in (RunState.INTERRUPTED, RunState.CANCELLED) for run_id in runs):
+            ended = until_ended(workspace, runs, jobs)
+            if any(run.state in (RunState.INTERRUPTED, RunState.CANCELLED) for run in ended):
                 return
 
 

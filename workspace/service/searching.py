@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.comparison import distance_from_one
-from sfumato.engine.methods.drafting import Case, Offer, offer_of
-from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import registry
+from sfumato.engine.execution.comparison import as_cost
+from sfumato.engine.methods.drafting import Case
+from sfumato.engine.methods.registry import output_called
 from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
@@ -32,6 +32,7 @@ from ..ingest.files import find_source
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
+from ..plan.drafting import ranked_offers
 from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
@@ -94,16 +95,12 @@ def _most_telling_first(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
 
 
 def _step_for(case: Case) -> Table | None:
-    """A step for the target of a case by the method that offers it with the highest rank, without predictors; None where none does."""
+    """A step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
     assert case.target is not None
-    found: list[tuple[int, Table]] = []
-    for method in registry().values():
-        if method.family != "synthesis" or case.target.variable.kind not in method.synthesis.targets:
-            continue
-        offer = offer_of(method, case)
-        if isinstance(offer, Offer) and PREDICTORS in {info.name for info in method.spec.params()}:
-            found.append((offer.rank, {"method": method.name, "target": case.target.name, **offer.settings}))
-    return max(found, key=lambda one: one[0])[1] if found else None
+    for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
+        if PREDICTORS in {info.name for info in method.spec.params()}:
+            return {"method": method.name, "target": case.target.name, **offer.settings}
+    return None
 
 
 def _levers(recipe: Recipe, besides: Sequence[Mapping[str, Any]]) -> tuple[Lever, ...]:
@@ -113,13 +110,12 @@ def _levers(recipe: Recipe, besides: Sequence[Mapping[str, Any]]) -> tuple[Lever
     return (*added, *declared_levers(recipe, own))
 
 
-MOST_ADDED = 5
 PREDICTORS = "predictors"
 
 
 def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
     """None of the kept variables, the most telling one, two, half of them, all of them."""
-    counts = sorted({0, 1, 2, -(-len(besides) // 2), len(besides)} & set(range(len(besides) + 1)))[: MOST_ADDED + 1]
+    counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
     names = [str(step["target"]) for step in besides]
 
     def option(count: int) -> Option:
@@ -133,29 +129,28 @@ def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
     return Lever(ADDED, tuple(option(count) for count in counts), 0)
 
 
-def objective_of(recipe: Recipe) -> Output:
-    """The utility by which the best is chosen: as the recipe says, else the first that is 1 where the release follows the data, else the first
+def objective_of(recipe: Recipe) -> str:
+    """The key of the utility by which the best is chosen: as the recipe says, else the first that is 1 where the release follows the data, else the first
     that has a better and a worse. Raises BadInput.
     """
     named = "" if recipe.search is None else recipe.search.objective
-    possible = {
-        f"{step.method.key}.{output.name}": output
+    goals = {
+        f"{step.method.key}.{output.name}": output.goal
         for step in recipe.measures
         if step.method.family in ("utility", "quality")
         for output in step.method.results
         if output.goal != "none" and not output.intermediate
     }
-    if not possible:
+    if not goals:
         raise BadInput(
             "measure",
             "the plan measures no utility, so the best of the plans that pass is unknown; add a measure of utility",
         )
-    if named and named not in possible:
+    if named and named not in goals:
         raise BadInput(
-            "search.objective", f'"{named}" is no utility that the plan measures; it measures {", ".join(possible)}'
+            "search.objective", f'"{named}" is no utility that the plan measures; it measures {", ".join(goals)}'
         )
-    whole = next((key for key, output in possible.items() if output.goal == "one"), next(iter(possible)))
-    return possible[named or whole]
+    return named or next((key for key, goal in goals.items() if goal == "one"), next(iter(goals)))
 
 
 @dataclass(frozen=True)
@@ -202,7 +197,9 @@ class _Search:
         elif run.state is RunState.DONE:
             blocks = 0 if look.stage == "screen" else len(self.blocks(stored))
             verdicts = verdicts_of(self.workspace, run.id)
-            found[look.number] = Found(penalty_of(verdicts, blocks), self.cost(run.id))
+            value, output = self.value(run.id), output_called(self.objective)
+            cost = None if value is None or output is None else as_cost(value, output.goal)
+            found[look.number] = Found(penalty_of(verdicts, blocks), cost)
 
     def blocks(self, stored: StoredLook) -> tuple[str, ...]:
         """The checks of the gate that block the release of a look; the gate is asked once."""
@@ -213,28 +210,15 @@ class _Search:
             self.looks[stored.number] = stored
         return stored.blocks or ()
 
-    def cost(self, run_id: int) -> float | None:
-        """The utility of a run as a cost: lower is better; None where it was not computed."""
-        value = self.value(run_id)
-        goal = objective_of(self.recipe).goal
-        if value is None:
-            return None
-        return distance_from_one(value) if goal == "one" else value if goal == "low" else -value
+    @cached_property
+    def objective(self) -> str:
+        return objective_of(self.recipe)
 
     def value(self, run_id: int) -> float | None:
-        name = objective_of(self.recipe).name
+        """The utility of a run; None where it was not computed."""
         rows = result_rows(self.workspace, run_id)
-        return next(
-            (
-                row.value
-                for row in rows
-                if row.draw is None
-                and row.dataset != "confidential"
-                and row.measure == name
-                and row.family in ("utility", "quality")
-            ),
-            None,
-        )
+        averages = (row for row in rows if row.key == self.objective and row.draw is None)
+        return next((row.value for row in averages if row.dataset != "confidential"), None)
 
     def label(self, look: Look) -> str:
         return described(self.plan.levers, look.choice)
@@ -327,10 +311,9 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
     ]
     seen = {look.choice for look in looks if look.number in found}
     refused = {look.choice for look in looks if look.number in found and found[look.number].penalty is None}
-    objective = _objective_key(search.recipe)
     ended = not search.plan.next_looks(found)
     return Outcome(
-        search.stored.id, search.stored.project_id, objective, tuple(finalists), len(seen), len(refused), ended
+        search.stored.id, search.stored.project_id, search.objective, tuple(finalists), len(seen), len(refused), ended
     )
 
 
@@ -348,11 +331,6 @@ def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) ->
         None if earlier is None else search.value(earlier),
         search.value(run.id),
     )
-
-
-def _objective_key(recipe: Recipe) -> str:
-    wanted = objective_of(recipe)
-    return next(f"{step.method.key}.{wanted.name}" for step in recipe.measures if wanted in step.method.results)
 
 
 def take_plan(workspace: Workspace, run_id: int) -> None:

@@ -102,20 +102,12 @@ def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) ->
         return [None] * len(values)
     import numpy as np
 
+    from sfumato.engine.execution.comparison import as_cost
     from sfumato.engine.statistics.dominance import non_dominated
 
-    costs = [[_cost(value, goal) for value, goal in zip(pair, goals, strict=True)] for pair in values]
+    costs = [[as_cost(value, goal) for value, goal in zip(pair, goals, strict=True)] for pair in values]
     marks: list[bool | None] = non_dominated(np.array(costs)).tolist()
     return marks
-
-
-def _cost(value: float, goal: str) -> float:
-    """Lower is better: the value itself, its negative, or its distance from 1."""
-    from sfumato.engine.execution.comparison import distance_from_one
-
-    if goal == "one":
-        return distance_from_one(value)
-    return value if goal == "low" else -value
 
 
 def done_runs(workspace: Workspace, project_id: int) -> tuple[int, ...]:

@@ -287,7 +287,7 @@ def _child(arguments: Sequence[str], directory: Path, kind: Kind, columns: int) 
 def _in_this_process() -> None:
     """What a command has another process do is done here: a worker's tasks, and the reading of files."""
     import sfumato.tui.cli.importing
-    import sfumato.tui.cli.run
+    import sfumato.workspace.jobs.following
     import sfumato.workspace.jobs.processes
 
     class Done:
@@ -301,7 +301,7 @@ def _in_this_process() -> None:
     def call(function: Callable[..., object], *values: object, what: str, seconds: float) -> object:
         return function(*values)
 
-    sfumato.tui.cli.run.start_worker = start  # type: ignore[assignment]
+    sfumato.workspace.jobs.following.start_worker = start  # type: ignore[assignment]
     for module in (sfumato.tui.cli.importing, sfumato.workspace.jobs.processes):
         module.call_in_process = call  # type: ignore[assignment]
 

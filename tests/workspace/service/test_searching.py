@@ -12,12 +12,14 @@ import pytest
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import SEARCHED, accounts_of
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.service import searching
 from sfumato.workspace.service.searching import ADDED, advance, begin_search, outcome, take_plan
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.searches import looks_of
@@ -107,6 +109,20 @@ def test_a_search_ends_with_finalists_whose_plan_can_be_taken(workspace: Workspa
     assert draft is not None
     assert Recipe.from_toml(draft.toml) == run.recipe
     assert advance(workspace, search_id) == []
+
+
+@pytest.mark.slow
+def test_the_utility_is_that_of_its_own_method(workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch):
+    """Two methods may have an output of one name: the best is chosen by the one that the plan asks for."""
+
+    def row(method: str, value: float, dataset: str = "synthetic", draw: int | None = None) -> Row:
+        return Row("utility", method, "s_pmse", "", dataset, draw, None, value)
+
+    search_id = begin_search(workspace, plan(people))
+    to_the_end(workspace, search_id)
+    rows = [row("another", 9.0), row("propensity", 8.0, "confidential"), row("propensity", 7.0, draw=1)]
+    monkeypatch.setattr(searching, "result_rows", lambda *_: [*rows, row("propensity", 1.5)])
+    assert {one.fresh for one in outcome(workspace, search_id).finalists} == {1.5}
 
 
 @pytest.mark.slow
