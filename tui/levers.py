@@ -1,13 +1,13 @@
-"""Levers of a verdict as changes of a plan: what ``larger minbucket`` or ``release fewer datasets (m)`` does to its text."""
+"""Levers of a verdict as changes of a plan: what an advice such as ``release fewer datasets (m)`` does to its text."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.labels import declared
+from sfumato.engine.methods.levers import Advice, Turn
 from sfumato.workspace.plan.edits import StepPlace, plan_view, with_sections, with_step
 
 from .command_lines import changed_lines
@@ -31,18 +31,7 @@ def _on(_: Any) -> bool:
     return True
 
 
-RULES: tuple[tuple[str, str, Change], ...] = (
-    (r"\(m\)", "m", _halved),
-    (r"larger (leaves|minbucket)|raise minbucket", "minbucket", _doubled),
-    (r"smaller leaves", "minbucket", _halved),
-    (r"smoothing", "smoothing", _on),
-    (r"raise k\b", "k", _doubled),
-    (r"lower k\b", "k", _halved),
-    (r"lower (its )?epsilon", "epsilon", _halved),
-    (r"raise epsilon", "epsilon", _doubled),
-    (r"raise the number of draws", "draws", _doubled),
-)
-"""Words of a lever, the setting that they name, and what becomes of its value."""
+CHANGES: Mapping[Turn, Change] = {"more": _doubled, "less": _halved, "on": _on}
 MAKERS = ("synthesis", "anonymisation")
 
 
@@ -69,9 +58,8 @@ def _lever(text: str, target: str, toml: str) -> Lever:
     if view.lines is None:
         return Lever(text)
     changed = toml
-    for words, setting, change in RULES:
-        if re.search(words, text):
-            changed = _with_setting(changed, setting, change, target, view.table)
+    for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
+        changed = _with_setting(changed, setting, CHANGES[turn], target, view.table)
     if changed == toml or plan_view(changed).problem:
         return Lever(text)
     return Lever(text, changed, tuple(changed_lines(toml, changed)))

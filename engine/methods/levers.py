@@ -1,29 +1,53 @@
-"""What to change in a plan where a number does not meet its limit: texts that several methods share, the strongest lever first."""
+"""What to change in a plan where a number does not meet its limit: levers that several methods share, the strongest first.
+
+A lever is a phrase. An ``Advice`` also names the settings that it turns, so that the app can change the plan. Any other is left to the
+analyst.
+"""
 
 from __future__ import annotations
 
+from typing import Literal
+
+Turn = Literal["more", "less", "on"]
+
+
+class Advice(str):
+    """A phrase, and by setting how its value in the plan changes."""
+
+    __slots__ = ("turns",)
+    turns: dict[str, Turn]
+
+    def __new__(cls, text: str, **turns: Turn) -> Advice:
+        found = super().__new__(cls, text)
+        found.turns = turns
+        return found
+
+
+FEWER_DATASETS = Advice("release fewer datasets (m)", m="less")
 IDENTITY = (
     "synthesise more of the variables that an intruder knows",
     "group rare values of the quasi-identifiers (hierarchies, generalisation)",
-    "release fewer datasets (m)",
+    FEWER_DATASETS,
 )
 INFERENCE = (
-    "synthesise the sensitive variables, with larger leaves or fewer predictors",
+    Advice("synthesise the sensitive variables, with larger leaves or fewer predictors", minbucket="more"),
     "group rare values of the sensitive variables",
-    "release fewer datasets (m)",
+    FEWER_DATASETS,
 )
 MEMBERSHIP = (
-    "use a model that repeats single records less (larger minbucket, smoothing)",
-    "use a differentially private synthesis, or lower its epsilon",
-    "release fewer datasets (m)",
+    Advice(
+        "use a model that repeats single records less (larger minbucket, smoothing)", minbucket="more", smoothing="on"
+    ),
+    Advice("use a differentially private synthesis, or lower its epsilon", epsilon="less"),
+    FEWER_DATASETS,
 )
 COPYING = (
-    "turn smoothing on, or raise minbucket",
+    Advice("turn smoothing on, or raise minbucket", smoothing="on", minbucket="more"),
     "synthesise the variables that are kept",
     "group rare values",
 )
 CLASSES = (
-    "raise k, l or p of the anonymisation",
+    Advice("raise k, l or p of the anonymisation", k="more"),
     "generalise the quasi-identifiers further",
     "suppress the records of the smallest groups",
 )
@@ -34,13 +58,13 @@ POPULATION = (
 )
 FIDELITY = (
     "give the variable more predictors in its synthesis step",
-    "use a more flexible model, such as trees with smaller leaves",
+    Advice("use a more flexible model, such as trees with smaller leaves", minbucket="less"),
     "keep more variables unchanged",
 )
-PRIVATE_FIDELITY = ("raise epsilon", "use fewer or coarser variables", "release fewer datasets (m)")
-LESS_EPSILON = ("lower epsilon", "release fewer datasets (m)", "release fewer records")
-COARSENING = ("lower k", "use finer hierarchies", "name fewer quasi-identifiers")
-SAMPLE = ("lower k", "relax the limits of data quality", "name fewer quasi-identifiers")
+PRIVATE_FIDELITY = (Advice("raise epsilon", epsilon="more"), "use fewer or coarser variables", FEWER_DATASETS)
+LESS_EPSILON = (Advice("lower epsilon", epsilon="less"), FEWER_DATASETS, "release fewer records")
+COARSENING = (Advice("lower k", k="less"), "use finer hierarchies", "name fewer quasi-identifiers")
+SAMPLE = (Advice("lower k", k="less"), "relax the limits of data quality", "name fewer quasi-identifiers")
 CONSTRAINTS = ("add the rule to the constraints that are kept during synthesis", "check whether the rule is right")
-MORE_DRAWS = ("raise the number of draws", "let the intruder lack fewer records")
+MORE_DRAWS = (Advice("raise the number of draws", draws="more"), "let the intruder lack fewer records")
 OTHER_MEASURE = ("set another threshold", "judge by another measure of data quality")

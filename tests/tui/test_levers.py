@@ -4,8 +4,9 @@ import pytest
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.methods import levers as texts
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.levers import RULES, levers_for
+from sfumato.tui.levers import CHANGES, levers_for
 
 PLAN = """title = "Ten"
 [data]
@@ -79,8 +80,13 @@ def test_a_measure_of_another_version_has_no_levers():
     assert levers_for(verdict("risk.gone.away"), PLAN) == []
 
 
-def test_every_rule_is_named_by_a_lever():
-    import re
-
-    said = [text for group in vars(texts).values() if isinstance(group, tuple) for text in group]
-    assert [words for words, *_ in RULES if not any(re.search(words, text) for text in said)] == []
+def test_every_setting_that_an_advice_turns_is_one_of_some_method_or_m():
+    advice = [
+        one for group in vars(texts).values() if isinstance(group, tuple) for one in group if hasattr(one, "turns")
+    ]
+    known = {info.name for method in registry().values() for info in method.spec.params()} | {"m"}
+    turned = {(setting, turn) for one in advice for setting, turn in one.turns.items()}
+    assert {setting for setting, _ in turned} <= known
+    assert {turn for _, turn in turned} == set(CHANGES)
+    assert {"m", "minbucket", "smoothing", "k", "epsilon", "draws"} == {setting for setting, _ in turned}
+    assert ("minbucket", "less") in turned
