@@ -224,12 +224,17 @@ class _Search:
         return described(self.plan.levers, look.choice)
 
     def prepared(self, look: Look, source: Source, looked_at: int) -> PreparedRun:
-        """The run of a look. Raises BadInput where its plan cannot be carried out."""
+        """The run of a look. Raises BadInput where its plan cannot be carried out.
+
+        On a sample it has other random numbers than the judgement: a seed of its own, or, where the seed draws the hold-out, other records.
+        """
         table = changed(self.table, self.plan.levers, look.choice)
         search = {**table.get("search", {}), "looked_at": looked_at}
         table["search"] = search
         if look.records is not None:
             table["data"] = {**table.get("data", {}), "screen": look.records}
+            if not isinstance(self.recipe.data.holdout, int | float):
+                table["release"] = {**table.get("release", {}), "seed": self.recipe.seed + 1}
             _leave_out_attacks(table, self.recipe)
         title = self.recipe.title or source.name
         table["title"] = f"{title}: {self.label(look)}"

@@ -155,6 +155,32 @@ def test_no_look_before_the_judgement_reads_the_records_that_are_held_out(worksp
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("holdout", [{}, {"holdout": 0.2}], ids=["no hold-out", "hold-out"])
+def test_finalists_are_judged_on_datasets_that_no_look_has_seen(
+    workspace: Workspace, people: Path, tmp_path: Path, holdout: dict[str, float]
+):
+    """Of few records the sample is all of them: a judgement with the same random numbers would only repeat what the search saw."""
+    few = tmp_path / "few.csv"
+    pd.read_csv(people).head(600).to_csv(few, index=False)
+    table = plan(people, data={"file": str(few), **holdout})
+    table["measure"] = table["measure"][:2]
+    search_id = begin_search(workspace, table)
+    to_the_end(workspace, search_id)
+    drawn: dict[bool, set[str]] = {True: set(), False: set()}
+    for look, name, sha256 in tables_of(workspace, search_id):
+        if name.startswith("draw/"):
+            run_id = looks_of(workspace, search_id)[look].run_id
+            assert run_id is not None
+            drawn[find_run(workspace, run_id).recipe.data.screen is None].add(sha256)
+    assert drawn[True]
+    assert drawn[False]
+    assert not drawn[True] & drawn[False]
+    found = outcome(workspace, search_id).finalists
+    assert all(one.searched != one.fresh for one in found)
+    assert {find_run(workspace, one.run_id).recipe.seed for one in found} == {3}
+
+
+@pytest.mark.slow
 def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(workspace: Workspace, people: Path):
     whole = begin_search(workspace, plan(people))
     to_the_end(workspace, whole)
