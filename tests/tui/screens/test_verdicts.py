@@ -216,12 +216,12 @@ async def test_verdicts_stand_in_groups_and_all_other_numbers_in_one_line_below(
         lines = [line.strip() for line in seat.text.splitlines()]
         risk, utility = (next(at for at, line in enumerate(lines) if line.startswith(name)) for name in
                          ("Disclosure risk", "Utility"))  # fmt: skip
-        assert lines[risk].endswith("1 of 2 not met")
+        assert "1 of 2 not met" in lines[risk]
         assert risk < utility
         assert "1 of 1 not met" in lines[utility]
         assert "Findings: 2 of 3 not met" in lines[2]
-        (folded,) = (line for line in lines if line.endswith("other numbers"))
-        assert int(folded.split()[1].replace(",", "")) > 10
+        (folded,) = re.findall(r"([\d,]+) other numbers", seat.text)
+        assert int(folded.replace(",", "")) > 10
         assert "[Numbers]" in await seat.press("G", "enter")
 
 
