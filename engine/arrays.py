@@ -1,6 +1,8 @@
-"""Names of the arrays that computations take and give; docstrings say their shapes."""
+"""Names of the arrays that computations take and give, and looking up many numbers in them; docstrings say shapes."""
 
 from __future__ import annotations
+
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +10,24 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+
+FEW = 4096
+"""Numbers among which it is quicker to search as they come."""
+
+
+def places_in(ascending: NDArray[Any], needles: NDArray[Any], side: Literal["left", "right"] = "left") -> Integers:
+    """``np.searchsorted`` with the needles (k,) asked in ascending order: in a large table that is several times faster."""
+    if len(ascending) <= FEW:
+        return np.searchsorted(ascending, needles, side)
+    order = np.argsort(needles)
+    found = np.empty(len(needles), dtype=np.int64)
+    found[order] = np.searchsorted(ascending, needles[order], side)
+    return found
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The different values among some without NaN, ascending; ``np.unique`` hashes them, and takes many times longer for millions."""
+    ascending = np.sort(values)
+    new = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return ascending[new]

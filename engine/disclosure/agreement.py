@@ -56,7 +56,8 @@ def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: 
         by_release[part] = _scores(columns, those, theirs, rows, 1).max(axis=1)
         ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
         scores = _scores(columns, those, ours, len(others), 0)
-        scores[those[:, None] == others[None, :]] = -1
+        themselves = np.flatnonzero(np.isin(those, others))
+        scores[themselves] = np.where(those[themselves, None] == others, np.float32(-1), scores[themselves])
         by_others[part] = scores.max(axis=1)
     return by_release, by_others
 

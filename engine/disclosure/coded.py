@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, places_in
 from .cells import MISSING, Keys
 
 Codes = NDArray[np.int32]
@@ -36,6 +36,23 @@ class Column:
     released: Sequence[Keys]
     numbers: Floats | None = None
     released_numbers: Sequence[Floats] = ()
+
+    @cached_property
+    def values(self) -> tuple[Keys, Codes, Integers]:
+        """The different cells of the joint table, ascending, which of them each record has, (N,), and how often each occurs."""
+        values, own, counts = np.unique(self.own, return_inverse=True, return_counts=True)
+        return values, own.astype(np.int32), counts
+
+    @cached_property
+    def ascending(self) -> Floats:
+        """The joint table's numbers, ascending, NaN at the end."""
+        assert self.numbers is not None
+        return np.sort(self.numbers)
+
+    @cached_property
+    def place(self) -> Singles | None:
+        """The place of each number of the joint table in it, (N,); None of levels."""
+        return None if self.numbers is None else _place(self.ascending, self.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,34 +74,23 @@ class Coded:
 
 def as_they_are(column: Column) -> Coded:
     """Codes by equal values."""
-    values, own, counts = np.unique(column.own, return_inverse=True, return_counts=True)
+    values, own, counts = column.values
 
     def known(cells: Keys) -> Codes:
-        place = np.searchsorted(values, cells).clip(max=len(values) - 1)
+        place = places_in(values, cells).clip(max=len(values) - 1)
         return np.where(values[place] == cells, place, UNKNOWN).astype(np.int32)
 
-    place, places = None, tuple[Singles, ...]()
-    if column.numbers is not None:
-        ordered = np.sort(column.numbers)
-        place = _place(ordered, column.numbers)
-        places = tuple(_place(ordered, one) for one in column.released_numbers)
-    return Coded(column.name, own.astype(np.int32), tuple(map(known, column.released)), counts, place, places)
+    places = tuple(_place(column.ascending, one) for one in column.released_numbers)
+    return Coded(column.name, own, tuple(map(known, column.released)), counts, column.place, places)
 
 
 def by_rank(column: Column) -> Coded:
     """Codes by the order of frequencies for levels; for numbers the places in each table."""
     if column.numbers is not None:
-        _values, inverse, counts = np.unique(column.own, return_inverse=True, return_counts=True)
+        _values, own, counts = column.values
         places = tuple(_place(np.sort(one), one) for one in column.released_numbers)
         unknown = tuple(np.full(len(one), UNKNOWN, dtype=np.int32) for one in column.released)
-        return Coded(
-            column.name,
-            inverse.astype(np.int32),
-            unknown,
-            counts,
-            _place(np.sort(column.numbers), column.numbers),
-            places,
-        )
+        return Coded(column.name, own, unknown, counts, column.place, places)
     own, counts = _by_frequency(column.own)
     released = tuple(
         np.where(codes < len(counts), codes, UNKNOWN).astype(np.int32)

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, distinct
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of
@@ -61,7 +61,7 @@ def equal_records(
             lengths.append(len(one))
             yield one
 
-    shares, taken = _taken(np.unique(ordered), in_order())
+    shares, taken = _taken(distinct(ordered), in_order())
     value, repeated = float(np.mean(shares)), np.flatnonzero(positions_in(taken, rows) >= 0)
     if copied:
         return Likeness(1.0, 0.0, records=repeated)

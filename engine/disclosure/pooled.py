@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, distinct
 from ..data.microdata import Microdata
 from .cells import Cells, Keys, occurrences, positions_in, rows_of
 from .likeness import Likeness, score_margin, standard_error
@@ -53,7 +53,7 @@ def _in_datasets(rows: Keys, released: Iterable[Keys]) -> tuple[Integers, int]:
     values = rows[order]
     for one in released:
         places, sizes = positions_in(values, np.sort(one)), [*sizes, len(one)]
-        total[order[np.unique(places[places >= 0])]] += 1
+        total[order[distinct(places[places >= 0])]] += 1
     return total, sizes[0]
 
 

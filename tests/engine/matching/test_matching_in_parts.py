@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.engine import arrays
 from sfumato.engine.data import blocks as row_blocks
 from sfumato.engine.matching import matching
-from sfumato.engine.matching import matching as boxes
 from sfumato.engine.matching.matching import Exact, Held, Matcher, Within
 from sfumato.engine.matching.radius import Radius
 
@@ -64,8 +64,8 @@ def test_parts_and_blocks_change_no_count(
         within.append(Within(centre - width, centre + width, released))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "AT_ONCE", at_once)
-        patch.setattr(boxes, "FEW", few)
-        patch.setattr(boxes, "CELLS_PER_KEY", per_key)
+        patch.setattr(arrays, "FEW", few)
+        patch.setattr(matching, "CELLS_PER_KEY", per_key)
         patch.setattr(row_blocks, "CELLS", cells)
         matcher = Matcher.of(exact, (n, m))
         found = matcher.match(within)
@@ -106,7 +106,7 @@ def test_numbers_are_found_in_their_bucket(keys: list[int], cells: int, shift: i
     """Against a search by halves in the whole table; large keys differ in their high bits alone."""
     ascending = np.sort(np.array(keys, dtype=np.int64)) << shift
     needles = np.append(np.arange(0, cells + 1, 7, dtype=np.int64), cells) << shift
-    found = boxes.Buckets.of(ascending, cells << shift).below(needles)
+    found = matching.Buckets.of(ascending, cells << shift).below(needles)
     assert found.tolist() == np.searchsorted(ascending, needles).tolist()
 
 
@@ -121,7 +121,7 @@ def test_beliefs_that_share_the_ranks_of_a_release_find_what_a_loop_finds(
     exact = [Exact(rng.integers(0, 3, n), rng.integers(0, 3, m))]
     centre, income, age = rng.normal(0, 2, n), rng.normal(0, 2, m), rng.integers(0, 6, m).astype(np.float64)
     stay = Within(centre - 1, centre + 1, income)
-    held, ranked = Held(Matcher.of(exact, (n, m)), [stay]), boxes.Ranked.of(age)
+    held, ranked = Held(Matcher.of(exact, (n, m)), [stay]), matching.Ranked.of(age)
     for _ in range(3):
         believed = np.where(rng.random(n) < 0.1, MISSING, rng.integers(-1, 8, n).astype(np.float64))
         ends = (believed, believed) if not wide else (believed - wide, believed + wide)
