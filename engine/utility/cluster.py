@@ -293,6 +293,9 @@ def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run
         found.append(difference)
         remarks.append(_reason(len(points), total, points_apart, spec))
     value, lower, upper = monte_carlo_mean([one.u_c for one in found], within=SHARE)
+    if lower is not None and lower == upper:
+        lower, upper = None, None
+        remarks[0] += "; no interval: the samples agree, so how much they vary is not known"
     ends = (lower, upper) if sampled else (value, value)
     expected = float(np.mean([one.expected for one in found]))
     return Measure((Estimate("u_c", value, "", *ends, baseline=expected, reason=remarks[0]),))

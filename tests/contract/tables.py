@@ -70,6 +70,10 @@ def records(smallest: int, largest: int, *, missing: bool = False) -> st.SearchS
     return st.tuples(whole, st.lists(some, min_size=smallest - 1, max_size=largest - 1)).map(lambda p: [p[0], *p[1]])
 
 
+RADIUS = {"days": 1, "income": "5%"}
+"""How near the numbers of a guess must be, where a measure asks for it."""
+
+
 def resynthesised(confidential: Sequence[Record], drawn: Sequence[Record]) -> list[Record]:
     """The confidential records with the synthesised values of the drawn ones."""
     places = [SCHEMA.names.index(name) for name in SYNTHESISED]

@@ -5,17 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from asked import answers_of, spec_of
 from oracles import Answers, Case, series
-from own_methods import MEASURES, STUDIES
+from own_methods import EVIDENCE, MEASURES, STUDIES
 from relations import (
     ALONE,
-    EXPECTATIONS,
     RELATIONS,
     TOGETHER,
     WEIGHED,
@@ -36,31 +34,6 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest.files import Source, ingest
 
-RADIUS = {"days": 1, "income": "5%"}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "utility.constraint_violations": {"rules": {"few": "days <= 30", "near": "days <= visits + 20"}},
-    "utility.distribution_distance": {"variables": ["days", "income"], "given": ["region"]},
-    "utility.interval_overlap": {"means": ["days"], "quantiles": ["income"], "probabilities": [0.5]},
-    "utility.regression_distance": {"models": ["income ~ visits", "logit: illness ~ days"], "near_zero": 0.0},
-    "utility.summary": {"variables": ["days", "income", "region", "illness"]},
-    "quality.ilm": {"quasi_identifiers": ["region", "days"]},
-    "quality.nmi_v1": {"variables": ["income"]},
-    "quality.nmi_v2": {"variables": ["income"]},
-    "quality.pearson": {"variables": ["days", "income"]},
-    "quality.rilm": {"quasi_identifiers": ["region", "days"], "variables": ["region", "days"]},
-    "risk.anonymity": {"quasi_identifiers": ["region", "sex"]},
-    "risk.attribute": {"radius": RADIUS},
-    "risk.attribute_inference": {"radius": RADIUS},
-    "risk.identification": {"radius": RADIUS},
-    "risk.inference_attack": {"sensitive": "days", "known": ["visits", "region"], "within": 1},
-    "risk.population_uniqueness": {"fraction": 0.1, "bins": {"visits": "width 2"}},
-    "risk.correct_attribution": {"keys": ["region", "visits"], "sensitive": ["days"], "obvious": 0.5},
-    "risk.singling_out": {"most": 10_000},
-    "risk.record_linkage": {"radius": RADIUS},
-    "risk.special_uniques": {"keys": ["region", "sex", "size", "days"], "sampling_fraction": 0.1},
-    "risk.uniqueness": {"sizes": [1, 2]},
-    "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
-}
 WITH_OWN_TABLES = ("studies.calibration", "studies.intruder_knowledge", "studies.minimisation", "studies.risk_utility")
 LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES and not p.values[0].whole]
 Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
@@ -71,12 +44,12 @@ def outputs() -> list[str]:
 
 
 def test_every_output_says_what_becomes_of_it() -> None:
-    assert [key for key in outputs() if key not in EXPECTATIONS] == []
+    assert [key for key in outputs() if key.rpartition(".")[2] not in EVIDENCE[key.rpartition(".")[0]].expected] == []
 
 
 def computed_by(method: Method) -> Compute:
     def compute(confidential: Microdata, released: Microdata) -> dict[str, Answers]:
-        spec = spec_of(method, SETTINGS.get(method.key, {}), confidential.schema)
+        spec = spec_of(method, EVIDENCE[method.key].settings, confidential.schema)
         level = spec.grid()[0] if spec.grid() else None
         return answers_of(method, Case(confidential, released, spec), level)
 
@@ -116,12 +89,12 @@ def test_measure_changes_as_its_tables_do(method: Method, relation: str) -> None
     first = dict(before(method.key, START.get(relation, "release")))
     after = computed_by(method)(changed.confidential, changed.released)
     for output in method.results:
-        if EXPECTATIONS[f"{method.key}.{output.name}"] in (ALONE, TOGETHER, WEIGHED) and not after.get(output.name):
+        if EVIDENCE[method.key].expected[output.name] in (ALONE, TOGETHER, WEIGHED) and not after.get(output.name):
             continue
         if relation == "copy" and not first.get(output.name):
             first[output.name] = after[output.name]  # the confidential data alone have no overlap
         assert first[output.name], f"{output.name} is not computed on the tests' tables: nothing is tested"
-        rule = getattr(EXPECTATIONS[f"{method.key}.{output.name}"], relation)
+        rule = getattr(EVIDENCE[method.key].expected[output.name], relation)
         check(rule, relation, first[output.name], after[output.name])
 
 

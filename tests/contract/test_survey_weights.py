@@ -10,8 +10,8 @@ import pytest
 from asked import answers_of, spec_of
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from oracles import ORACLES, Answers, Case
-from own_methods import MEASURES
+from oracles import Answers, Case
+from own_methods import EVIDENCE, MEASURES
 from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
 from sfumato.engine.data.microdata import Microdata
@@ -71,7 +71,8 @@ def of_people(answers: dict[str, Answers]) -> dict[str, Answers]:
 @pytest.mark.parametrize("method", WEIGHABLE)
 def test_a_record_of_weight_w_is_w_records(method: Method) -> None:
     """The oracle of the plain measure on tables with every record repeated, which knows nothing of weights."""
-    oracle = ORACLES[f"{method.key}.{method.outputs[0].name}"]
+    oracle = EVIDENCE[method.key].oracle
+    assert oracle is not None
     rows = records(4, 6, missing=method.key != "utility.interval_overlap")
     times = st.lists(st.integers(1, 4), min_size=6, max_size=6)
 

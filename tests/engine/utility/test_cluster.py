@@ -157,6 +157,19 @@ def test_a_sample_takes_the_same_records_of_tables_of_one_size() -> None:
     assert found.reason == "on a sample of 100 of the 600 rows; samples = 5 gives an interval"
 
 
+def test_samples_that_agree_give_no_interval_of_no_width() -> None:
+    """Of a copy every sample is an even mix; a limit on it is undecided rather than met to the last digit."""
+    agreed, apart = (
+        estimate(sample(300, 1), sample(300, 1), limit=100, samples=3),
+        estimate(sample(300, 1), sample(500, 2, shift=0.3), limit=400, samples=3),
+    )
+    assert (agreed.value, agreed.lower, agreed.upper) == (0, None, None)
+    assert "no interval: the samples agree" in agreed.reason
+    assert apart.lower is not None
+    assert apart.upper is not None
+    assert apart.lower < apart.value < apart.upper
+
+
 def test_fewer_different_rows_than_clusters_are_a_cluster_each() -> None:
     confidential = sample(6, 1).assign(group="a", age=1.0, price=[1.0, 1, 1, 2, 2, 2])
     released = confidential.assign(price=[1.0, 1, 2, 2, 2, 2])
