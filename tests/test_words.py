@@ -35,7 +35,7 @@ FORBIDDEN = re.compile(rf"\b({'|'.join(re.escape(one) for one in PHRASES)})\b", 
 NAMES = (
     "TableSeen", "VariableSeen", "table_unseen", "most_telling", "holds_texts", "originals_of", "are_names", "kept_by", "keeping_of",
     "Keeping", "check_asking", "making_streams", "measuring_streams", "made_up", "misgivings", "told_before", "read_apart",
-    "EditsInTurn", "act_next", "OnlySeen", "seen_strip", "what_goes_out", "how_often", "places_in", "look_at_file", "still_there",
+    "EditsInTurn", "act_next", "OnlySeen", "seen_strip", "what_goes_out", "how_often", "insertion_points", "look_at_file", "still_there",
     "asks_models", "told_apart",
 )  # fmt: skip
 IDENTIFIERS = re.compile(rf"\b({'|'.join(NAMES)})\b")

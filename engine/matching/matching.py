@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import places_in
+from ..arrays import insertion_points
 from ..data.blocks import row_blocks
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
@@ -62,11 +62,13 @@ class Side:
         start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
-            start[rows] = places_in(distinct, low, "left")
+            start[rows] = insertion_points(distinct, low, "left")
             if upper is lower:
                 stop[rows] = start[rows] + _holds(distinct, start[rows], low)
             else:
-                stop[rows] = np.where(np.isnan(low) | np.isnan(high), start[rows], places_in(distinct, high, "right"))
+                stop[rows] = np.where(
+                    np.isnan(low) | np.isnan(high), start[rows], insertion_points(distinct, high, "right")
+                )
         return cls(start, stop, rank, len(distinct))
 
     @property
