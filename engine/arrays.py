@@ -15,9 +15,7 @@ FEW = 4096
 """Numbers among which it is quicker to search as they come."""
 
 
-def insertion_points(
-    ascending: NDArray[Any], needles: NDArray[Any], side: Literal["left", "right"] = "left"
-) -> Integers:
+def sorted_search(ascending: NDArray[Any], needles: NDArray[Any], side: Literal["left", "right"] = "left") -> Integers:
     """``np.searchsorted`` with the needles (k,) asked in ascending order: in a large table that is several times faster."""
     if len(ascending) <= FEW:
         return np.searchsorted(ascending, needles, side)

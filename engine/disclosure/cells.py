@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats, distinct, insertion_points
+from ..arrays import Floats, distinct, sorted_search
 from ..data.microdata import Microdata
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround
 
@@ -99,7 +99,7 @@ def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     held, counts = np.unique(among, return_counts=True)
     if not len(held):
         return np.zeros(len(rows), dtype=np.int64)
-    place = insertion_points(held, rows).clip(max=len(held) - 1)
+    place = sorted_search(held, rows).clip(max=len(held) - 1)
     return np.where(held[place] == rows, counts[place], 0).astype(np.int64)
 
 
@@ -107,5 +107,5 @@ def positions_in(values: Keys, rows: Keys) -> NDArray[np.int64]:
     """Where each of the rows (k,) stands among values, ascending (n,); -1 where it is none of them."""
     if not len(values):
         return np.full(len(rows), -1, dtype=np.int64)
-    place = insertion_points(values, rows).clip(max=len(values) - 1)
+    place = sorted_search(values, rows).clip(max=len(values) - 1)
     return np.where(values[place] == rows, place, -1).astype(np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from ..arrays import Floats, Integers, insertion_points
+from ..arrays import Floats, Integers, sorted_search
 from .cells import MISSING, Keys
 
 Codes = NDArray[np.int32]
@@ -77,7 +77,7 @@ def as_they_are(column: Column) -> Coded:
     values, own, counts = column.values
 
     def known(cells: Keys) -> Codes:
-        place = insertion_points(values, cells).clip(max=len(values) - 1)
+        place = sorted_search(values, cells).clip(max=len(values) - 1)
         return np.where(values[place] == cells, place, UNKNOWN).astype(np.int32)
 
     places = tuple(_place(column.ascending, one) for one in column.released_numbers)

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import insertion_points
+from ..arrays import sorted_search
 from ..data.blocks import row_blocks
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
@@ -62,12 +62,12 @@ class Side:
         start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
-            start[rows] = insertion_points(distinct, low, "left")
+            start[rows] = sorted_search(distinct, low, "left")
             if upper is lower:
                 stop[rows] = start[rows] + _holds(distinct, start[rows], low)
             else:
                 stop[rows] = np.where(
-                    np.isnan(low) | np.isnan(high), start[rows], insertion_points(distinct, high, "right")
+                    np.isnan(low) | np.isnan(high), start[rows], sorted_search(distinct, high, "right")
                 )
         return cls(start, stop, rank, len(distinct))
 
