@@ -99,7 +99,7 @@ def nearest_shares(table: Floats) -> Floats:
     above = np.cumsum(flat) - 1
     places = np.arange(1, len(flat) + 1)
     last = int(np.flatnonzero(flat - above / places > 0)[-1])
-    return np.maximum(table - above[last] / (last + 1), 0.0)
+    return np.asarray(np.maximum(table - above[last] / (last + 1), 0.0))
 
 
 def agreeing(domain: Domain, measured: Sequence[Measured]) -> dict[Clique, Floats]:

@@ -140,7 +140,8 @@ def _elimination_cost(at: int, neighbours: Mapping[int, set[int]], domain: Domai
 def _tree(cliques: tuple[Clique, ...]) -> tuple[tuple[Clique, ...], tuple[int, ...], tuple[Clique, ...]]:
     """The cliques in the order of Prim's algorithm by the size of what they share, which makes a junction tree of a chordal graph's cliques."""
     left = list(range(len(cliques)))
-    order, parents, separators = [left.pop(0)], [-1], [()]
+    order, parents = [left.pop(0)], [-1]
+    separators: list[Clique] = [()]
     while left:
         shared = {(i, place): set(cliques[i]) & set(cliques[j]) for i in left for place, j in enumerate(order)}
         (best, place), common = max(shared.items(), key=lambda item: len(item[1]))

@@ -452,7 +452,7 @@ def _fitted(
     if tree.cells <= LARGEST_TABLE:
         wanted = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
         along = tree.fitted(wanted)
-        tables = {
+        tables: dict[str, NDArray[np.generic]] = {
             f"clique/{_name(c)}": own.astype(np.float32) for c, own in zip(tree.cliques, along.tables, strict=True)
         }
         return tables, along.distance, "junction tree"
