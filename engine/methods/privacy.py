@@ -114,7 +114,6 @@ CONCENTRATED = (
             "Lower is better: the promise fails less often.",
             "The promise may fail more often than the limit allows.",
             ("lower delta",),
-            shared=True,
         ),
     ),
     Output(
@@ -130,7 +129,6 @@ CONCENTRATED = (
             "Lower is better: one person changes the release less.",
             "One person may change the release more than the limit allows.",
             LESS_EPSILON,
-            shared=True,
         ),
     ),
 )
