@@ -3,6 +3,9 @@
 A synthesis is eps-differentially private when one record more or less in the confidential data changes the probability of
 whatever it may release by a factor of exp(eps) at most (Dwork 2006; Park & Ghosh eq. 2). Changing a record is taking one out and
 putting another in: it costs twice as much. What is released together adds up.
+
+Gaussian noise is accounted for in zero-concentrated privacy, as rho (``zcdp``), and told as the epsilon that holds but for a chance of delta.
+Steps of both kinds are composed in two ways, epsilons added, or all as rho, and the smaller epsilon holds.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from ..data.intervals import Range
 from .levers import LESS_EPSILON
 from .outputs import Label, Output
 from .results import Estimate
+from .zcdp import epsilon_at, pure_rho
 
 POSITIVE: Range = (0.0, None)
 
@@ -95,6 +99,41 @@ ACCOUNT = (
 )
 """The measures of every synthesis method that has an account."""
 
+CONCENTRATED = (
+    *ACCOUNT,
+    Output(
+        "delta",
+        "the chance, stated in the recipe, that the promise of epsilon does not hold",
+        "low",
+        range=(0.0, 1.0),
+        short="delta",
+        statbarn="none",
+        label=Label(
+            "Chance that the privacy promise fails (delta)",
+            "The promise of epsilon holds but for a chance of {value}.",
+            "Lower is better: the promise fails less often.",
+            "The promise may fail more often than the limit allows.",
+            ("lower delta",),
+        ),
+    ),
+    Output(
+        "rho",
+        "what all noise and all choices cost in zero-concentrated differential privacy, for one confidential record more or less",
+        "low",
+        range=POSITIVE,
+        short="rho",
+        statbarn="none",
+        label=Label(
+            "Privacy loss in concentrated form (rho)",
+            "Noise and choices cost a rho of {value}, which adds up over releases.",
+            "Lower is better: one person changes the release less.",
+            "One person may change the release more than the limit allows.",
+            LESS_EPSILON,
+        ),
+    ),
+)
+"""The measures of a synthesis method whose noise is Gaussian."""
+
 
 @dataclass(frozen=True, slots=True)
 class Uncovered:
@@ -109,11 +148,23 @@ class Uncovered:
 
 
 @dataclass(frozen=True, slots=True)
+class Concentrated:
+    """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``."""
+
+    rho: float
+    substitution: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyAccount:
     """``epsilon`` for each of ``samples`` independent draws of a dataset, and ``datasets`` of them.
 
     ``uncovered`` is what was learned from the confidential data outside the proof: then the noise accounts for
     ``noise``, and no epsilon of the release can be told. A draw makes ``together`` records.
+
+    With a ``concentrated`` cost, ``epsilon`` is what that is at its delta: it pays for any number of records and datasets, which are all drawn
+    from what was measured once.
     """
 
     epsilon: float
@@ -121,6 +172,12 @@ class PrivacyAccount:
     datasets: int
     uncovered: tuple[Uncovered, ...] = ()
     together: int = 1
+    concentrated: Concentrated | None = None
+
+    @classmethod
+    def of_rho(cls, cost: Concentrated, uncovered: tuple[Uncovered, ...] = ()) -> PrivacyAccount:
+        """The account of what was measured once with Gaussian noise."""
+        return cls(epsilon_at(cost.rho, cost.delta), 1, 1, uncovered, concentrated=cost)
 
     @property
     def noise(self) -> float:
@@ -135,7 +192,10 @@ class PrivacyAccount:
     @property
     def substitution(self) -> float | None:
         """Cost of all datasets, for one record that is changed; None where something is not covered."""
-        return None if self.uncovered else 2 * self.noise
+        if self.uncovered:
+            return None
+        cost = self.concentrated
+        return 2 * self.noise if cost is None else epsilon_at(cost.substitution, cost.delta)
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The account as measures, those of ``ACCOUNT``."""
@@ -150,10 +210,15 @@ class PrivacyAccount:
             ("epsilon_release", self.release),
             ("epsilon_substitution", self.substitution),
         )
+        told = *(Estimate(name, value, reason=reason) for name, value in covered), Estimate("epsilon_noise", self.noise)
+        if self.concentrated is None:
+            return *told, Estimate("sample_records", self.together)
+        cost = self.concentrated
         return (
-            *(Estimate(name, value, reason=reason) for name, value in covered),
-            Estimate("epsilon_noise", self.noise),
-            Estimate("sample_records", self.together),
+            *told,
+            Estimate.not_computed("sample_records", "the cost does not depend on how many records are drawn"),
+            Estimate("delta", cost.delta),
+            Estimate("rho", None if self.uncovered else cost.rho, reason=reason),
         )
 
 
@@ -187,6 +252,16 @@ def epsilon_of(alpha: float, features: int, largest: float = 1.0) -> float:
 
 
 def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
-    """The account of several steps of one release together (sequential composition)."""
+    """The account of several steps of one release together: epsilons added, or all as rho where some are, whichever is smaller."""
     uncovered = tuple(dict.fromkeys(found for one in accounts for found in one.uncovered))
-    return PrivacyAccount(math.fsum(one.noise for one in accounts), 1, 1, uncovered)
+    pure = [one.noise for one in accounts if one.concentrated is None]
+    costs = [one.concentrated for one in accounts if one.concentrated is not None]
+    if not costs:
+        return PrivacyAccount(math.fsum(pure), 1, 1, uncovered)
+    delta = min(cost.delta for cost in costs)
+    own = Concentrated(math.fsum(c.rho for c in costs), math.fsum(c.substitution for c in costs), delta)
+    every = Concentrated(
+        own.rho + math.fsum(map(pure_rho, pure)), own.substitution + math.fsum(pure_rho(2 * one) for one in pure), delta
+    )
+    added = math.fsum([*pure, epsilon_at(own.rho, delta)])
+    return PrivacyAccount(min(added, epsilon_at(every.rho, delta)), 1, 1, uncovered, concentrated=every)

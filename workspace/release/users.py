@@ -71,10 +71,10 @@ def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, se
     ]
     if None in totals or reasons:
         return PrivacyPromise(None, None, (), tuple(dict.fromkeys(reasons)))
-    samples = tuple(SampleCost(one.epsilon, one.together) for one in known)
-    return PrivacyPromise(
-        totals[0], totals[1], samples, (), recipe.data.sample is not None or recipe.data.holdout is not None
-    )
+    samples = tuple(SampleCost(one.epsilon, one.together) for one in known if one.concentrated is None)
+    delta = math.fsum(one.concentrated.delta for one in known if one.concentrated is not None)
+    sampled = recipe.data.sample is not None or recipe.data.holdout is not None
+    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta)
 
 
 def _total(rows: Sequence[Row], measure: str) -> float | None:
@@ -125,7 +125,11 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
 
 def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
     """The promise as JSON has it; ``epsilon`` is left out where there is none."""
-    costs = {"epsilon": privacy.epsilon, "epsilon_substitution": privacy.substitution}
+    costs = {
+        "epsilon": privacy.epsilon,
+        "epsilon_substitution": privacy.substitution,
+        "delta": privacy.delta if privacy.epsilon is not None and privacy.delta else None,
+    }
     return {
         **{name: value for name, value in costs.items() if value is not None},
         "samples": [asdict(one) for one in privacy.samples],

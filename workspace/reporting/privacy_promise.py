@@ -29,7 +29,7 @@ class SampleCost:
 class PrivacyPromise:
     """The epsilon of all datasets together, for one record more or less and for one that is changed; None where there is none.
 
-    ``samples`` are what single draws cost, where there is one; ``reasons`` why there is none; ``sampled``: the confidential records were
+    It holds but for a chance of ``delta``. ``samples`` are what single draws cost, where there is one; ``reasons`` why there is none; ``sampled``: the confidential records were
     sampled from a file, or others were held out.
     """
 
@@ -38,6 +38,7 @@ class PrivacyPromise:
     samples: tuple[SampleCost, ...] = ()
     reasons: tuple[str, ...] = ()
     sampled: bool = False
+    delta: float = 0.0
 
 
 def promise(privacy: PrivacyPromise) -> list[str]:
@@ -50,8 +51,9 @@ def promise(privacy: PrivacyPromise) -> list[str]:
         ]
     epsilon = upwards(privacy.epsilon)
     return [
-        f"These data are differentially private with epsilon {epsilon}, all datasets together: had any one record not been among the "
+        f"These data are differentially private with epsilon {epsilon}{_at_delta(privacy)}, all datasets together: had any one record not been among the "
         f"confidential data, no datasets would have been more than {_factor(privacy.epsilon)} times as likely or as unlikely.",
+        *_but_for(privacy),
         f"Had a record been another one, epsilon is {upwards(privacy.substitution)}.",
         *map(_drawn, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
@@ -59,6 +61,18 @@ def promise(privacy: PrivacyPromise) -> list[str]:
         "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
         f"The proof does not cover {'; '.join(_outside(privacy))}.",
     ]
+
+
+def _at_delta(privacy: PrivacyPromise) -> str:
+    return f" and delta {upwards(privacy.delta)}" if privacy.delta else ""
+
+
+def _but_for(privacy: PrivacyPromise) -> Sequence[str]:
+    if not privacy.delta:
+        return ()
+    return (
+        f"That holds but for a chance of delta, {upwards(privacy.delta)}; noise is drawn once, and any number of datasets and records costs no more.",
+    )
 
 
 def _outside(privacy: PrivacyPromise) -> Sequence[str]:

@@ -1,0 +1,86 @@
+"""The table that margins are of: how many categories each variable has, and sums of records and tables over it.
+
+A margin is named by the positions of its variables, ascending: ``(0, 3)``. Its table has an axis for each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+
+Clique = tuple[int, ...]
+"""Positions of variables, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The number of categories of each variable."""
+
+    sizes: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def shape(self, clique: Clique) -> tuple[int, ...]:
+        return tuple(self.sizes[at] for at in clique)
+
+    def cells(self, clique: Clique | None = None) -> int:
+        """How many cells a margin has; of the whole table without one."""
+        return math.prod(self.sizes if clique is None else self.shape(clique))
+
+    @property
+    def pairs(self) -> tuple[Clique, ...]:
+        return tuple(combinations(range(len(self)), 2))
+
+    def count(self, codes: Integers, clique: Clique, weights: Floats | None = None) -> Floats:
+        """The margin of records whose categories are ``codes`` (n, variables): how many, or their weights in all."""
+        shape = self.shape(clique)
+        cell = np.zeros(len(codes), dtype=np.int64)
+        for at, size in zip(clique, shape, strict=True):
+            cell *= size
+            cell += codes[:, at]
+        return np.bincount(cell, weights, math.prod(shape)).astype(np.float64).reshape(shape)
+
+
+def subsets(clique: Clique) -> Iterator[Clique]:
+    """Every subset of a margin's variables, the empty one first."""
+    for size in range(len(clique) + 1):
+        yield from combinations(clique, size)
+
+
+def margin_of(table: Floats, clique: Clique, wanted: Clique) -> Floats:
+    """The margin of ``wanted`` variables from the table of a larger ``clique``."""
+    others = tuple(axis for axis, at in enumerate(clique) if at not in wanted)
+    return np.asarray(table.sum(axis=others), dtype=table.dtype) if others else table
+
+
+def spread_over(table: Floats, own: Clique, clique: Clique) -> Floats:
+    """A margin's table with an axis of length 1 for each other variable of a larger ``clique``: it broadcasts against that table."""
+    return table.reshape([table.shape[own.index(at)] if at in own else 1 for at in clique])
+
+
+def without_contained(cliques: Collection[Clique]) -> tuple[Clique, ...]:
+    """The margins that lie in no other one, in their order."""
+    kept = tuple(dict.fromkeys(cliques))
+    return tuple(one for one in kept if not any(set(one) < set(other) for other in kept))
+
+
+def total_variation(a: Floats, b: Floats) -> float:
+    """Half the summed differences of two tables of shares."""
+    return float(np.abs(a - b).sum() / 2)
+
+
+def shares(table: Floats) -> Floats:
+    """A table of counts divided by its sum; uniform where that is 0."""
+    total = float(table.sum())
+    return np.asarray(table / total if total > 0 else np.full(table.shape, 1 / table.size))
+
+
+def as_clique(positions: Sequence[int]) -> Clique:
+    return tuple(sorted(set(positions)))

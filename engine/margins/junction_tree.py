@@ -1,0 +1,152 @@
+"""A table too large to hold, by the tables of its cliques: proportional fitting on a junction tree, and records drawn along it.
+
+Variables that share a margin are joined; the graph is made chordal by greedy elimination, and its cliques form a tree in which each variable's
+cliques are connected (Lauritzen & Spiegelhalter 1988). A sweep walks the tree and back. A clique fits its own margins when the walk is at it, and the
+walk carries what changed across the separators (Jirousek & Preucil 1995), so that the result is that of the joint table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from .domain import Clique, Domain, as_clique, margin_of, spread_over, total_variation, without_contained
+from .drawing import draw_given
+from .joint_table import NEAR, SWEEPS
+
+
+@dataclass(frozen=True, eq=False)
+class JunctionTree:
+    """Cliques in an order in which each comes after its ``parents`` entry, -1 of a root; ``separators`` are what it shares with that one."""
+
+    domain: Domain
+    cliques: tuple[Clique, ...]
+    parents: tuple[int, ...]
+    separators: tuple[Clique, ...]
+
+    @classmethod
+    def of(cls, domain: Domain, margins: Sequence[Clique]) -> JunctionTree:
+        """The tree in which every margin lies in a clique. Every variable has one, joined to nothing where no margin has it."""
+        neighbours: dict[int, set[int]] = {at: set() for at in range(len(domain))}
+        for margin in margins:
+            for a, b in combinations(margin, 2):
+                neighbours[a].add(b)
+                neighbours[b].add(a)
+        found: list[Clique] = []
+        while neighbours:
+            at = min(neighbours, key=lambda v: _elimination_cost(v, neighbours, domain))
+            around = neighbours.pop(at)
+            found.append(as_clique([at, *around]))
+            for a, b in combinations(around, 2):
+                neighbours[a].add(b)
+                neighbours[b].add(a)
+            for other in around:
+                neighbours[other].discard(at)
+        return cls(domain, *_tree(without_contained(found)))
+
+    @property
+    def cells(self) -> int:
+        """How many cells all cliques have together."""
+        return sum(self.domain.cells(clique) for clique in self.cliques)
+
+    def fitted(self, margins: Mapping[Clique, Floats], sweeps: int = SWEEPS, near: float = NEAR) -> FittedTree:
+        """The tables of all cliques, whose margins are the given ones of shares."""
+        tables = [np.full(self.domain.shape(clique), 1 / self.domain.cells(clique)) for clique in self.cliques]
+        own: list[list[tuple[Clique, Floats]]] = [[] for _ in self.cliques]
+        for margin in without_contained(tuple(margins)):
+            home = next(i for i, clique in enumerate(self.cliques) if set(margin) <= set(clique))
+            own[home].append((margin, margins[margin]))
+        distance, done = math.inf, 0
+        for _ in range(sweeps):
+            done += 1
+            farthest = 0.0
+            for at, came_from in self._walk():
+                if came_from is not None:
+                    self._carry(tables, came_from, at)
+                for margin, wanted in own[at]:
+                    found = margin_of(tables[at], self.cliques[at], margin)
+                    farthest = max(farthest, total_variation(found, wanted))
+                    ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+                    tables[at] *= spread_over(ratio, margin, self.cliques[at])
+            distance, before = farthest, distance
+            if distance < near or distance > before * 0.995:
+                break
+        for at, came_from in self._walk():
+            if came_from is not None:
+                self._carry(tables, came_from, at)
+        return FittedTree(self, tuple(tables), done, distance)
+
+    def _walk(self) -> Iterator[tuple[int, int | None]]:
+        """Every clique in the order of a walk from the roots and back, each with the clique that the walk came from."""
+        children: dict[int, list[int]] = {}
+        for at, parent in enumerate(self.parents):
+            children.setdefault(parent, []).append(at)
+
+        def visit(at: int, came_from: int | None) -> Iterator[tuple[int, int | None]]:
+            yield at, came_from
+            for child in children.get(at, ()):
+                yield from visit(child, at)
+                yield at, child
+
+        for root in children[-1]:
+            yield from visit(root, None)
+
+    def _carry(self, tables: list[Floats], start: int, end: int) -> None:
+        """Give a clique the margin that its neighbour has of what they share."""
+        separator = self.separators[max(start, end)]
+        wanted = margin_of(tables[start], self.cliques[start], separator)
+        found = margin_of(tables[end], self.cliques[end], separator)
+        ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+        tables[end] *= spread_over(ratio, separator, self.cliques[end])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTree:
+    """Shares of the cells of each clique, which agree on what cliques share; ``distance`` as of a joint table."""
+
+    tree: JunctionTree
+    tables: tuple[Floats, ...]
+    sweeps: int
+    distance: float
+
+    def drawn(self, records: int, rng: np.random.Generator) -> Integers:
+        """Categories (records, variables) of records drawn along the tree, within rounding of each table given what it shares."""
+        sizes = self.tree.domain.sizes
+        codes = np.zeros((records, len(sizes)), dtype=np.int64)
+        for clique, separator, table in zip(self.tree.cliques, self.tree.separators, self.tables, strict=True):
+            rest = tuple(at for at in clique if at not in separator)
+            given = np.zeros(records, dtype=np.int64)
+            for at in separator:
+                given = given * sizes[at] + codes[:, at]
+            axes = [clique.index(at) for at in (*separator, *rest)]
+            shape = tuple(sizes[at] for at in rest)
+            shares = np.transpose(table, axes).reshape(-1, math.prod(shape))
+            cells = draw_given(shares, given, rng)
+            for at, values in zip(rest, np.unravel_index(cells, shape), strict=True):
+                codes[:, at] = values
+        return codes
+
+
+def _elimination_cost(at: int, neighbours: Mapping[int, set[int]], domain: Domain) -> tuple[int, int]:
+    """How many cells the clique has that eliminating a variable makes, then its place."""
+    return domain.cells(as_clique([at, *neighbours[at]])), at
+
+
+def _tree(cliques: tuple[Clique, ...]) -> tuple[tuple[Clique, ...], tuple[int, ...], tuple[Clique, ...]]:
+    """The cliques in the order of Prim's algorithm by the size of what they share, which makes a junction tree of a chordal graph's cliques."""
+    left = list(range(len(cliques)))
+    order, parents = [left.pop(0)], [-1]
+    separators: list[Clique] = [()]
+    while left:
+        shared = {(i, place): set(cliques[i]) & set(cliques[j]) for i in left for place, j in enumerate(order)}
+        (best, place), common = max(shared.items(), key=lambda item: len(item[1]))
+        left.remove(best)
+        order.append(best)
+        parents.append(place if common else -1)
+        separators.append(as_clique(list(common)))
+    return tuple(cliques[i] for i in order), tuple(parents), tuple(separators)

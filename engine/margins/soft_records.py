@@ -1,0 +1,233 @@
+"""Margins of any number of variables fitted by soft records: a mixture of products, each component as likely as any other.
+
+A soft record has for every variable a distribution over its categories (the relaxed records of Aydore et al. 2021, RAP, with a softmax as in Liu,
+Vietri & Wu 2021, GEM). The margin of two variables is an average of outer products, so that all pairs of a table are one product of
+matrices, whatever the number of cells of the joint table. Least squares, weighted by the precision of each margin, are found by Adam (Kingma & Ba 2015).
+
+Equal weights of the components keep all of them in use; with free weights a fifth of them carries the fit, and margins of three variables that
+nobody measured are half again as far off. Nothing of the data enters but the margins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers
+from .domain import Clique, Domain
+from .drawing import draw_given
+
+Singles = NDArray[np.float32]
+SPREAD = 0.5
+"""Standard deviation of the log odds at the start: without any, all components would stay alike."""
+SMALLEST = 1e-7
+FIRST_DECAY, SECOND_DECAY = 0.9, 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A margin to be fitted: shares of the cells, and the ``precision`` of one cell (1 / variance).
+
+    ``grouped``: its categories are those of ``SoftRecords.groups`` in place of the variables' own.
+    """
+
+    clique: Clique
+    table: Floats
+    precision: float
+    grouped: bool = False
+
+
+@dataclass(eq=False)
+class SoftRecords:
+    """``count`` components of a domain. ``groups`` gives for every variable the group of each category: what grouped targets are counted by."""
+
+    domain: Domain
+    groups: Sequence[Integers]
+    logits: Singles
+    moments: list[Singles] = field(default_factory=list)
+    steps: int = 0
+
+    @classmethod
+    def start(
+        cls,
+        domain: Domain,
+        count: int,
+        rng: np.random.Generator,
+        singles: Sequence[Floats] | None = None,
+        groups: Sequence[Integers] | None = None,
+    ) -> SoftRecords:
+        """Components around the distribution of each variable alone, or around the uniform one."""
+        logits = rng.standard_normal((count, sum(domain.sizes)), dtype=np.float32) * np.float32(SPREAD)
+        if singles is not None:
+            logits += np.log(np.maximum(np.concatenate(singles), SMALLEST)).astype(np.float32)
+        own = [np.arange(size) for size in domain.sizes] if groups is None else list(groups)
+        return cls(domain, own, logits, [np.zeros_like(logits), np.zeros_like(logits)])
+
+    @property
+    def _places(self) -> list[slice]:
+        ends = np.cumsum(self.domain.sizes)
+        return [slice(int(end - size), int(end)) for end, size in zip(ends, self.domain.sizes, strict=True)]
+
+    def probabilities(self) -> Singles:
+        """The distributions of all components, (count, categories of all variables side by side)."""
+        found = np.empty_like(self.logits)
+        for place in self._places:
+            own = self.logits[:, place]
+            own = np.exp(own - own.max(axis=1, keepdims=True))
+            found[:, place] = own / own.sum(axis=1, keepdims=True)
+        return found
+
+    def margin(self, clique: Clique) -> Floats:
+        """Shares of the cells of a margin."""
+        found = self.probabilities()
+        parts = [found[:, self._places[at]] for at in clique]
+        return _average(parts).astype(np.float64).reshape(self.domain.shape(clique))
+
+    def pairs(self, merge: Singles) -> Floats:
+        """All margins of two variables side by side, by the groups that ``merge`` (categories, groups) makes: (groups, groups)."""
+        found = self.probabilities() @ merge
+        return np.asarray(found.T @ found / len(found), dtype=np.float64)
+
+    @property
+    def merge(self) -> Singles:
+        """Which category is in which group, (categories of all variables, groups of all variables), 1 or 0."""
+        sizes = [int(own.max()) + 1 for own in self.groups]
+        found = np.zeros((sum(self.domain.sizes), sum(sizes)), dtype=np.float32)
+        row = column = 0
+        for own, size in zip(self.groups, sizes, strict=True):
+            found[row + np.arange(len(own)), column + own] = 1.0
+            row, column = row + len(own), column + size
+        return found
+
+    def fit(
+        self, targets: Sequence[Target], steps: int, rate: float = 0.1, note: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Go on for ``steps`` of Adam towards the targets, the last third at a smaller rate."""
+        if not targets:
+            return
+        loss = _Loss.of(self, targets)
+        for step in range(steps):
+            gradient = loss.gradient(self.probabilities())
+            self.steps += 1
+            first, second = self.moments
+            first += np.float32(1 - FIRST_DECAY) * (gradient - first)
+            second += np.float32(1 - SECOND_DECAY) * (gradient**2 - second)
+            now = rate if step < steps * 2 / 3 else rate * 0.3
+            size = np.float32(now / (1 - FIRST_DECAY**self.steps))
+            self.logits -= (
+                size * first / (np.sqrt(second / np.float32(1 - SECOND_DECAY**self.steps)) + np.float32(1e-14))
+            )
+            note(step)
+
+    def smoothed(self, floor: Sequence[float]) -> Singles:
+        """The distributions with a share ``floor`` (variables,) of each variable's spread evenly over its categories."""
+        found = self.probabilities()
+        for place, share, size in zip(self._places, floor, self.domain.sizes, strict=True):
+            found[:, place] = (1 - np.float32(share)) * found[:, place] + np.float32(share / size)
+        return found
+
+
+def drawn_softly(domain: Domain, probabilities: Singles, records: int, rng: np.random.Generator) -> Integers:
+    """Categories (records, variables) of records that are spread evenly over components (count, categories), within rounding in each of them."""
+    count = len(probabilities)
+    times = np.full(count, records // count)
+    times[rng.permutation(count)[: records % count]] += 1
+    groups = np.repeat(np.arange(count), times)
+    codes = np.empty((records, len(domain)), dtype=np.int64)
+    start = 0
+    for at, size in enumerate(domain.sizes):
+        codes[:, at] = draw_given(probabilities[:, start : start + size].astype(np.float64), groups, rng)
+        start += size
+    return codes[rng.permutation(records)]
+
+
+@dataclass(eq=False)
+class _Loss:
+    """The weighted sum of squared distances from the targets, halved; precisions are divided by the largest."""
+
+    places: list[slice]
+    merge: Singles | None
+    single: tuple[Singles, Singles]
+    pair: tuple[Singles, Singles]
+    larger: list[tuple[list[slice], Singles, np.float32, bool]]
+
+    @classmethod
+    def of(cls, model: SoftRecords, targets: Sequence[Target]) -> _Loss:
+        largest = max(target.precision for target in targets)
+        grouped = any(target.grouped for target in targets)
+        sizes = [int(own.max()) + 1 for own in model.groups]
+        trivial = sizes == list(model.domain.sizes)
+        merge = None if trivial or not grouped else model.merge
+        ends = np.cumsum(sizes)
+        group_places = [slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True)]
+        own_places = model._places
+        places = own_places if merge is None else group_places
+        width = places[-1].stop
+        single = (np.zeros(sum(model.domain.sizes), np.float32), np.zeros(sum(model.domain.sizes), np.float32))
+        pair = (np.zeros((width, width), np.float32), np.zeros((width, width), np.float32))
+        larger: list[tuple[list[slice], Singles, np.float32, bool]] = []
+        for target in targets:
+            weight, table = np.float32(target.precision / largest), target.table.astype(np.float32)
+            if len(target.clique) == 1 and not target.grouped:
+                (at,) = target.clique
+                single[0][own_places[at]], single[1][own_places[at]] = table, weight
+            elif len(target.clique) == 2 and (target.grouped or merge is None):
+                a, b = (places[at] for at in target.clique)
+                pair[0][a, b], pair[0][b, a] = table, table.T
+                pair[1][a, b] = pair[1][b, a] = weight
+            else:
+                at_groups = target.grouped and merge is not None
+                own = [(places if at_groups else own_places)[at] for at in target.clique]
+                larger.append((own, table, weight, at_groups))
+        return cls(own_places, merge, single, pair, larger)
+
+    def gradient(self, probabilities: Singles) -> Singles:
+        """By the logits, (count, categories), times the number of components."""
+        count = np.float32(len(probabilities))
+        merged = probabilities if self.merge is None else probabilities @ self.merge
+        apart = self.pair[1] * (merged.T @ merged / count - self.pair[0])
+        by_group = np.asarray(merged @ apart, dtype=np.float32)  # each pair stands twice in the symmetric matrix, once for each of its sides
+        by_category = np.zeros_like(probabilities)
+        for places, table, weight, at_groups in self.larger:
+            if at_groups:
+                _add_gradient(merged, by_group, places, table, weight)
+            else:
+                _add_gradient(probabilities, by_category, places, table, weight)
+        slope = by_group if self.merge is None else by_group @ self.merge.T
+        slope = np.asarray(slope + by_category + self.single[1] * (probabilities.mean(axis=0) - self.single[0]), np.float32)
+        slope *= probabilities
+        for place in self.places:
+            slope[:, place] -= probabilities[:, place] * slope[:, place].sum(axis=1, keepdims=True)
+        return slope
+
+
+def _outer(parts: Sequence[Singles]) -> Singles:
+    found = parts[0]
+    for part in parts[1:]:
+        found = (found[:, :, None] * part[:, None, :]).reshape(len(found), -1)
+    return found
+
+
+def _average(parts: Sequence[Singles]) -> Singles:
+    if len(parts) == 1:
+        return np.asarray(parts[0].mean(axis=0))
+    return np.asarray(_outer(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
+
+
+def _add_gradient(source: Singles, sink: Singles, places: list[slice], table: Singles, weight: np.float32) -> None:
+    """Of one margin of any number of variables, by the probabilities of each."""
+    parts = [source[:, place] for place in places]
+    apart = weight * (_average(parts).reshape(table.shape) - table)
+    for axis, place in enumerate(places):
+        others = [part for at, part in enumerate(parts) if at != axis]
+        moved = np.moveaxis(apart, axis, -1).reshape(-1, table.shape[axis])
+        sink[:, place] += (_outer(others) @ moved) if others else moved
+
+
+def components_for(domain: Domain, cells: int) -> int:
+    """How many components: enough for the categories and the cells that are fitted, within what a machine fits in seconds."""
+    return int(np.clip(2 * max(sum(domain.sizes), math.isqrt(max(cells, 1))), 200, 800))

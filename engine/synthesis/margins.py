@@ -1,0 +1,493 @@
+"""Records drawn from margins, and from nothing else: tables of few variables that were protected before anything was fitted to them.
+
+``coarsened`` (Raab 2026, arXiv 2606.02101): each count is rounded to the nearest multiple of a limit, so that no released count separates 1 from 0; what
+a reader can work out all the same, a linear program looks for. Which way counts just at half a limit go, and that the rounding is to the nearest, are
+ours: the paper's text was not to be read whole. ``gaussian``: each count has noise whose cost is accounted for in zero-concentrated differential privacy,
+the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al. 2022). ``exact`` protects nothing and is for tests.
+
+Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction tree, where its
+cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of what was fitted.
+
+How it could mislead: relations that no margin lists are not kept, however real the records look; the fit lists what is kept. How it could be
+abused: a margin of many variables is a copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has
+5 variables at most. Rounding is no differential privacy: differences of two releases of almost the same people can show single counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Booleans, Floats, Integers
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role
+from ..design.categories import BinsByVariable, Categories, categories_of, check_bins, learned_of
+from ..design.structural_zeros import Impossible
+from ..errors import BadInput, NotComputable
+from ..margins.consistency import Measured, agreeing
+from ..margins.domain import Clique, Domain, as_clique, margin_of, shares, total_variation
+from ..margins.drawing import draw_cells
+from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
+from ..margins.junction_tree import FittedTree, JunctionTree
+from ..margins.linear_bounds import Released, audit
+from ..margins.private import Budget, Choice, measure
+from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
+from ..margins.soft_records import SoftRecords, Target, components_for, drawn_softly
+from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
+from ..methods.registry import synthesis_method
+from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.run import Progress, Run
+from ..methods.spec import LeverValues, Param, Spec
+from ..methods.zcdp import DELTA, rho_at
+
+FITTED = "margins are fitted, not sampled"
+Protection = Literal["coarsened", "gaussian", "exact"]
+Selection = Literal["given", "pairs", "mutual_information", "mst", "aim"]
+MOST_VARIABLES = 5
+"""Variables of one margin."""
+LARGEST_MARGIN = 1_000_000
+"""Cells of one margin."""
+SOFT_STEPS = 600
+TRIES = 100
+"""Times that records are drawn again which have an impossible combination."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The variables of one margin, as a recipe writes them: ``age : sex : income``."""
+
+    columns: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, value: object) -> Together:
+        """From a recipe's text. Raises ValueError; the message shows the form."""
+        if isinstance(value, Together):
+            return value
+        names = tuple(part.strip() for part in value.split(":")) if isinstance(value, str) else ()
+        if not names or not all(names) or len(set(names)) < len(names) or len(names) > MOST_VARIABLES:
+            raise ValueError(
+                f"{value!r} is no margin: write 1 to {MOST_VARIABLES} different variables, such as age : sex : income"
+            )
+        return cls(names)
+
+    @property
+    def written(self) -> str:
+        """The form that a recipe carries."""
+        return " : ".join(self.columns)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarginsSpec(Spec):
+    """Which margins, how they are protected, and how numbers become categories."""
+
+    protection: Annotated[
+        Protection | None,
+        Param(
+            "coarsened: counts rounded to a limit; gaussian: noise with an epsilon; exact: none, for tests. "
+            "Default: gaussian where there is an epsilon, else coarsened"
+        ),
+    ] = None
+    limit: Annotated[
+        int,
+        Param(
+            "of coarsened: the smallest count that may be published; all counts become multiples of it",
+            ge=3,
+            lever=LeverValues((3, 5, 10, 20, 30), guarantee=True),
+        ),
+    ] = 10
+    epsilon: Annotated[
+        float | None,
+        Param(
+            "of gaussian: differential privacy of the whole step, whatever the number of records and datasets",
+            gt=0,
+            le=10_000,
+            lever=LeverValues((0.1, 0.3, 1.0, 3.0, 10.0), rising=False, guarantee=True),
+        ),
+    ] = None
+    delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = DELTA
+    person_records: Annotated[
+        int, Param("of gaussian: most records that one protected person or household has", ge=1, le=1000)
+    ] = 1
+    selection: Annotated[
+        Selection | None,
+        Param(
+            "which margins: those given; all pairs; pairs by mutual information; a spanning tree (mst); where the model is worst (aim). "
+            "Default: given where there are margins, else aim with noise, mutual_information without"
+        ),
+    ] = None
+    margins: Annotated[
+        tuple[Together, ...],
+        # any order: a margin is counted when the step is fitted
+        Param("the margins to keep, such as age : sex : income; each variable's own is always there", any_order=True),
+    ] = ()
+    cells: Annotated[
+        int,
+        Param(
+            "of mutual_information: most cells of all margins together",
+            ge=10,
+            le=10_000_000,
+            lever=LeverValues((1_000, 3_000, 10_000, 30_000, 100_000), rising=False),
+        ),
+    ] = 10_000
+    ways: Annotated[int, Param("of mutual_information: most variables of one margin", ge=2, le=3)] = 2
+    impossible: Annotated[
+        tuple[Impossible, ...],
+        # any order: a condition says which combinations can be, of no record which it has
+        Param('combinations that cannot be, such as "age < 15 & income is present": no record has one', any_order=True),
+    ] = ()
+    bins: BinsByVariable = field(default_factory=dict)
+    survey_weights: Annotated[
+        bool, Param("count margins by the survey weight, as shares of the population; not with noise")
+    ] = False
+    audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
+
+    @property
+    def protected_by(self) -> Protection:
+        """The protection that holds."""
+        return self.protection or ("coarsened" if self.epsilon is None else "gaussian")
+
+    @property
+    def chosen(self) -> Selection:
+        """The selection that holds."""
+        if self.selection is not None:
+            return self.selection
+        if self.margins:
+            return "given"
+        return "aim" if self.protected_by == "gaussian" else "mutual_information"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The categories of the targets, in their order, and the domain that they span."""
+
+    categories: Mapping[str, Categories]
+    domain: Domain
+    conditions: tuple[Booleans, ...]
+
+    @classmethod
+    def of(cls, data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: str = "") -> Table:
+        """By the recipe's declarations. Raises BadInput where a condition does not suit them."""
+        categories = {name: categories_of(data, name, spec.bins.get(name)) for name in targets}
+        sizes = {name: one.size for name, one in categories.items()}
+        conditions = tuple(
+            one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)
+        )
+        return cls(categories, Domain(tuple(sizes.values())), conditions)
+
+    def codes(self, data: Microdata) -> Integers:
+        """The category of every record in each target, (n, targets)."""
+        return np.column_stack([one.codes(data) for one in self.categories.values()])
+
+    def clique(self, names: Sequence[str]) -> Clique:
+        places = {name: at for at, name in enumerate(self.categories)}
+        return as_clique([places[name] for name in names])
+
+    def names(self, clique: Clique) -> tuple[str, ...]:
+        every = tuple(self.categories)
+        return tuple(every[at] for at in clique)
+
+    def impossible(self, clique: Clique | None = None) -> Booleans | None:
+        """Which cells of the joint table cannot be, or of a margin; None where no condition says."""
+        own = tuple(range(len(self.domain))) if clique is None else clique
+        found = None
+        for levels in self.conditions:
+            parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
+            if any(not part.all() for at, part in enumerate(parts) if at not in own):
+                continue  # other values of variables outside the margin leave the cell possible
+            cell = np.ones(self.domain.shape(own), dtype=np.bool_)
+            for axis, at in enumerate(own):
+                cell &= parts[at].reshape([-1 if other == axis else 1 for other in range(len(own))])
+            found = cell if found is None else found | cell
+        return found
+
+    def fulfils(self, codes: Integers) -> Booleans:
+        """Which records (n, targets) have an impossible combination."""
+        found = np.zeros(len(codes), dtype=np.bool_)
+        for levels in self.conditions:
+            parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
+            found |= np.all([part[codes[:, at]] for at, part in enumerate(parts)], axis=0)
+        return found
+
+
+def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: str) -> None:
+    """BadInput where settings contradict each other, a number is not cut, or a margin is too large."""
+    private = spec.protected_by == "gaussian"
+    if private and spec.epsilon is None:
+        raise BadInput(f"{place}.epsilon", "noise needs an epsilon; give one, or use protection = coarsened")
+    if not private and spec.epsilon is not None:
+        raise BadInput(f"{place}.epsilon", 'only noise has an epsilon; add protection = "gaussian", or leave it out')
+    if spec.chosen == "given" and not spec.margins:
+        raise BadInput(f"{place}.margins", "name the margins, or choose another selection")
+    if spec.margins and spec.chosen != "given":
+        raise BadInput(
+            f"{place}.margins", f"the selection {spec.chosen} finds its own margins; leave one of the two out"
+        )
+    if private and spec.chosen == "mutual_information":
+        raise BadInput(
+            f"{place}.selection", "mutual information is read without noise; use aim, mst, pairs or given margins"
+        )
+    if private and spec.survey_weights:
+        raise BadInput(f"{place}.survey_weights", "a weight has no bound that noise could hide; leave one of them out")
+    if not private and spec.chosen == "aim":
+        raise BadInput(f"{place}.selection", "aim chooses by noisy margins; use mutual_information, mst or pairs")
+    if spec.survey_weights and not data.schema.of_role(Role.WEIGHT):
+        raise BadInput(f"{place}.survey_weights", "no variable is the survey weight; give one the role weight")
+    check_bins(data, targets, spec.bins, place)
+    for i, one in enumerate(spec.margins):
+        for name in one.columns:
+            if name not in targets:
+                data.schema.require(name, f"{place}.margins[{i}]")
+                raise BadInput(f"{place}.margins[{i}]", f'"{name}" is no target of this step')
+    table = Table.of(data, targets, spec, place)
+    for i, one in enumerate(spec.margins):
+        cells = table.domain.cells(table.clique(one.columns))
+        if cells > LARGEST_MARGIN:
+            raise BadInput(
+                f"{place}.margins[{i}]",
+                f"{cells:,} cells are more than {LARGEST_MARGIN:,}; use fewer or coarser variables",
+            )
+    if spec.impossible:
+        for i, levels in enumerate(table.conditions):
+            if Table(table.categories, table.domain, (levels,)).fulfils(table.codes(data)).any():
+                raise BadInput(
+                    f"{place}.impossible[{i}]",
+                    f"records of the data are like that ({spec.impossible[i].written}); correct them, or leave the condition out",
+                )
+
+
+def account(
+    data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, records: int, datasets: int
+) -> PrivacyAccount | NoAccount:
+    """What the noise and the choices cost together: datasets and records are drawn from what was measured once."""
+    if spec.protected_by != "gaussian" or spec.epsilon is None:
+        return NoAccount("rounded counts are no differential privacy: they have no epsilon")
+    rho = rho_at(spec.epsilon, spec.delta)
+    budget = _budget(spec, len(targets))
+    changed = 2 * (budget.ones + budget.several) + 4 * budget.chosen  # two cells of a margin move; a score by 2
+    share = changed / budget.total
+    return PrivacyAccount.of_rho(Concentrated(rho, rho * share, spec.delta), learned_of(data, targets, spec.bins))
+
+
+def _choice(spec: MarginsSpec) -> Choice:
+    assert spec.chosen != "mutual_information"
+    return spec.chosen
+
+
+def _budget(spec: MarginsSpec, variables: int) -> Budget:
+    """What the mechanism may spend: a person of c records moves a count by c, which costs c^2."""
+    assert spec.epsilon is not None
+    return Budget.of(rho_at(spec.epsilon, spec.delta) / spec.person_records**2, variables, _choice(spec))
+
+
+def joint_draw(
+    fit: Fit,
+    spec: MarginsSpec,
+    targets: tuple[str, ...],
+    confidential: Microdata,
+    released: Microdata,
+    index: int,
+    records: int,
+    rng: np.random.Generator,
+) -> Mapping[str, NDArray[np.generic]]:
+    """A dataset of ``records`` records; those with an impossible combination are drawn again."""
+    table = Table.of(confidential, targets, spec)
+    codes = drawn_codes(fit, table, records, rng)
+    for _ in range(TRIES):
+        wrong = np.flatnonzero(table.fulfils(codes))
+        if not len(wrong):
+            break
+        codes[wrong] = drawn_codes(fit, table, max(len(wrong), 50), rng)[: len(wrong)]
+    else:
+        raise NotComputable(
+            "most records would have an impossible combination; add the margin that the conditions speak of"
+        )
+    return {
+        name: one.values(codes[:, at], confidential, "uniform", rng)
+        for at, (name, one) in enumerate(table.categories.items())
+    }
+
+
+def drawn_codes(fit: Fit, table: Table, records: int, rng: np.random.Generator) -> Integers:
+    """Categories (records, targets) from what was fitted."""
+    if "soft" in fit.arrays:
+        return drawn_softly(table.domain, np.asarray(fit.arrays["soft"]), records, rng)
+    if "joint" in fit.arrays:
+        return np.column_stack(draw_cells(np.asarray(fit.arrays["joint"], dtype=np.float64), records, rng))
+    tree = JunctionTree.of(table.domain, list(margins_of(fit)))
+    tables = tuple(np.asarray(fit.arrays[f"clique/{_name(clique)}"], dtype=np.float64) for clique in tree.cliques)
+    codes = FittedTree(tree, tables, 0, 0.0).drawn(records, rng)
+    return codes[rng.permutation(records)]
+
+
+def _name(clique: Clique) -> str:
+    return ".".join(map(str, clique))
+
+
+def margins_of(fit: Fit) -> dict[Clique, Floats]:
+    """The protected margins of a fit, in the order in which they were chosen; grouped ones by the groups of ``groups/``."""
+    names = [name.removeprefix("margin/") for name in fit.arrays if name.startswith("margin/")]
+    return {tuple(map(int, name.split("."))): np.asarray(fit.arrays[f"margin/{name}"]) for name in names}
+
+
+@synthesis_method(
+    "Protected margins",
+    spec=MarginsSpec,
+    source="Raab (2026) arXiv 2606.02101; McKenna et al. (2022) arXiv 2201.12677; METHODS section 9",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+    check=check,
+    account=account,
+    outputs=CONCENTRATED,
+)
+def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
+    """The protected margins and what was fitted to them.
+
+    Arrays: ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
+    several variables; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
+    """
+    table = Table.of(data, targets, spec)
+    codes = table.codes(data)
+    if spec.protected_by == "gaussian":
+        return _private(table, codes, spec, run)
+    return _approved(table, codes, data, spec, run)
+
+
+def _private(table: Table, codes: Integers, spec: MarginsSpec, run: Run) -> Fit:
+    domain = table.domain
+    cliques = with_singles(domain, [table.clique(one.columns) for one in spec.margins])
+    found = measure(
+        domain,
+        lambda clique: domain.count(codes, clique),
+        _budget(spec, len(domain)),
+        _choice(spec),
+        run.rng,
+        cliques,
+        steps=SOFT_STEPS,
+        note=lambda done, total: run.report(Progress(done, total, "rounds")),
+    )
+    arrays: dict[str, NDArray[np.generic]] = {}
+    for one in found.margins:
+        arrays[f"margin/{_name(one.clique)}"] = one.table
+        arrays[f"sigma/{_name(one.clique)}"] = np.array([one.sigma])
+    arrays |= {f"groups/{at}": own for at, own in enumerate(found.groups)}
+    arrays["soft"] = found.model.smoothed(found.floor)
+    several = [one for one in found.margins if len(one.clique) > 1]
+    said = [
+        Diagnostic("margins", "all", float(len(found.margins))),
+        Diagnostic("cells", "all", float(sum(one.table.size for one in found.margins))),
+        Diagnostic("noise", "single variables", found.margins[0].sigma),
+    ]
+    said += [Diagnostic("noise", "several variables", several[0].sigma)] if several else []
+    return Fit(arrays, tuple(said), NoTrace(FITTED))
+
+
+def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec, run: Run) -> Fit:
+    domain = table.domain
+    weights = _survey_weights(data) if spec.survey_weights else None
+
+    def answer(clique: Clique) -> Floats:
+        return domain.count(codes, clique, weights)
+
+    counts = {clique: answer(clique) for clique in selected(table, answer, spec)}
+    impossible = {clique: table.impossible(clique) for clique in counts}
+    protected = {clique: protected_table(own, spec, impossible[clique]) for clique, own in counts.items()}
+    arrays: dict[str, NDArray[np.generic]] = {f"margin/{_name(clique)}": own for clique, own in protected.items()}
+    fitted, distance, how = _fitted(table, protected, spec, run)
+    kept = [total_variation(shares(counts[clique]), shares(protected[clique])) for clique in counts]
+    said = [
+        Diagnostic("margins", "all", float(len(counts))),
+        Diagnostic("cells", "all", float(sum(own.size for own in counts.values()))),
+        Diagnostic("cells_of_all_variables", how, float(domain.cells())),
+        Diagnostic("largest_change_by_protection", "all", max(kept)),
+        Diagnostic("largest_distance_of_the_fit", how, distance),
+    ]
+    if spec.protected_by == "coarsened" and spec.audit and weights is None:
+        said += _audited(table, protected, impossible, answer, spec, run)
+    return Fit({**arrays, **fitted}, tuple(said), NoTrace(FITTED))
+
+
+def _survey_weights(data: Microdata) -> Floats:
+    """The survey weight of each record, (n,), with a mean of 1; 0 where it is missing."""
+    (name,) = data.schema.of_role(Role.WEIGHT)
+    found = np.nan_to_num(data.numbers(name))
+    return np.asarray(found / found.mean())
+
+
+def selected(table: Table, answer: Answer, spec: MarginsSpec) -> tuple[Clique, ...]:
+    """The margins of a release without noise, each in no other one."""
+    domain = table.domain
+    if spec.chosen == "given":
+        return with_singles(domain, [table.clique(one.columns) for one in spec.margins])
+    if spec.chosen == "pairs":
+        return with_singles(domain, domain.pairs)
+    if spec.chosen == "mst":
+        return with_singles(domain, spanning_tree(domain, lambda pair: information(answer(pair))))
+    return with_singles(domain, by_information(domain, answer, spec.cells, spec.ways))
+
+
+def protected_table(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:
+    """Counts as they may be published: multiples of the limit, half of it upwards; cells that cannot be stay 0."""
+    found = counts if spec.protected_by == "exact" else spec.limit * np.floor(counts / spec.limit + 0.5)
+    return np.where(impossible, 0.0, found) if impossible is not None else found
+
+
+def _fitted(
+    table: Table, protected: Mapping[Clique, Floats], spec: MarginsSpec, run: Run
+) -> tuple[dict[str, NDArray[np.generic]], float, str]:
+    """What records are drawn from, how far its margins are from the protected ones at most, and what it is."""
+    domain = table.domain
+    if domain.cells() <= LARGEST_TABLE:
+        wanted = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
+        fitted = fit_joint(
+            domain, wanted, table.impossible(), note=lambda sweep: run.report(Progress(sweep, SWEEPS, "sweeps"))
+        )
+        if not fitted.table.sum():
+            raise BadInput("margins", "nothing is left to draw: every count was rounded to 0; use a smaller limit")
+        return {"joint": fitted.table.astype(np.float32)}, _farthest(domain, protected, fitted.table), "joint table"
+    tree = JunctionTree.of(domain, list(protected))
+    if tree.cells <= LARGEST_TABLE:
+        wanted = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
+        along = tree.fitted(wanted)
+        tables: dict[str, NDArray[np.generic]] = {
+            f"clique/{_name(c)}": own.astype(np.float32) for c, own in zip(tree.cliques, along.tables, strict=True)
+        }
+        return tables, along.distance, "junction tree"
+    cells = sum(own.size for own in protected.values())
+    model = SoftRecords.start(domain, components_for(domain, cells), run.rng, _singles(domain, protected))
+    targets = [Target(clique, shares(own), 1.0) for clique, own in protected.items()]
+    model.fit(targets, SOFT_STEPS, note=lambda step: run.report(Progress(step + 1, SOFT_STEPS, "steps")))
+    distance = max(total_variation(model.margin(target.clique), target.table) for target in targets)
+    return {"soft": model.smoothed([0.0] * len(domain))}, distance, "soft records"
+
+
+def _singles(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]:
+    """Shares of each variable alone, by the first margin that has it."""
+    found = []
+    for at in range(len(domain)):
+        clique = next(clique for clique in protected if at in clique)
+        found.append(shares(margin_of(protected[clique], clique, (at,))))
+    return found
+
+
+def _farthest(domain: Domain, protected: Mapping[Clique, Floats], table: Floats) -> float:
+    everything = tuple(range(len(domain)))
+    return max(total_variation(margin_of(table, everything, clique), shares(own)) for clique, own in protected.items())
+
+
+def _audited(
+    table: Table,
+    protected: Mapping[Clique, Floats],
+    impossible: Mapping[Clique, Booleans | None],
+    answer: Answer,
+    spec: MarginsSpec,
+    run: Run,
+) -> Iterator[Diagnostic]:
+    released = [Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()]
+    found = audit(table.domain, released, answer, spec.limit)
+    yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
+    yield Diagnostic("small_counts_looked_at", "linear programs", float(found.looked_at))
+    yield Diagnostic("sets_of_variables_too_large_to_look_at", "linear programs", float(found.too_large))
