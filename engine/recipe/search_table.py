@@ -12,7 +12,7 @@ FEWEST_LOOKS, USUAL_LOOKS, MOST_LOOKS = 10, 40, 400
 
 
 def _values(value: object) -> tuple[Any, ...]:
-    if isinstance(value, list) and all(isinstance(item, int | float) for item in value):
+    if isinstance(value, list) and all(isinstance(item, int | float | str) for item in value):
         return tuple(value)
     raise ValueError(
         f"{value!r} must be a list of values, such as [10, 20, 40]; an empty list leaves the setting alone"

@@ -11,28 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Role
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
-from sfumato.engine.methods.drafting import Case
 from sfumato.engine.methods.registry import output_called
-from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
+from sfumato.engine.search.guidance import guided_moves
 from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
-from sfumato.engine.search.space import Lever, Option, Table, changed, declared_levers, described
+from sfumato.engine.search.space import Table, changed, described, distinct_choice
 
 from ..ingest.files import find_source
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
-from ..plan.drafting import ranked_offers
+from ..plan.alternatives import levers_of, offered_steps
 from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
@@ -44,8 +41,6 @@ from ..store.workspace import Workspace
 from ..views.results import result_rows, verdicts_of
 from .prepare import PreparedRun, prepared_on
 
-ADDED = "synthesise besides"
-"""The lever that has kept variables synthesised too, the most telling first."""
 THRESHOLDS = "unmet_thresholds"
 """The check of the gate that counts limits which are not met: a search counts them itself."""
 
@@ -73,60 +68,10 @@ def begin_search(workspace: Workspace, table: Mapping[str, Any], project: str = 
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
-    besides = _most_telling_first(recipe, data)
-    levers = _levers(recipe, besides)
-    if not levers:
+    offered = offered_steps(recipe, data)
+    if not levers_of(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
-    return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), besides)
-
-
-def _most_telling_first(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
-    """Steps that synthesise the variables which a synthesis keeps, those with the most different values first; each by the method that suits it best."""
-    if not recipe.synthesis:
-        return ()
-    kept = [
-        v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
-    ]
-    seen = table_seen(data)
-    case = Case("synthesis", seen, (), (), tuple(kept))
-    steps = [_step_for(replace(case, target=seen[name])) for name in kept]
-    found = [step for step in steps if step is not None]
-    return tuple(sorted(found, key=lambda step: (-seen[step["target"]].distinct, step["target"])))
-
-
-def _step_for(case: Case) -> Table | None:
-    """A step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
-    assert case.target is not None
-    for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
-        if PREDICTORS in {info.name for info in method.spec.params()}:
-            return {"method": method.name, "target": case.target.name, **offer.settings}
-    return None
-
-
-def _levers(recipe: Recipe, besides: Sequence[Mapping[str, Any]]) -> tuple[Lever, ...]:
-    narrowed = {} if recipe.search is None else recipe.search.levers
-    own = {name: values for name, values in narrowed.items() if name != ADDED}
-    added = [] if not besides or not narrowed.get(ADDED, (1,)) else [_added(besides)]
-    return (*added, *declared_levers(recipe, own))
-
-
-PREDICTORS = "predictors"
-
-
-def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
-    """None of the kept variables, the most telling one, two, half of them, all of them."""
-    counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
-    names = [str(step["target"]) for step in besides]
-
-    def option(count: int) -> Option:
-        def change(table: Table) -> None:
-            steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
-            table["synthesis"] = [*steps, *table.get("synthesis", ())]
-
-        more = f" and {count - 2} more" if count > 2 else ""
-        return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
-
-    return Lever(ADDED, tuple(option(count) for count in counts), 0)
+    return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)
 
 
 def objective_of(recipe: Recipe) -> str:
@@ -170,7 +115,9 @@ class _Search:
         table = read_toml(stored.recipe_toml)
         recipe = Recipe.from_table(table)
         asked = recipe.search or SearchTable()
-        plan = SearchPlan(_levers(recipe, stored.besides), asked.looks, stored.records, recipe.seed)
+        levers = tuple(levers_of(recipe, stored.offered))
+        same = partial(distinct_choice, table, levers)
+        plan = SearchPlan(levers, asked.looks, stored.records, recipe.seed, same)
         return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
 
     def found(self) -> dict[int, Found]:
@@ -199,7 +146,7 @@ class _Search:
             verdicts = verdicts_of(self.workspace, run.id)
             value, output = self.value(run.id), output_called(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
-            found[look.number] = Found(penalty_of(verdicts, blocks), cost)
+            found[look.number] = Found(penalty_of(verdicts, blocks), cost, guided_moves(self.plan.levers, verdicts))
 
     def blocks(self, stored: StoredLook) -> tuple[str, ...]:
         """The checks of the gate that block the release of a look; the gate is asked once."""

@@ -18,13 +18,13 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:
-    """A search: the plan that it began with, how many records releases are made of, and steps for kept variables that it may synthesise besides, in this order."""
+    """A search: the plan that it began with, how many records releases are made of, and the steps that methods offered for it (``plan.alternatives``)."""
 
     id: int
     project_id: int
     recipe_toml: str
     records: int
-    besides: tuple[Mapping[str, Any], ...]
+    offered: tuple[Mapping[str, Any], ...]
     created: float
 
 
@@ -39,14 +39,14 @@ class StoredLook:
 
 
 def enter_search(
-    workspace: Workspace, project: str, recipe_toml: str, records: int, besides: Sequence[Mapping[str, Any]]
+    workspace: Workspace, project: str, recipe_toml: str, records: int, offered: Sequence[Mapping[str, Any]]
 ) -> int:
     """Enter a search in a project, which is made where it is not there; returns its number."""
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project)
         cursor = connection.execute(
             "INSERT INTO search (project_id, recipe, records, besides, created) VALUES (?, ?, ?, ?, ?)",
-            (project_id, recipe_toml, records, json.dumps(list(besides)), time.time()),
+            (project_id, recipe_toml, records, json.dumps(list(offered)), time.time()),
         )
         search_id = int(cursor.lastrowid or 0)
         append(connection, Act.SEARCH_ENTERED, f"search {search_id}", project=project_id)
@@ -60,8 +60,8 @@ def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
     row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
     if row is None:
         raise NotFound("there is no search yet" if search_id is None else f"there is no search {search_id}")
-    besides = _stored(row["besides"], f"search {row['id']}", dict)
-    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], besides, row["created"])
+    offered = _stored(row["besides"], f"search {row['id']}", dict)
+    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], offered, row["created"])
 
 
 def newest_of(workspace: Workspace, project_id: int) -> int | None:

@@ -18,9 +18,10 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.alternatives import ADDED
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.service import searching
-from sfumato.workspace.service.searching import ADDED, advance, begin_search, outcome, take_plan
+from sfumato.workspace.service.searching import advance, begin_search, outcome, take_plan
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
