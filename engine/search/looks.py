@@ -158,9 +158,13 @@ class SearchPlan:
         return taken
 
     def _finalists(self, before: Sequence[Look], found: Mapping[int, Found]) -> list[Choice]:
-        """The best plans of the larger sample, and the most protective one beside them."""
-        ranked = [look.choice for look in _ranked([look for look in before if look.stage != "screen"], found)]
-        safest = max(ranked, key=self._protection, default=None)
+        """The best plans of the larger sample, and the most protective one beside them; where these are too few, the best of the small sample."""
+        large, every = (
+            [look.choice for look in _ranked(looks, found)]
+            for looks in ([look for look in before if look.stage != "screen"], before)
+        )
+        ranked = list(dict.fromkeys([*large, *every]))
+        safest = max(large or every, key=self._protection, default=None)
         best = ranked[: FINALISTS - 1]
         return list(dict.fromkeys([*best, *([] if safest is None else [safest]), *ranked]))[:FINALISTS]
 

@@ -23,7 +23,7 @@ from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
 from sfumato.engine.search.guidance import guided_moves
 from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
-from sfumato.engine.search.space import Table, changed, described, distinct_choice
+from sfumato.engine.search.space import Choice, Table, changed, described, distinct_choice
 
 from ..ingest.files import find_source
 from ..ingest.sources import Source
@@ -34,24 +34,48 @@ from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
 from ..release.gate import examine
-from ..reporting.searches import Finalist, Outcome
+from ..reporting.searches import Finalist, Limit, Outcome, limit_of
 from ..store.runs import RunState, find_run
-from ..store.searches import StoredLook, StoredSearch, enter_search, find_search, looks_of, store_blocks, store_look
+from ..store.searches import (
+    StoredLook,
+    StoredSearch,
+    enter_search,
+    find_search,
+    looks_of,
+    seconds_worked,
+    store_blocks,
+    store_look,
+)
 from ..store.workspace import Workspace
 from ..views.results import result_rows, verdicts_of
 from .prepare import PreparedRun, prepared_on
 
+OUT_OF_MINUTES = "the minutes of the search were used up"
+"""Why a look was not begun."""
+TRYING = 0.5
+"""The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
+AT_A_TIME = 4
+"""Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
+IDLE_BETWEEN = 30.0
+"""Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
 """The check of the gate that counts limits which are not met: a search counts them itself."""
 
 
-def begin_search(workspace: Workspace, table: Mapping[str, Any], project: str = "", *, looks: int | None = None) -> int:
+def begin_search(
+    workspace: Workspace,
+    table: Mapping[str, Any],
+    project: str = "",
+    *,
+    looks: int | None = None,
+    minutes: float | None = None,
+) -> int:
     """Enter a search from a recipe's table; returns its number. Nothing is computed yet. Raises BadInput.
 
     The plan must make a release and have limits; the file must be there for as long as the search goes on.
     """
     asked = dict(table.get("search", {}))
-    asked.update({} if looks is None else {"looks": looks})
+    asked.update({key: value for key, value in (("looks", looks), ("minutes", minutes)) if value is not None})
     asked.pop("looked_at", None)
     whole = {**table, "search": asked}
     recipe = Recipe.from_table(whole)
@@ -167,6 +191,37 @@ class _Search:
         averages = (row for row in rows if row.key == self.objective and row.draw is None)
         return next((row.value for row in averages if row.dataset != "confidential"), None)
 
+    @property
+    def skipped(self) -> frozenset[int]:
+        """The looks that were not begun since the minutes were used up."""
+        return frozenset(one.number for one in self.looks.values() if one.reason == OUT_OF_MINUTES)
+
+    def looked_at(self, found: Mapping[int, Found]) -> int:
+        """How many plans were looked at, with those of the stage under way."""
+        return len({one.choice for one in self.plan.all_looks(found) if one.number not in self.skipped})
+
+    def affordable(self, missing: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+        """Which of the looks of a stage to begin now; where the minutes are used up, none, and it is kept that they are not begun.
+
+        One finalist is judged at least, the next where the time of the longest judgement so far still fits. A search without a limit begins all.
+        """
+        minutes = None if self.recipe.search is None else self.recipe.search.minutes
+        if minutes is None or not missing:
+            return list(missing)
+        worked = seconds_worked(self.workspace, self.stored.id)
+        if missing[0].stage != "judge":
+            over, at_a_time = worked >= TRYING * 60 * minutes, AT_A_TIME
+        else:
+            judged = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
+            times = [seconds_worked(self.workspace, self.stored.id, number) for number in judged]
+            over, at_a_time = bool(times) and worked + max(times) > 60 * minutes, 1
+        if not over:
+            return list(missing[:at_a_time])
+        with self.workspace.writing() as connection:
+            for look in missing:
+                store_look(connection, self.stored.id, look.number, None, OUT_OF_MINUTES)
+        return []
+
     def label(self, look: Look) -> str:
         return described(self.plan.levers, look.choice)
 
@@ -214,11 +269,11 @@ def advance(workspace: Workspace, search_id: int | None) -> list[int]:
         due = search.plan.next_looks(found)
         if not due:
             return []
-        missing = [look for look in due if look.number not in search.looks]
+        missing = search.affordable([look for look in due if look.number not in search.looks], found)
         source = source or (find_source(search.recipe.data.file) if missing else None)
         for look in missing:
             assert source is not None
-            _enter(search, look, source, len({one.choice for one in search.plan.all_looks(found)}))
+            _enter(search, look, source, search.looked_at(found))
         search = replace(search, looks=looks_of(workspace, search.stored.id))
         waiting = [search.looks[look.number].run_id for look in due if look.number in search.looks]
         runs = [
@@ -256,25 +311,52 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
     found = search.found()
     looks = search.plan.all_looks(found)
     last = [look for look in looks if look.stage == "judge"]
-    finalists = [
+    finalists = tuple(
         _finalist(search, look, looks, judged_among(place, len(last)))
         for place, look in enumerate(last)
         if look.number in found and found[look.number].penalty is not None
-    ]
-    seen = {look.choice for look in looks if look.number in found}
-    refused = {look.choice for look in looks if look.number in found and found[look.number].penalty is None}
-    ended = not search.plan.next_looks(found)
-    return Outcome(
-        search.stored.id, search.stored.project_id, search.objective, tuple(finalists), len(seen), len(refused), ended
     )
+    begun = [look for look in looks if look.number in found and look.number not in search.skipped]
+    refused = {look.choice for look in begun if found[look.number].penalty is None}
+    skipped_judgements = sum(look.number in search.skipped for look in last)
+    return Outcome(
+        search.stored.id,
+        search.stored.project_id,
+        search.objective,
+        finalists,
+        len({look.choice for look in begun}),
+        len(refused),
+        not search.plan.next_looks(found),
+        _missed(search, begun, finalists),
+        None if search.recipe.search is None else search.recipe.search.minutes,
+        len(search.skipped) - skipped_judgements,
+        skipped_judgements,
+    )
+
+
+def _missed(search: _Search, begun: Sequence[Look], finalists: Sequence[Finalist]) -> dict[Limit, tuple[int, int]]:
+    """By limit how many of the plans that were judged by it miss it, and how many these are: each plan by its last look."""
+    judged = {one.run_id: one.verdicts for one in finalists}
+    by_plan: dict[Choice, dict[Limit, bool]] = {}
+    for look in begun:
+        run_id = search.looks[look.number].run_id
+        if run_id is not None:
+            verdicts = judged.get(run_id) or verdicts_of(search.workspace, run_id)
+            by_plan.setdefault(look.choice, {}).update({limit_of(one): one.outcome != "met" for one in verdicts})
+    found: dict[Limit, tuple[int, int]] = {}
+    for limits in by_plan.values():
+        for limit, missed in limits.items():
+            count, plans = found.get(limit, (0, 0))
+            found[limit] = count + missed, plans + 1
+    return found
 
 
 def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) -> Finalist:
     stored = search.looks[look.number]
     assert stored.run_id is not None
     run = find_run(search.workspace, stored.run_id)
-    before = [one for one in looks if one.choice == look.choice and one.stage != "judge"]
-    earlier = search.looks[before[-1].number].run_id if before else None
+    same = [search.looks[one.number].run_id for one in looks if one.choice == look.choice and one.stage != "judge"]
+    earlier = next((run_id for run_id in reversed(same) if run_id is not None), None)
     return Finalist(
         run.id,
         search.label(look),

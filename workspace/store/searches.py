@@ -90,6 +90,27 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
     return {look.number: look for look in looks}
 
 
+LONGEST_PAUSE = 60.0
+"""Seconds between two tasks up to which a search counts as carried out all the while: it prepares looks and asks the gate then."""
+
+
+def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None) -> float:
+    """For how many seconds a search, or one look of it, was carried out, by its tasks that have ended; interruptions do not count."""
+    rows = workspace.connection.execute(
+        """SELECT started, started + seconds FROM task
+           WHERE run_id IN (SELECT run_id FROM look WHERE search_id = ? AND (? IS NULL OR number = ?))
+           AND seconds IS NOT NULL AND started IS NOT NULL ORDER BY started""",
+        (search_id, look, look),
+    )
+    worked, until = 0.0, None
+    for begun, ended in rows:
+        if until is not None and begun > until and begun - until <= LONGEST_PAUSE:
+            worked += begun - until
+        worked += max(0.0, ended - max(begun, until or begun))
+        until = max(ended, until or ended)
+    return worked
+
+
 def _stored(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:
     """The items of a stored list. Raises NotFound where it is none."""
     try:
