@@ -31,7 +31,12 @@ def _on(_: Any) -> bool:
     return True
 
 
-CHANGES: Mapping[Turn, Change] = {"more": _doubled, "less": _halved, "on": _on}
+def _unchanged(value: Any) -> Any:
+    """Of settings whose other values have no order, the person decides."""
+    return value
+
+
+CHANGES: Mapping[Turn, Change] = {"more": _doubled, "less": _halved, "on": _on, "other": _unchanged}
 MAKERS = ("synthesis", "anonymisation")
 
 

@@ -16,6 +16,7 @@ from ..arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
+from ..methods.drafting import Case
 from ..methods.intruder import QuasiIdentifiers, SensitiveVariables
 from ..methods.release_form import (
     AnonymisationSpec,
@@ -233,6 +234,9 @@ def notes_of(classes: Integers, k: int | None = None, most_suppressed: int | Non
     )
 
 
+SIZES = LeverValues((3, 5, 7, 10, 15, 20, 30, 50), guarantee=True)
+"""The values of k that a search tries."""
+ClassSize = Annotated[int, Param("fewest records in a class", ge=2, lever=SIZES)]
 LeastDiversity = Annotated[float, Param("least diversity of sensitive values in a class; 1 asks for none", ge=1)]
 DiversityKind = Annotated[
     Diversity,
@@ -317,14 +321,40 @@ def check_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
                 )
 
 
+def asked_of_values(case: Case) -> tuple[dict[str, object], list[str], tuple[str, ...]]:
+    """What a drafted anonymisation asks of the sensitive values of a class: settings, why, and what of the wish it does not do."""
+    settings: dict[str, object] = {}
+    why: list[str] = []
+    wanted = case.l
+    varied = [name for name in case.sensitive if wanted is None or case.table[name].distinct >= wanted]
+    missed = [
+        f'"{name}" has {case.table[name].distinct:,} different values, so that no class can have {wanted:g} of them: it is not held to l, and a class '
+        "may give it away"
+        for name in case.sensitive
+        if name not in varied
+    ]
+    if varied and (wanted is not None or case.t is not None):
+        settings["sensitive"] = varied
+        said = ", ".join(varied)
+        if wanted is not None:
+            settings["l"] = float(wanted)
+            why.append(f"{wanted:g} different values of {said} or more in every class (l, as asked)")
+        if case.t is not None:
+            settings["t"] = case.t
+            why.append(f"shares of {said} in a class within {case.t:g} of the whole table's (t, as asked)")
+    if not case.l and not case.t and case.sensitive:
+        missed.append(
+            f"nothing is asked of how {', '.join(case.sensitive)} vary in a class: all records of one may have the same value"
+        )
+    return settings, why, tuple(missed)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, cuts and output."""
 
     quasi_identifiers: QuasiIdentifiers = ()
-    k: Annotated[
-        int, Param("fewest records in a class", ge=2, lever=LeverValues((3, 5, 7, 10, 15, 20, 30, 50), guarantee=True))
-    ] = 5
+    k: ClassSize = 5
     cuts: Annotated[
         Literal["strict", "relaxed"], Param("keep records of equal value together, or part them to halve a class")
     ] = "strict"

@@ -23,6 +23,7 @@ from ..arrays import Booleans, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
+from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts
 from ..methods.intruder import MissingKeys, QuasiIdentifiers
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised
@@ -33,7 +34,7 @@ from ..partition.equivalence_classes import Limits, equivalence_classes
 from ..partition.local_suppression import Meaning, Unreachable, suppress_locally
 from ..partition.partial_matches import MISSING
 from ..wording import agree, counted
-from ._partition import anonymised_table, notes_of, require_records
+from ._partition import SIZES, anonymised_table, notes_of, require_records
 
 MOST_KEYS = 62
 """Sets of variables are bits of a whole number."""
@@ -44,7 +45,7 @@ class LocalSuppressionSpec(AnonymisationSpec):
     """How many records must share a combination, what a missing value means, and which values are deleted last."""
 
     quasi_identifiers: QuasiIdentifiers = ()
-    k: Annotated[int, Param("fewest records that share a combination", ge=2)] = 5
+    k: Annotated[int, Param("fewest records that share a combination", ge=2, lever=SIZES)] = 5
     missing: MissingKeys = "value"
     importance: Annotated[
         Mapping[str, float],
@@ -92,12 +93,30 @@ def check(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) 
     require_records(data, spec.k, place)
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Combinations that k records share; alone, or after a step that has made the quasi-identifiers coarser."""
+    if case.want != "anonymisation" or not case.known:
+        return None
+    if case.l is not None or case.p is not None or case.t is not None:
+        return Declined("it limits how many records share a combination, not how sensitive values vary among them")
+    if case.table.records < case.k:
+        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
+    if len(case.known) > MOST_KEYS:
+        return Declined(f"more than {MOST_KEYS} quasi-identifiers are too many for it")
+    why = (
+        f"the fewest single values are deleted until {case.k:,} records share every combination (k = {case.k}, as asked), and all others "
+        "are released unchanged"
+    )
+    return Offer(why, {"quasi_identifiers": list(case.known), "k": case.k}, ALTERNATIVE, finishes=True)
+
+
 @anonymisation_method(
     "Local suppression",
     spec=LocalSuppressionSpec,
     source="Templ, Kowarik & Meindl (2015), §2.3; Samarati & Sweeney (1998)",
     check=check,
 )
+@drafts(_offer)
 def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> Anonymised:
     """Every record, without the fewest values that let k records share each combination of the quasi-identifiers.
 

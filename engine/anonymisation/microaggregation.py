@@ -20,9 +20,9 @@ from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
 from ..methods.run import Progress, Run
-from ..methods.spec import LeverValues, Param, Variant
+from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import Limits
-from ._partition import anonymised_table, class_values, notes_of, require_complete, require_records
+from ._partition import SIZES, anonymised_table, class_values, notes_of, require_complete, require_records
 
 
 def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda grouped: None) -> Integers:
@@ -81,9 +81,7 @@ class MicroaggregationSpec(AnonymisationSpec):
         QuasiIdentifiers,
         Variant("ordered variables that the intruder may know; default: the quasi-identifiers"),
     ] = ()
-    k: Annotated[
-        int, Param("fewest records in a group", ge=2, lever=LeverValues((3, 5, 7, 10, 15, 20, 30, 50), guarantee=True))
-    ] = 5
+    k: Annotated[int, Param("fewest records in a group", ge=2, lever=SIZES)] = 5
 
     def released_variable(self, variable: Variable) -> Variable:
         """Numbers that need not be whole."""

@@ -27,6 +27,7 @@ from ._partition import (
     MostDistance,
     PartitionSpec,
     RecursiveBound,
+    asked_of_values,
     check_diverse,
     check_diversity,
     check_partition,
@@ -69,30 +70,12 @@ def _offer(case: Case) -> Offer | Declined | None:
         return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
     settings: dict[str, object] = {"quasi_identifiers": list(case.known), "k": case.k}
     why = [f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}, as asked)"]
-    wanted = case.l
-    varied = [name for name in case.sensitive if wanted is None or case.table[name].distinct >= wanted]
-    missed = [
-        f'"{name}" has {case.table[name].distinct:,} different values, so that no class can have {wanted:g} of them: it is not held to l, and a class '
-        "may give it away"
-        for name in case.sensitive
-        if name not in varied
-    ]
-    if varied and (wanted is not None or case.t is not None):
-        settings["sensitive"] = varied
-        said = ", ".join(varied)
-        if wanted is not None:
-            settings["l"] = float(wanted)
-            why.append(f"{wanted:g} different values of {said} or more in every class (l, as asked)")
-        if case.t is not None:
-            settings["t"] = case.t
-            why.append(f"shares of {said} in a class within {case.t:g} of the whole table's (t, as asked)")
-    if not case.l and not case.t and case.sensitive:
-        missed.append(
-            f"nothing is asked of how {', '.join(case.sensitive)} vary in a class: all records of one may have the same value"
-        )
+    of_values, reasons, missed = asked_of_values(case)
+    settings |= of_values
+    why += reasons
     why.append("cuts follow the data, so that classes are as small as k allows")
     trees, said = hierarchies_for(case)
-    return Offer(f"{'; '.join(why)}{said}", settings | trees, GENERAL, missed=tuple(missed))
+    return Offer(f"{'; '.join(why)}{said}", settings | trees, GENERAL, missed=missed)
 
 
 @anonymisation_method(

@@ -1,7 +1,7 @@
 """Global recoding to the best levels: of all levels that keep to the limits those that lose least, found exactly.
 
 Samarati & Sweeney (1998); Sweeney (2002); the search is ``sfumato.engine.partition.lattice``. Records of classes that break the limits are
-suppressed. Every quasi-identifier becomes a label, at level 0 the value itself, since the recipe alone does not say its level.
+suppressed; with ``below = "keep"`` they stay, and a later step protects them, such as ``anonymisation.local_suppression``. Every quasi-identifier becomes a label, at level 0 the value itself, since the recipe alone does not say its level.
 """
 
 from __future__ import annotations
@@ -9,26 +9,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema, Variable
 from ..errors import BadInput
+from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts, hierarchies_for
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, as_generalised
 from ..methods.results import Diagnostic
 from ..methods.run import Progress, Run
-from ..methods.spec import Param
+from ..methods.spec import LeverValues, Param
 from ..partition.equivalence_classes import Limits, Sensitive
+from ..partition.hierarchies import Hierarchy
 from ..partition.lattice import MOST_NODES, Ladder, Objective, best_levels, classes_at
+from ..wording import counted
 from ._partition import (
+    ClassSize,
     DiversityKind,
     LeastDiversity,
     MostDistance,
     RecursiveBound,
     VaryingVariables,
     anonymised_table,
+    asked_of_values,
     check_diverse,
     check_diversity,
     check_hierarchies,
@@ -47,12 +52,27 @@ class OptimalRecodingSpec(AnonymisationSpec):
     """What classes must have, what is lost least, and between which levels."""
 
     quasi_identifiers: QuasiIdentifiers = ()
-    k: Annotated[int, Param("fewest records in a class", ge=2)] = 5
+    k: ClassSize = 5
     objective: Annotated[
         Objective,
-        Param("what is smallest: mean class size, squared class sizes, mean size of nodes, or lost bits"),
+        Param(
+            "what is smallest: mean class size, squared class sizes, mean size of nodes, or lost bits",
+            lever=LeverValues(("average_class_size", "discernibility", "ncp", "entropy"), ordered=False),
+        ),
     ] = "ncp"
-    max_suppressed: Annotated[float, Param("largest share of suppressed records", ge=0, lt=1)] = 0.0
+    max_suppressed: Annotated[
+        float,
+        Param(
+            "largest share of the records in classes that break the limits",
+            ge=0,
+            lt=1,
+            lever=LeverValues((0.0, 0.01, 0.02, 0.05, 0.1), rising=False),
+        ),
+    ] = 0.0
+    below: Annotated[
+        Literal["suppress", "keep"],
+        Param("what becomes of these records: suppressed, or kept for a later step to protect"),
+    ] = "suppress"
     hierarchies: Hierarchies = field(default_factory=dict)
     widths: Widths = field(default_factory=dict)
     lowest: Annotated[
@@ -68,12 +88,18 @@ class OptimalRecodingSpec(AnonymisationSpec):
     sensitive: VaryingVariables = ()
 
     @property
-    def limits(self) -> Limits:
+    def sought(self) -> Limits:
+        """The limits that the levels keep to."""
         return limits_of(self)
+
+    @property
+    def limits(self) -> Limits:
+        """What the table keeps to; nothing where records that break the limits are kept."""
+        return self.sought if self.below == "suppress" else Limits()
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
         """The sensitive variables that limit the levels."""
-        return (self.sensitive or schema.of_role(Role.SENSITIVE)) if self.limits.on_values else ()
+        return (self.sensitive or schema.of_role(Role.SENSITIVE)) if self.sought.on_values else ()
 
     def generalised(self, schema: Schema) -> frozenset[str]:
         return frozenset(self.keys(schema))
@@ -114,7 +140,7 @@ class OptimalRecodingSpec(AnonymisationSpec):
             )
         check_diversity(self, place)
         sensitive = self.sensitive or self.constrained(schema)
-        check_sensitive(sensitive, keys, f"{place}.sensitive", constrains=self.limits.on_values)
+        check_sensitive(sensitive, keys, f"{place}.sensitive", constrains=self.sought.on_values)
 
 
 def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -> None:
@@ -125,6 +151,44 @@ def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -
     check_diverse(data, spec, place)
 
 
+FEWEST_SUPPRESSED = 0.01
+"""Share of the records that a drafted recoding may suppress, so that single odd records do not coarsen all others."""
+MOST_UNFINISHED = 0.05
+"""Share of the records that it leaves to a step of local suppression."""
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """The levels that lose least, where classes of k records are asked for; also l values or a distance t."""
+    if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
+        return None
+    if case.table.records < case.k:
+        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
+    nodes = math.prod(_levels(case, name) for name in case.known)
+    if nodes > MOST_NODES:
+        return Declined(f"there are {nodes:,} combinations of levels, more than the {MOST_NODES:,} that are searched")
+    of_values, reasons, missed = asked_of_values(case)
+    settings = {"quasi_identifiers": list(case.known), "k": case.k, "max_suppressed": FEWEST_SUPPRESSED, **of_values}
+    if case.widths:
+        settings["widths"] = dict(case.widths)
+    why = "; ".join(
+        (
+            f"each value gives way to its group in all records (k = {case.k}, as asked)",
+            *reasons,
+            "the groups lose least",
+        )
+    )
+    trees, said = hierarchies_for(case)
+    unfinished = {} if of_values else {"below": "keep", "max_suppressed": MOST_UNFINISHED}
+    return Offer(f"{why}{said}", settings | trees, ALTERNATIVE, missed=missed, unfinished=unfinished)
+
+
+def _levels(case: Case, name: str) -> int:
+    """The levels of a quasi-identifier in the trees and widths of a case."""
+    if name in case.hierarchies:
+        return Hierarchy.parse(case.hierarchies[name]).height + 1
+    return len(case.widths.get(name, ())) + 2
+
+
 @anonymisation_method(
     "Optimal global recoding",
     spec=OptimalRecodingSpec,
@@ -132,8 +196,9 @@ def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -
     "Willenborg (1999)",
     check=check,
 )
+@drafts(_offer)
 def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> Anonymised:
-    """Nodes of the best levels in place of values, without the records of classes that break the limits.
+    """Nodes of the best levels in place of values, without the records of classes that break the limits unless these are kept.
 
     Of equally good levels those of the smallest sum are taken, then those that are lowest in the first quasi-identifiers. Raises
     BadInput when no levels keep to the limits with as few suppressed records as asked.
@@ -150,7 +215,7 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
 
     found = best_levels(
         ladders,
-        spec.limits,
+        spec.sought,
         spec.objective,
         most_suppressed=most,
         sensitive=sensitive,
@@ -164,7 +229,7 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
             f"no levels keep to the limits with at most {most:,} of {len(data):,} records suppressed; allow more, or higher levels",
         )
     node = min(found.nodes, key=lambda levels: (sum(levels), levels))
-    classes = classes_at(ladders, node, spec.limits, sensitive)
+    classes = classes_at(ladders, node, spec.limits, sensitive if spec.limits.on_values else ())
     columns = {
         name: kept_rows(recoded(data, name, level, spec).to_frame(name), classes)[name]
         .reset_index(drop=True)
@@ -172,7 +237,7 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
         for name, level in zip(keys, node, strict=True)
     }
     notes = (
-        *notes_of(classes, spec.k, most),
+        *(notes_of(classes, spec.k, most) if spec.below == "suppress" else notes_of(classes)),
         Diagnostic("objective", "release", found.value),
         Diagnostic("equally_good", "release", float(len(found.nodes))),
         Diagnostic("checked_nodes", "release", float(found.checked)),

@@ -17,9 +17,9 @@ from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised
 from ..methods.run import Run
-from ..methods.spec import LeverValues, Param
+from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, class_sizes, equivalence_classes
-from ._partition import anonymised_table, notes_of, require_records
+from ._partition import ClassSize, anonymised_table, notes_of, require_records
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,9 +27,7 @@ class SuppressionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, and how much may go."""
 
     quasi_identifiers: QuasiIdentifiers = ()
-    k: Annotated[
-        int, Param("fewest records in a class", ge=2, lever=LeverValues((3, 5, 7, 10, 15, 20, 30, 50), guarantee=True))
-    ] = 5
+    k: ClassSize = 5
     max_suppressed: Annotated[float, Param("share of the records that may be left out", ge=0, le=1)] = 1.0
 
     def changed(self, schema: Schema) -> tuple[str, ...]:

@@ -28,12 +28,14 @@ class LeverValues:
     """The values of a field that a search tries (``sfumato.engine.search``). ``rising``: larger ones protect more.
 
     A ``guarantee`` is what the plan promises: no value that promises less is tried. ``numbers``: it changes nothing where a step makes levels alone.
+    ``ordered`` is False for values of which none protects more than another.
     """
 
     values: tuple[Any, ...]
     rising: bool = True
     guarantee: bool = False
     numbers: bool = False
+    ordered: bool = True
 
 
 @dataclass(frozen=True, slots=True)

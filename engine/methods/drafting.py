@@ -25,8 +25,8 @@ from .table_profile import TableProfile, VariableProfile
 Want = Literal["synthesis", "anonymisation", "evaluation"]
 """What a plan is wanted for: datasets drawn from models, a table whose records stand in classes, or the scores of a table made elsewhere."""
 
-GENERAL, SUITED = 0, 10
-"""Ranks: it can do any variable of its kinds; this one looks as its model says."""
+ALTERNATIVE, GENERAL, SUITED = -10, 0, 10
+"""Ranks: a search may try it in place of another; it can do any variable of its kinds; this one looks as its model says."""
 OURS = "a choice of ours; no rule of the field has a number"
 """The source of a limit that has no other."""
 
@@ -36,7 +36,8 @@ class Case:
     """What a draft is asked for. ``known`` are the quasi-identifiers, ``released`` the variables that are made anew or changed.
 
     ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
-    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, as recipes write them. ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, ``widths`` the intervals of those that are numbers, as recipes write them.
+    ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
 
     want: Want
@@ -54,6 +55,7 @@ class Case:
     target: VariableProfile | None = None
     predictors: tuple[str, ...] = ()
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    widths: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -96,7 +98,8 @@ class OfferedLimit:
 class Offer:
     """A step that a method offers: its settings, why it and why so, and limits of what it measures.
 
-    ``missed`` says what of the wish it does not do.
+    ``missed`` says what of the wish it does not do. An anonymisation ``finishes`` one of which a step before leaves records that break the limits;
+    with the settings ``unfinished`` a step is such a one.
     """
 
     why: str
@@ -104,6 +107,8 @@ class Offer:
     rank: int = GENERAL
     limits: tuple[OfferedLimit, ...] = ()
     missed: tuple[str, ...] = ()
+    finishes: bool = False
+    unfinished: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """What to change in a plan where a number does not meet its limit: levers that several methods share, the strongest first.
 
-A lever is a phrase. An ``Advice`` also names the settings that it turns, so that the app can change the plan. Any other is left to the
-analyst.
+A lever is a phrase. An ``Advice`` also names the settings that it turns, so that the app can change the plan, and a search tries them first. Any
+other is left to the analyst. ``kept`` is how many variables are released unchanged, ``method`` that of the step which makes the variable.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-Turn = Literal["more", "less", "on"]
+Turn = Literal["more", "less", "on", "other"]
 
 
 class Advice(str):
@@ -25,12 +25,16 @@ class Advice(str):
 
 FEWER_DATASETS = Advice("release fewer datasets (m)", m="less")
 IDENTITY = (
-    "synthesise more of the variables that an intruder knows",
+    Advice("synthesise more of the variables that an intruder knows", kept="less"),
     "group rare values of the quasi-identifiers (hierarchies, generalisation)",
     FEWER_DATASETS,
 )
 INFERENCE = (
-    Advice("synthesise the sensitive variables, with larger leaves or fewer predictors", minbucket="more"),
+    Advice(
+        "synthesise the sensitive variables, with larger leaves or fewer predictors",
+        minbucket="more",
+        method="other",
+    ),
     "group rare values of the sensitive variables",
     FEWER_DATASETS,
 )
@@ -43,7 +47,7 @@ MEMBERSHIP = (
 )
 COPYING = (
     Advice("turn smoothing on, or raise minbucket", smoothing="on", minbucket="more"),
-    "synthesise the variables that are kept",
+    Advice("synthesise the variables that are kept", kept="less"),
     "group rare values",
 )
 CLASSES = (
@@ -53,13 +57,13 @@ CLASSES = (
 )
 POPULATION = (
     "group rare values of the key variables",
-    "synthesise the key variables",
+    Advice("synthesise the key variables", kept="less"),
     "suppress records with rare combinations",
 )
 FIDELITY = (
     "give the variable more predictors in its synthesis step",
-    Advice("use a more flexible model, such as trees with smaller leaves", minbucket="less"),
-    "keep more variables unchanged",
+    Advice("use a more flexible model, such as trees with smaller leaves", minbucket="less", method="other"),
+    Advice("keep more variables unchanged", kept="more"),
 )
 PRIVATE_FIDELITY = (Advice("raise epsilon", epsilon="more"), "use fewer or coarser variables", FEWER_DATASETS)
 LESS_EPSILON = (Advice("lower epsilon", epsilon="less"), FEWER_DATASETS, "release fewer records")

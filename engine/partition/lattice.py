@@ -183,18 +183,25 @@ class _Keys:
     example: Integers | None = None
 
     @classmethod
-    def of(cls, columns: Sequence[Integers], radices: Sequence[int]) -> _Keys:
+    def of(
+        cls, columns: Sequence[Integers], radices: Sequence[int], ups: Sequence[Integers | None] | None = None
+    ) -> _Keys:
+        """From columns (c,), or from what ``ups`` says of their codes where it says something."""
+        ups = ups or [None] * len(columns)
         if math.prod(radices) >= BEYOND:
+            columns = [column if up is None else up[column] for column, up in zip(columns, ups, strict=True)]
             (number,), count = numbered([[column] for column in columns], [len(columns[0])])
             example = np.empty((len(columns), count), dtype=np.int64)
             example[:, number] = columns
             return cls(number, radices, example)
-        key = np.zeros(len(columns[0]), dtype=np.int64)
-        for column, radix in zip(columns, radices, strict=True):
+        key: Integers | None = None
+        strides = np.cumprod([1, *radices[:0:-1]])[::-1].tolist()
+        for column, radix, up, stride in zip(columns, radices, ups, strides, strict=True):
             if radix > 1:
-                key *= radix
-                key += column
-        return cls(key, radices)
+                # the table of codes is short: multiplied there, and not in every class
+                own = column * stride if up is None else (up * stride).take(column)
+                key = own if key is None else np.add(key, own, out=key)
+        return cls(np.zeros(len(columns[0]), dtype=np.int64) if key is None else key, radices)
 
     @property
     def beyond(self) -> int:
@@ -204,6 +211,11 @@ class _Keys:
     def decoded(self, keys: Integers) -> Sequence[Integers]:
         """The codes of some keys, column by column, (keys,) each."""
         return list(np.unravel_index(keys, self.radices) if self.example is None else self.example[:, keys])
+
+
+def _dense(classes: int) -> int:
+    """Up to how many keys so many classes are counted in an array."""
+    return DENSE * classes + NARROW
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +231,20 @@ class _Counted:
 
     @classmethod
     def of(
-        cls, columns: Sequence[Integers], radices: Sequence[int], records: Integers, rows: Integers | None
+        cls,
+        columns: Sequence[Integers],
+        radices: Sequence[int],
+        records: Integers,
+        rows: Integers | None,
+        ups: Sequence[Integers | None] | None = None,
     ) -> _Counted:
-        """Classes (c,) that agree in all ``columns`` (c,), each of codes below its radix, merged."""
-        found = _Keys.of(columns, radices)
-        if found.beyond <= DENSE * len(records) + NARROW:
+        """Classes (c,) that agree in all ``columns`` (c,), each of codes below its radix, merged; codes are what ``ups`` says of them."""
+        return cls.of_keys(_Keys.of(columns, radices, ups), records, rows)
+
+    @classmethod
+    def of_keys(cls, found: _Keys, records: Integers, rows: Integers | None) -> _Counted:
+        """Classes (c,) of equal keys merged."""
+        if found.beyond <= _dense(len(records)):
             sums = np.bincount(found.keys, weights=records, minlength=found.beyond)
             classes = np.flatnonzero(sums)
             sums = sums[classes]
@@ -259,7 +280,8 @@ class _Counter:
         self.ladders, self.first, self.last = ladders, first, last
         self.shape = tuple(high - low + 1 for low, high in zip(first, last, strict=True))
         self.kept: list[tuple[Node, _Counted]] = [(first, base)]
-        self.places, self.sizes = np.array([first]), np.array([len(base.records)])
+        self.places, self.sizes = np.array([first], dtype=np.int32).T, np.array([len(base.records)])
+        self._digits: dict[tuple[int, int], Integers] = {}
 
     @classmethod
     def of(cls, ladders: Sequence[Ladder], first: Node, last: Node, *, rows: bool) -> _Counter:
@@ -284,23 +306,40 @@ class _Counter:
 
     def source(self, node: Node) -> tuple[Node, _Counted]:
         """The node with the fewest classes of those below a node that are kept, and its classes."""
-        below = (self.places <= node).all(axis=1)
+        below = np.logical_and.reduce(self.places <= np.array(node, dtype=np.int32)[:, None], axis=0)
         return self.kept[int(np.argmin(np.where(below, self.sizes, np.inf)))]
 
     def counted(self, node: Node) -> _Counted:
         """The classes of a node, from the fewest classes of a counted node below it."""
         level, table = self.source(node)
-        columns = [
-            own if low == high else ladder.up(low, high)[own]
-            for own, ladder, low, high in zip(table.codes, self.ladders, level, node, strict=True)
-        ]
-        found = _Counted.of(columns, _radices(self.ladders, node), table.records, table.rows)
+        radices = _radices(self.ladders, node)
+        if table is self.base and math.prod(radices) > _dense(len(table.records)) and table.keys.example is None:
+            found = _Counted.of_keys(self._keys_of_base(node), table.records, table.rows)
+        else:
+            ups = [
+                None if low == high else ladder.up(low, high)
+                for ladder, low, high in zip(self.ladders, level, node, strict=True)
+            ]
+            found = _Counted.of(table.codes, radices, table.records, table.rows, ups)
         half = all(level <= low + 1 for level, low in zip(node, self.first, strict=True))
         if len(self.kept) <= MOST_TABLES and (half or len(found.records) * SMALLER <= len(table.records)):
             self.kept.append((node, found))
-            self.places = np.concatenate([self.places, [node]])
+            self.places = np.column_stack([self.places, np.array(node, dtype=np.int32)])
             self.sizes = np.append(self.sizes, len(found.records))
         return found
+
+    def _keys_of_base(self, node: Node) -> _Keys:
+        """The keys of a node for the classes of the first: sums of digits that are the same for every node with that level, in the radices of the first."""
+        radices = _radices(self.ladders, self.first)
+        strides = np.cumprod([1, *radices[:0:-1]])[::-1].tolist()
+        key = np.zeros(len(self.base.records), dtype=np.int64)
+        for axis, (ladder, low, high) in enumerate(zip(self.ladders, self.first, node, strict=True)):
+            if ladder.counts[high] == 1:
+                continue
+            if (axis, high) not in self._digits:
+                self._digits[axis, high] = (ladder.up(low, high) * strides[axis])[self.base.codes[axis]]
+            key += self._digits[axis, high]
+        return _Keys(key, radices)
 
     def all_counted(self) -> list[Integers]:
         """The sizes of the classes of every node, ascending, (classes,) each."""

@@ -12,7 +12,7 @@ FEWEST_LOOKS, USUAL_LOOKS, MOST_LOOKS = 10, 40, 400
 
 
 def _values(value: object) -> tuple[Any, ...]:
-    if isinstance(value, list) and all(isinstance(item, int | float) for item in value):
+    if isinstance(value, list) and all(isinstance(item, int | float | str) for item in value):
         return tuple(value)
     raise ValueError(
         f"{value!r} must be a list of values, such as [10, 20, 40]; an empty list leaves the setting alone"
@@ -24,6 +24,9 @@ class SearchTable(Section):
     """How many plans are looked at, what is wanted of the best, and which settings may change."""
 
     looks: Annotated[int, Param("how many plans it looks at", ge=FEWEST_LOOKS, le=MOST_LOOKS)] = USUAL_LOOKS
+    minutes: Annotated[
+        float | None, Param("minutes that it may take: half of them for trying plans; left out, no limit", gt=0)
+    ] = None
     objective: Annotated[
         str, Param("the utility measure by which the best is chosen; left out, the first that the recipe measures")
     ] = ""

@@ -178,6 +178,17 @@ class Verdict:
         """The key of the measure, as a row has it."""
         return self.value
 
+    @property
+    def needed(self) -> float | None:
+        """The limit at which the verdict would be ``met``: the value itself, of an estimate the far end of its interval; None where no limit would do."""
+        if self.observed is None:
+            return None
+        if self.lower is None and self.upper is None:
+            return None if self.outcome == "undecided" else self.observed
+        end = self.lower if self.bound == "min" else self.upper
+        kept_to = end is not None and (end >= self.limit if self.bound == "min" else end <= self.limit)
+        return None if kept_to and self.outcome != "met" else end
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -1,7 +1,7 @@
 """Which plans a search looks at, in which order, and which become finalists. It depends on the findings of the looks alone.
 
-Screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson & Talwalkar 2016), local moves around the best,
-then finalists, which are judged on all records against hold-out records that no look before has read. What a look found on a sample decides
+Screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson & Talwalkar 2016), local moves around the best, first of
+the levers that the missed limits ask for (``guidance``), then finalists, which are judged on all records against hold-out records that no look before has read. What a look found on a sample decides
 which plans continue and in which order the finalists stand; the first of them that passes the fresh judgement is taken. The error of all judgements together is
 that of one: the first finalist has half of it, the next half of what is left, as in a fallback procedure (Wiens 2003, Pharmaceutical Statistics 2).
 Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
@@ -10,7 +10,7 @@ Since no fresh figure chooses among finalists, the fresh utility of the one that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,10 +18,12 @@ import numpy as np
 
 from ..recipe.thresholds import Verdict
 from ..statistics.dominance import non_dominated
-from .space import Choice, Lever, moves, screened
+from .guidance import missed_by
+from .space import Asks, Choice, Lever, moves, screened
 
-Stage = Literal["screen", "enlarge", "refine", "refine again", "judge"]
-STAGES: tuple[Stage, ...] = ("screen", "enlarge", "refine", "refine again", "judge")
+Stage = Literal["screen", "enlarge", "refine", "judge"]
+A_ROUND = 4
+"""Looks of a round of local moves: what a round found says where the next begins."""
 FEWEST, SHARE = 1000, 16
 """A first look is at a sixteenth of the records, 1,000 or more; a second at three times as many."""
 FINALISTS = 5
@@ -45,11 +47,12 @@ class Look:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a look found. ``penalty`` is 0 where every limit is met and nothing blocks, else larger the more is wrong; ``cost`` is the utility's, lower
-    is better; both None where the plan could not be carried out.
+    is better; both None where the plan could not be carried out. ``asks`` are the moves that each limit which it misses asks for, the strongest first.
     """
 
     penalty: float | None
     cost: float | None
+    asks: Asks = ()
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -64,26 +67,21 @@ def penalty_of(verdicts: Sequence[Verdict], blocks: int) -> float:
     """How far a release is from one that may leave: for each limit that its value misses between 0 and 1 by its distance in units of the limit, 1 where it
     was not computed, 1 for each check that blocks.
     """
-    return sum(_missed(verdict) for verdict in verdicts) + blocks
-
-
-def _missed(verdict: Verdict) -> float:
-    if verdict.margin is None:
-        return 1.0
-    if verdict.margin >= 0:
-        return 0.0
-    size = -verdict.margin / max(abs(verdict.limit), 1e-9)
-    return size / (1 + size)
+    return sum(missed_by(verdict) for verdict in verdicts) + blocks
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The levers of a search, how many plans it looks at, of how many records it screens, and its seed."""
+    """The levers of a search, how many plans it looks at, of how many records it screens, and its seed.
+
+    ``same`` gives the one choice of all that are the same plan.
+    """
 
     levers: tuple[Lever, ...]
     looks: int
     records: int
     seed: int
+    same: Callable[[Choice], Choice] = lambda choice: choice
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -93,12 +91,18 @@ class SearchPlan:
 
     @property
     def counts(self) -> Mapping[Stage, int]:
-        """How many plans each stage looks at at most."""
+        """How many plans each stage looks at at most, all rounds of local moves together."""
         left = self.looks - FINALISTS
-        first = max(2, left * 3 // 5)
+        first = max(2, left * 2 // 5)
         second = max(1, first // 3)
-        refined = max(1, (left - first - second) // 2)
-        return {"screen": first, "enlarge": second, "refine": refined, "refine again": refined, "judge": FINALISTS}
+        return {"screen": first, "enlarge": second, "refine": left - first - second, "judge": FINALISTS}
+
+    @property
+    def stages(self) -> Iterator[tuple[Stage, int]]:
+        """Each stage with how many plans it looks at at most; local moves in rounds."""
+        for stage, count in self.counts.items():
+            step = A_ROUND if stage == "refine" else count
+            yield from ((stage, min(step, count - done)) for done in range(0, count, step))
 
     def next_looks(self, found: Mapping[int, Found]) -> list[Look]:
         """The looks of the first stage of which some are not in ``found``; none where the search has ended.
@@ -115,17 +119,16 @@ class SearchPlan:
     def _stages(self, found: Mapping[int, Found]) -> list[list[Look]]:
         """The looks of each stage, up to the first that has not ended."""
         stages: list[list[Look]] = []
-        for stage in STAGES:
-            stages.append(self._stage(stage, [look for own in stages for look in own], found))
+        for stage, wanted in self.stages:
+            stages.append(self._stage(stage, wanted, [look for own in stages for look in own], found))
             if _is_open(stages[-1], found):
                 break
         return stages
 
-    def _stage(self, stage: Stage, before: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+    def _stage(self, stage: Stage, wanted: int, before: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
         small, large = self.sizes
-        wanted = self.counts[stage]
         if stage == "screen":
-            choices, records = screened(self.levers, wanted, self.seed), small
+            choices, records = screened(self.levers, wanted, self.seed, self.same), small
         elif stage == "enlarge":
             ranked = _ranked(before, found)
             choices, records = [look.choice for look in ranked[:wanted]], large
@@ -145,16 +148,23 @@ class SearchPlan:
         seen = {look.choice for look in before}
         taken: list[Choice] = []
         for look in _front(large, found):
-            safer = (found[look.number].penalty or 0.0) > 0
-            for choice in moves(self.levers, look.choice, safer=safer):
+            own = found[look.number]
+            safer = (own.penalty or 0.0) > 0
+            for choice in map(self.same, moves(self.levers, look.choice, safer=safer, asks=own.asks)):
+                if len(taken) == wanted:
+                    return taken
                 if choice not in seen and choice not in taken:
                     taken.append(choice)
-        return taken[:wanted]
+        return taken
 
     def _finalists(self, before: Sequence[Look], found: Mapping[int, Found]) -> list[Choice]:
-        """The best plans of the larger sample, and the most protective one beside them."""
-        ranked = [look.choice for look in _ranked([look for look in before if look.stage != "screen"], found)]
-        safest = max(ranked, key=self._protection, default=None)
+        """The best plans of the larger sample, and the most protective one beside them; where these are too few, the best of the small sample."""
+        large, every = (
+            [look.choice for look in _ranked(looks, found)]
+            for looks in ([look for look in before if look.stage != "screen"], before)
+        )
+        ranked = list(dict.fromkeys([*large, *every]))
+        safest = max(large or every, key=self._protection, default=None)
         best = ranked[: FINALISTS - 1]
         return list(dict.fromkeys([*best, *([] if safest is None else [safest]), *ranked]))[:FINALISTS]
 

@@ -1,19 +1,23 @@
 """The plans that a search may look at: levers, each with options of rising protection where that is known.
 
-A plan is a choice of one option of every lever. Levers come from what the methods of a recipe declare (``Param.lever``) and from what
-the workspace adds, such as another method for a variable. A lever that states a guarantee, such as k, is never turned below the plan's own.
+A plan is a choice of one option of every lever. Levers come from what the methods of a recipe declare (``Param.lever``), from the order of its
+synthesis steps, and from what the workspace adds, such as another method for a variable. A lever that states a guarantee, such as k, is never turned
+below the plan's own.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..data.declaration import LeverValues, declared
+from ..data.schema import Schema
+from ..data.terms import parse_term
 from ..errors import BadInput, suggestion
 from ..methods.registry import Method
 from ..methods.release_form import Datasets
@@ -23,6 +27,10 @@ Table = dict[str, Any]
 Change = Callable[[Table], None]
 Choice = tuple[int, ...]
 """The number of the option taken, by lever."""
+Move = tuple[int, int]
+"""A lever by its number, and the way in which it is turned: 1 to the next option, -1 to the one before, 0 to any other."""
+Asks = tuple[tuple[Move, ...], ...]
+"""By limit that a plan misses, that of the largest miss first, the moves which it asks for, the strongest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +43,64 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """A setting that a search may change. ``now`` is the option that the plan has; ``rising``: a later option protects more."""
+    """A setting that a search may change. ``now`` is the option that the plan has; ``rising``: a later option protects more, else options have no order.
+
+    ``setting`` is what advice calls it (``engine.methods.levers``), and ``upward`` says that a later option has a larger value of it.
+    ``variables`` are those that the steps which it turns make; none where it concerns the whole release.
+    """
 
     name: str
     options: tuple[Option, ...]
     now: int
     rising: bool = True
+    setting: str = ""
+    upward: bool = True
+    variables: frozenset[str] = frozenset()
 
 
-def declared_levers(recipe: Recipe, narrowed: Mapping[str, Sequence[Any]]) -> list[Lever]:
+def declared_levers(
+    recipe: Recipe, narrowed: Mapping[str, Sequence[Any]] | None = None, others: Sequence[Step] = ()
+) -> list[Lever]:
     """The levers that the methods of the recipe's steps declare, one for all steps that share a method; ``m`` of a synthesis first.
 
-    ``narrowed`` gives values in place of the declared ones by the lever's name, none to leave it alone. Raises BadInput for a name or a value
-    that there is not.
+    ``others`` are steps that another lever may put into the plan. A guarantee that several methods state under one name is one lever.
+    ``narrowed`` is given to ``narrowed_levers``. Raises BadInput.
     """
     found: list[Lever | None] = [_of_m(recipe)] if recipe.synthesis else []
     for family in MAKERS:
-        steps = recipe.synthesis if family == "synthesis" else recipe.anonymisation
-        for method in {step.method.key: step.method for step in steps}.values():
-            for info in method.spec.params():
-                lever = info.param.lever
-                own = [step for step in steps if step.method.key == method.key and _concerns(lever, step, recipe)]
-                if lever is not None and own:
-                    now = {getattr(step.spec, info.name) for step in own}
-                    found.append(_lever(method, info.name, lever, now))
-    return list(_narrowed([lever for lever in found if lever is not None], narrowed))
+        own = [*(recipe.synthesis if family == "synthesis" else recipe.anonymisation)]
+        steps = [*own, *(step for step in others if step.method.family == family)]
+        for fields in _by_lever(steps, recipe):
+            method, field, lever = fields[0][0].method, fields[0][1], fields[0][2]
+            now = {getattr(step.spec, field) for step, _, _ in fields if step in own} or {
+                getattr(step.spec, field) for step, _, _ in fields
+            }
+            methods = {step.method.key: step.method for step, _, _ in fields}
+            variables = frozenset(name for step, _, _ in fields for name in step.targets)
+            name = f"{method.name}.{field}" if len(methods) == 1 else field
+            found.append(_lever(name, tuple(methods.values()), field, lever, now, variables))
+    return narrowed_levers([lever for lever in found if lever is not None], narrowed or {})
 
 
-def _concerns(lever: LeverValues | None, step: Step, recipe: Recipe) -> bool:
+Turned = tuple[Step, str, LeverValues]
+"""A step, a field of its parameters, and the values of its lever."""
+
+
+def _by_lever(steps: Sequence[Step], recipe: Recipe) -> list[list[Turned]]:
+    """What each lever turns: a field in all steps of a method, a guarantee in all steps that state it."""
+    found: dict[tuple[str, str], list[Turned]] = {}
+    for step in steps:
+        for info in step.method.spec.params():
+            lever = info.param.lever
+            if lever is not None and _concerns(lever, step, recipe):
+                key = ("", info.name) if lever.guarantee else (step.method.key, info.name)
+                found.setdefault(key, []).append((step, info.name, lever))
+    return list(found.values())
+
+
+def _concerns(lever: LeverValues, step: Step, recipe: Recipe) -> bool:
     """Whether the values of a lever make a difference to what a step makes."""
-    return lever is None or not lever.numbers or any(not recipe.schema[name].kind.has_levels for name in step.targets)
+    return not lever.numbers or any(not recipe.schema[name].kind.has_levels for name in step.targets)
 
 
 def _of_m(recipe: Recipe) -> Lever:
@@ -78,11 +114,18 @@ def _of_m(recipe: Recipe) -> Lever:
 
         return Option(str(m), change)
 
-    return Lever("m", tuple(option(m) for m in values), values.index(recipe.m))
+    return Lever("m", tuple(option(m) for m in values), values.index(recipe.m), setting="m", upward=own.rising)
 
 
-def _lever(method: Method, field: str, declared: LeverValues, now: set[Any]) -> Lever | None:
-    """The lever of one parameter of a method in all steps that use it; None where its plan has no room."""
+def _lever(
+    name: str,
+    methods: Sequence[Method],
+    field: str,
+    declared: LeverValues,
+    now: set[Any],
+    variables: frozenset[str],
+) -> Lever | None:
+    """The lever of one parameter in all steps of some methods; None where its plan has no room."""
     own = next(iter(now)) if len(now) == 1 else None
     values = [value for value in declared.values if not declared.guarantee or _at_least(value, now, declared.rising)]
     if own is not None and own not in values:
@@ -90,11 +133,12 @@ def _lever(method: Method, field: str, declared: LeverValues, now: set[Any]) -> 
     if not declared.rising:
         values.reverse()
     several = own is None
+    names = {said for method in methods for said in (method.name, method.key)}
 
     def option(value: Any) -> Option:
         def change(table: Table) -> None:
-            for step in table.get(method.family, ()):
-                if step["method"] in (method.name, method.key):
+            for step in table.get(methods[0].family, ()):
+                if step["method"] in names:
                     step[field] = value
 
         return Option(_word(value), change)
@@ -104,7 +148,8 @@ def _lever(method: Method, field: str, declared: LeverValues, now: set[Any]) -> 
         options.insert(0, Option("as in the plan", lambda _: None))
     if len(options) < 2:
         return None
-    return Lever(f"{method.name}.{field}", tuple(options), 0 if several else values.index(own))
+    at = 0 if several else values.index(own)
+    return Lever(name, tuple(options), at, declared.ordered, field, declared.rising, variables)
 
 
 def _at_least(value: Any, now: set[Any], rising: bool) -> bool:
@@ -113,7 +158,78 @@ def _at_least(value: Any, now: set[Any], rising: bool) -> bool:
 
 
 def _word(value: Any) -> str:
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else f"{value:g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+ORDER = "order of synthesis"
+LONGEST_ORDER = 6
+"""Steps of the longest synthesis whose steps are each tried as the first."""
+
+
+def order_lever(recipe: Recipe) -> Lever | None:
+    """The order in which variables are synthesised: as in the plan, reversed, each in turn as the first; None where there is no other order.
+
+    Of two steps of which one predicted the other's variable, the one that comes first predicts the other. So a model loses and gains no
+    predictor but by the order. Only steps of one variable whose method takes predictors are moved.
+    """
+    steps = recipe.synthesis
+    if len(steps) < 2 or any(step.method.joint or PREDICTORS not in _fields(step.method) for step in steps):
+        return None
+    names, schema = [step.targets[0] for step in steps], recipe.schema
+    places = list(range(len(steps)))
+    orders = {"as in the plan": places, "reversed": places[::-1]}
+    if 2 < len(steps) <= LONGEST_ORDER:
+        orders |= {f"{names[at]} first": [at, *(one for one in places if one != at)] for at in places[1:]}
+
+    def option(label: str, order: Sequence[int]) -> Option:
+        def change(table: Table) -> None:
+            tables = table.get("synthesis", [])
+            if [one.get("target") for one in tables] == names:
+                table["synthesis"] = [_moved(tables, order, place, schema) for place in range(len(order))]
+
+        return Option(label, change)
+
+    options = tuple(option(label, order) for label, order in orders.items())
+    return Lever(ORDER, options, 0, rising=False, setting="order", variables=frozenset(names))
+
+
+PREDICTORS = "predictors"
+
+
+def _fields(method: Method) -> set[str]:
+    return {info.name for info in method.spec.params()}
+
+
+def _moved(tables: Sequence[Table], order: Sequence[int], place: int, schema: Schema) -> Table:
+    """The step at a place of an order, with the predictors that are there by then."""
+    at, target = order[place], str(tables[order[place]]["target"])
+    later = {str(tables[one]["target"]) for one in order[place + 1 :]}
+    kept = [text for text in _predictors(tables[at]) if not _columns(text, schema) & later]
+    gained = [
+        str(tables[one]["target"])
+        for one in order[:place]
+        if one > at and any(target in _columns(text, schema) for text in _predictors(tables[one]))
+    ]
+    return {**tables[at], PREDICTORS: [*kept, *gained]}
+
+
+def _predictors(table: Mapping[str, Any]) -> list[str]:
+    return list(table.get(PREDICTORS, ()))
+
+
+def _columns(text: str, schema: Schema) -> frozenset[str]:
+    """The variables in a predictor, a name or a term."""
+    return frozenset({text} if text in schema else parse_term(text, schema, PREDICTORS).columns)
+
+
+def narrowed_levers(levers: Sequence[Lever], narrowed: Mapping[str, Sequence[Any]]) -> list[Lever]:
+    """The levers with the values that a recipe gives by their names, without those that it leaves alone.
+
+    Raises BadInput for a name or a value that there is not.
+    """
+    return list(_narrowed(levers, narrowed))
 
 
 def _narrowed(levers: Sequence[Lever], narrowed: Mapping[str, Sequence[Any]]) -> Iterator[Lever]:
@@ -136,7 +252,7 @@ def _narrowed(levers: Sequence[Lever], narrowed: Mapping[str, Sequence[Any]]) ->
                 )
         kept = [option for at, option in enumerate(lever.options) if option.label in words or at == lever.now]
         if len(kept) > 1:
-            yield Lever(lever.name, tuple(kept), kept.index(lever.options[lever.now]), lever.rising)
+            yield replace(lever, options=tuple(kept), now=kept.index(lever.options[lever.now]))
 
 
 def changed(table: Mapping[str, Any], levers: Sequence[Lever], choice: Choice) -> Table:
@@ -148,6 +264,23 @@ def changed(table: Mapping[str, Any], levers: Sequence[Lever], choice: Choice) -
     return found
 
 
+def distinct_choice(table: Mapping[str, Any], levers: Sequence[Lever], choice: Choice) -> Choice:
+    """The choice without the options that change nothing beside the others, such as leaves of trees in a plan that has none.
+
+    Choices of the same table are the same choice then.
+    """
+    whole = _written(changed(table, levers, choice))
+    for at, lever in enumerate(levers):
+        without = (*choice[:at], lever.now, *choice[at + 1 :])
+        if choice[at] != lever.now and _written(changed(table, levers, without)) == whole:
+            choice = without
+    return choice
+
+
+def _written(table: Mapping[str, Any]) -> str:
+    return json.dumps(table, sort_keys=True, default=str)
+
+
 def described(levers: Sequence[Lever], choice: Choice) -> str:
     """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``unchanged`` where nothing."""
     moved = [
@@ -156,34 +289,56 @@ def described(levers: Sequence[Lever], choice: Choice) -> str:
     return ", ".join(moved) or "unchanged"
 
 
-def screened(levers: Sequence[Lever], count: int, seed: int) -> list[Choice]:
+MOST_POINTS = 4096
+"""Points of the Sobol sequence at most: where few plans differ, fewer are found than asked for."""
+
+
+def screened(
+    levers: Sequence[Lever], count: int, seed: int, same: Callable[[Choice], Choice] = lambda choice: choice
+) -> list[Choice]:
     """At most ``count`` different plans spread over the space by a scrambled Sobol sequence (Owen 1998): the plan as it is, the most
-    protective one, then the sequence. All plans where there are no more.
+    protective one, then the sequence. All plans where there are no more. ``same`` gives the one choice of all that are the same plan.
     """
     from scipy.stats import qmc
 
     now = tuple(lever.now for lever in levers)
     most = tuple(len(lever.options) - 1 if lever.rising else lever.now for lever in levers)
-    found = list(dict.fromkeys([now, most]))[:count]
+    found = list(dict.fromkeys([now, same(most)]))[:count]
     sizes = np.array([len(lever.options) for lever in levers])
     space = int(np.prod(sizes.astype(float))) if len(sizes) else 1
     if space <= count:
         every = (
             np.stack(np.unravel_index(np.arange(space), sizes), axis=1) if len(sizes) else np.zeros((1, 0), dtype=int)
         )
-        return list(dict.fromkeys([*found, *(tuple(map(int, row)) for row in every)]))
+        return list(dict.fromkeys([*found, *(same(tuple(map(int, row))) for row in every)]))
     sequence = qmc.Sobol(len(levers), scramble=True, rng=np.random.default_rng(seed))
-    while len(found) < count:
+    for _ in range(MOST_POINTS // 64):
         points = np.minimum((sequence.random(64) * sizes).astype(int), sizes - 1)
-        found = list(dict.fromkeys([*found, *(tuple(map(int, row)) for row in points)]))[:count]
+        found = list(dict.fromkeys([*found, *(same(tuple(map(int, row))) for row in points)]))[:count]
+        if len(found) == count:
+            break
     return found
 
 
-def moves(levers: Sequence[Lever], choice: Choice, *, safer: bool) -> Iterator[Choice]:
-    """The plans one step of one lever away: those that protect more first where ``safer``, else those that protect less first."""
-    first = 1 if safer else -1
-    for by in (first, -first):
-        for at, lever in enumerate(levers):
-            to = choice[at] + by
-            if 0 <= to < len(lever.options):
+def moves(levers: Sequence[Lever], choice: Choice, *, safer: bool, asks: Asks = ()) -> Iterator[Choice]:
+    """The plans around a choice: the strongest moves of all limits that it misses together, each move that these ask for, and then each lever one step away or
+    at another option where they have no order, those that protect more first where ``safer``, else those that protect less. A plan may come twice.
+    """
+    if len(asks) > 1:
+        together = choice
+        for own in asks:
+            together = next(_turned(levers, together, own[:1]), together)
+        yield together
+    way = 1 if safer else -1
+    ways = [(at, lever.rising) for at, lever in enumerate(levers)]
+    rest = [(at, by) for by in (way, 0, -way) for at, rising in ways if rising == (by != 0)]
+    yield from _turned(levers, choice, [*(move for own in asks for move in own), *rest])
+
+
+def _turned(levers: Sequence[Lever], choice: Choice, by: Sequence[Move]) -> Iterator[Choice]:
+    """The choices that each of some moves leads to."""
+    for at, way in by:
+        size = len(levers[at].options)
+        for to in (choice[at] + way,) if way else range(size):
+            if 0 <= to < size and to != choice[at]:
                 yield (*choice[:at], to, *choice[at + 1 :])

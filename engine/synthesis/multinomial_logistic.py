@@ -35,10 +35,12 @@ from ..design.categories import categories_of
 from ..design.completed_design import CompletedDesign, require_determined
 from ..design.stratified_logit import StratumRecords, check_groups, strata_of, stratified_records, stratum_name
 from ..errors import BadInput, NotComputable
+from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
+from ..methods.table_profile import VariableProfile
 from ..statistics.multinomial_logit import MultinomialLogit, NoMaximum, log_probabilities
 from ._multinomial_release import MultinomialRelease
 
@@ -206,6 +208,30 @@ def release_model(
     )
 
 
+MOST_TERMS, MOST_LEVELS, MOST_CLASSES = 8, 10, 20
+"""Of an offered regression: terms, levels of one that is a category, and levels of the variable that it makes."""
+
+
+def _offer(case: Case) -> Offer | None:
+    """A variable of few levels, given predictors of few levels or of complete numbers."""
+    seen = case.target
+    if case.want != "synthesis" or seen is None or not seen.variable.kind.has_levels or seen.distinct > MOST_CLASSES:
+        return None
+    terms = [name for name in case.predictors if _is_term(case.table[name])][:MOST_TERMS]
+    if not terms:
+        return None
+    why = (
+        "a multinomial logit draws levels by their estimated probabilities and gives no level because one similar person has it; without interactions "
+        "it loses what trees find"
+    )
+    return Offer(why, {"predictors": terms}, ALTERNATIVE)
+
+
+def _is_term(seen: VariableProfile) -> bool:
+    kind = seen.variable.kind
+    return kind is not Kind.DATE and (seen.distinct <= MOST_LEVELS if kind.has_levels else not seen.missing)
+
+
 @synthesis_method(
     "Multinomial logit",
     spec=MultinomialLogisticSpec,
@@ -217,6 +243,7 @@ def release_model(
     release_model=release_model,
     weighted_release_model=True,
 )
+@drafts(_offer)
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
     """The models of all strata. Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p).
 

@@ -116,10 +116,10 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """
 
     class Done:
-        def poll(self) -> None:
-            return None
+        def poll(self) -> int:
+            return 0
 
-    def start(directory: Path, jobs: int) -> Done:
+    def start(directory: Path, jobs: int, idle: float) -> Done:
         work(directory.resolve(), idle=0)
         return Done()
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.following import until_ended
+from sfumato.workspace.jobs.following import OneWorker, until_ended
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
 from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
@@ -38,16 +38,24 @@ def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
     return follow_all(workspace, [run_id], jobs, quiet=quiet)[0]
 
 
-def follow_all(workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool) -> list[Run]:
+def follow_all(
+    workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: OneWorker | None = None
+) -> list[Run]:
     """``wait_for`` with a line of progress; the runs as they stand at their end, or when Ctrl+C has interrupted them."""
     try:
-        return wait_for(workspace, run_ids, jobs, _silent if quiet else _teller())
+        return wait_for(workspace, run_ids, jobs, _silent if quiet else _teller(), worker_of)
     except KeyboardInterrupt:
         return [find_run(workspace, run_id) for run_id in run_ids]
 
 
-def wait_for(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Callable[[str], None]) -> list[Run]:
-    """Start one worker and wait for every run to end; ``say`` is given the progress, and an empty text at the end.
+def wait_for(
+    workspace: Workspace,
+    run_ids: Sequence[int],
+    jobs: int,
+    say: Callable[[str], None],
+    worker_of: OneWorker | None = None,
+) -> list[Run]:
+    """Have one worker, by default a new one, and wait for every run to end; ``say`` is given the progress, and an empty text at the end.
 
     Ctrl+C and SIGTERM interrupt the runs, which can be resumed, and raise KeyboardInterrupt. When the terminal is lost (SIGHUP) this
     process ends and the runs continue. A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a
@@ -55,7 +63,7 @@ def wait_for(workspace: Workspace, run_ids: Sequence[int], jobs: int, say: Calla
     """
     try:
         with _termination_interrupts():
-            return until_ended(workspace, run_ids, jobs, lambda run: say(_progress(workspace, run)))
+            return until_ended(workspace, run_ids, jobs, lambda run: say(_progress(workspace, run)), worker_of)
     except KeyboardInterrupt:
         for run_id in run_ids:
             request_stop(workspace, run_id, RunState.INTERRUPTED)

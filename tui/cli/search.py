@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 @click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
 @WORKSPACE
 @click.option("--looks", type=click.IntRange(10, 400), help="How many plans to look at (default: 40).")
+@click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True), help="Minutes that it may take (default: no limit)."
+)
 @JOBS
 @SET
 @click.option(
@@ -51,6 +54,7 @@ def search(
     data: str | None,
     directory: Path | None,
     looks: int | None,
+    minutes: float | None,
     jobs: int,
     settings: tuple[str, ...],
     take: str | None,
@@ -78,7 +82,7 @@ def search(
     if plan and not plan.isdecimal():
         table, project, key = _planned(plan, data, directory, settings)
         workspace = open_or_create(directory, key)
-        number: int | None = begin_search(workspace, table, project, looks=looks)
+        number: int | None = begin_search(workspace, table, project, looks=looks, minutes=minutes)
         if not quiet:
             echo(f"Search {number} begins; continue it at any time: sfumato search {number}", err=True)
     else:
@@ -129,12 +133,14 @@ def _with_file(table: dict[str, Any], data: str | None, beside: Path | None) -> 
 
 def _carried_out(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
     """Carry a search out to its end; whether it got there."""
-    from sfumato.workspace.service.searching import advance
+    from sfumato.workspace.jobs.following import OneWorker
+    from sfumato.workspace.service.searching import IDLE_BETWEEN, advance
 
     from .run import follow_all
 
+    worker_of = OneWorker(workspace.directory, jobs, IDLE_BETWEEN)
     while runs := advance(workspace, number):
-        ended = follow_all(workspace, runs, jobs, quiet=quiet)
+        ended = follow_all(workspace, runs, jobs, quiet=quiet, worker_of=worker_of)
         if any(run.state.value in ("interrupted", "cancelled") for run in ended):
             echo("The search is interrupted; continue it with: sfumato search", err=True)
             return False
@@ -171,10 +177,32 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
                 "target": verdict.target,
                 "limit": verdict.limit,
                 "nearest": verdict.observed,
-                "missed_by_all": everywhere,
+                "missed_by_all": one.missed == one.plans,
+                "missed_by": one.missed,
+                "plans": one.plans,
             }
-            for verdict, everywhere in found.in_the_way()
+            for one in found.in_the_way()
+            for verdict in (one.best,)
         ],
+        "relaxations": [
+            {
+                "run": one.finalist.run_id,
+                "limits": [
+                    {
+                        "value": verdict.value,
+                        "target": verdict.target,
+                        "bound": verdict.bound,
+                        "limit": verdict.limit,
+                        "needed": limit,
+                    }
+                    for verdict, limit in one.limits
+                ],
+            }
+            for one in found.relaxations()
+        ],
+        "minutes": found.minutes,
+        "not_begun": found.not_begun,
+        "not_judged": found.not_judged,
     }
 
 

@@ -4,26 +4,50 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from ..errors import NoCluster, WorkspaceError
 from ..store.disk import DISK_ERRORS
 from ..store.runs import Run, find_run
 from ..store.workspace import Workspace
-from .worker import start_worker, worker_log
+from .pool import IDLE_SECONDS
+from .worker import Detached, start_worker, worker_log
 from .worker_main import NO_CLUSTER
 
 POLL_SECONDS = 0.1
 DEATHS_AT_MOST = 3
 
 
+class OneWorker:
+    """A worker that is started when it is needed first, and again where it has ended since; for whoever enters runs one after the other.
+
+    Each process of a worker imports for seconds before its first task, so it stays for ``idle`` seconds while nothing is to be done.
+    """
+
+    def __init__(self, directory: Path, jobs: int, idle: float) -> None:
+        self._start = partial(start_worker, directory, jobs, idle)
+        self._worker: Detached | None = None
+
+    def __call__(self) -> Detached:
+        if self._worker is None or self._worker.poll() is not None:
+            self._worker = self._start()
+        return self._worker
+
+
 def until_ended(
-    workspace: Workspace, run_ids: Sequence[int], jobs: int, tell: Callable[[Run], None] = lambda _: None
+    workspace: Workspace,
+    run_ids: Sequence[int],
+    jobs: int,
+    tell: Callable[[Run], None] = lambda _: None,
+    worker_of: Callable[[], Detached] | None = None,
 ) -> list[Run]:
-    """Start one worker and wait for every run to end; ``tell`` is given the first that has not, again and again.
+    """Have one worker, by default a new one, and wait for every run to end; ``tell`` is given the first that has not, again and again.
 
     A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task, or its disk fails, and NoCluster.
     """
-    worker = start_worker(workspace.directory, jobs)
+    worker_of = worker_of or OneWorker(workspace.directory, jobs, IDLE_SECONDS)
+    worker = worker_of()
     done, deaths = 0, 0
     while True:
         runs = [find_run(workspace, run_id) for run_id in run_ids]
@@ -46,5 +70,5 @@ def until_ended(
             if deaths == DEATHS_AT_MOST:
                 log = worker_log(workspace.directory)
                 raise WorkspaceError(f"the worker of run {going_on[0].id} does not stay alive; see {log}")
-            worker = start_worker(workspace.directory, jobs)
+            worker = worker_of()
         time.sleep(POLL_SECONDS)

@@ -238,9 +238,9 @@ class Detached(subprocess.Popen[bytes]):
     def __del__(self) -> None: ...
 
 
-def start_worker(directory: Path, jobs: int = 1) -> Detached:
-    """Start a worker that outlives this process and its terminal. Raises NotYours and StrangeFile."""
-    return start_detached(directory, "sfumato.workspace.jobs.worker_main", jobs)
+def start_worker(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> Detached:
+    """Start a worker that outlives this process and its terminal, and ends where there is nothing to do for ``idle`` seconds. Raises NotYours and StrangeFile."""
+    return start_detached(directory, "sfumato.workspace.jobs.worker_main", jobs, "--idle", str(idle))
 
 
 def start_detached(directory: Path, module: str, jobs: int, *arguments: str) -> Detached:

@@ -93,11 +93,11 @@ def drafted(
     wanted: Wanted,
     gate_limit: GateLimit = lambda _: (),
     problem: Problem | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
+    hierarchies: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> DraftedPlan:
     """The plan drafted for a recipe's table, of which title, data and variables stay.
 
-    ``hierarchies`` are trees for quasi-identifiers, as recipes write them. Without ``problem`` the drafted plan is checked by itself, not on the data. Raises BadInput where roles are missing, or nothing is left to do.
+    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes write them. Without ``problem`` the drafted plan is checked by itself, not on the data. Raises BadInput where roles are missing, or nothing is left to do.
     """
     return _Draft(table, seen, wanted, gate_limit, problem or _without_data, hierarchies or {}).plan()
 
@@ -143,7 +143,7 @@ class _Draft:
     wanted: Wanted
     gate_limit: GateLimit
     problem: Problem
-    hierarchies: Mapping[str, Any]
+    hierarchies: Mapping[str, Mapping[str, Any]]
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     undecidable: list[str] = field(default_factory=list)
@@ -222,7 +222,8 @@ class _Draft:
             "holdout" in self.given.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
         )
         asked: dict[str, Any] = {"m": wanted.m, "k": wanted.k, "l": wanted.l, "p": wanted.p, "t": wanted.t}
-        asked["hierarchies"] = {name: tree for name, tree in self.hierarchies.items() if name in known}
+        for setting, by_name in self.hierarchies.items():
+            asked[setting] = {name: given for name, given in by_name.items() if name in known}
         case = Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
         return self._sized(case) if holdout else case
 

@@ -171,6 +171,26 @@ def _children(nodes: Sequence[Node]) -> dict[int, list[int]]:
     return below
 
 
+MOST_LEAVES = 60
+"""A tree of more values is proposed where it is edited, not in a draft."""
+
+
+def proposed_settings(data: Microdata, known: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The tables ``hierarchies`` and ``widths`` of a step for quasi-identifiers whose values can be joined in steps."""
+    found: dict[str, dict[str, Any]] = {"hierarchies": {}, "widths": {}}
+    for name in known:
+        if data.missing(name).any() or not len(data):
+            continue
+        kind = data.schema[name].kind
+        if kind.has_levels and (kind is Kind.BINARY or data.frame[name].nunique() > MOST_LEAVES):
+            continue
+        first = proposals(data, name)[0]
+        if first.tree is None or first.tree.height > 1:
+            for setting, by_name in first.settings(name).items():
+                found[setting] |= by_name
+    return found
+
+
 def with_hierarchies(table: Mapping[str, Any]) -> list[tuple[StepPlace, str, Holds]]:
     """The quasi-identifiers of a plan that a step generalises along a hierarchy, each with the step and the table that holds it."""
     variables = table.get("variables", {})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sfumato.engine.methods.labels import label_of, name_called
 from sfumato.engine.recipe.thresholds import Verdict
@@ -34,8 +36,34 @@ class Finalist:
 
 
 @dataclass(frozen=True)
+class InTheWay:
+    """A limit that the nearest finalist does not meet: the best verdict on it over all finalists, and how many of the plans looked at miss it."""
+
+    best: Verdict
+    missed: int
+    plans: int
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Limits that would let a finalist pass, each with its verdict now."""
+
+    finalist: Finalist
+    limits: tuple[tuple[Verdict, float], ...]
+
+    @property
+    def size(self) -> tuple[int, float]:
+        """How many limits it moves, and the largest distance in units of the limit."""
+        return len(self.limits), max(abs(limit - one.limit) / max(abs(one.limit), 1e-9) for one, limit in self.limits)
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What a search found: the finalists in the order that the search gave them; how many plans were looked at, how many could not be carried out, and whether it has ended."""
+    """What a search found: the finalists in the order that the search gave them; how many plans were looked at, how many could not be carried out, and whether it has ended.
+
+    ``missed`` has by limit how many of the plans that were judged by it miss it, and how many these are. Where the ``minutes`` were used up,
+    ``not_begun`` looks and ``not_judged`` finalists were left out.
+    """
 
     search_id: int
     project_id: int
@@ -44,6 +72,10 @@ class Outcome:
     looked_at: int
     refused: int
     ended: bool = True
+    missed: Mapping[Limit, tuple[int, int]] = field(default_factory=dict)
+    minutes: float | None = None
+    not_begun: int = 0
+    not_judged: int = 0
 
     @property
     def winner(self) -> Finalist | None:
@@ -55,20 +87,36 @@ class Outcome:
         """The finalist that is the nearest to leaving."""
         return min(self.finalists, key=lambda one: len(one.blocks) + len(one.open), default=None)
 
-    def in_the_way(self) -> list[tuple[Verdict, bool]]:
-        """Where none may leave: of each limit that the nearest finalist does not meet its best verdict over all finalists, and whether none of them meets it."""
+    def in_the_way(self) -> list[InTheWay]:
+        """The limits that the nearest finalist does not meet, where none may leave."""
         if self.winner is not None or self.nearest is None:
             return []
         found = []
         for verdict in self.nearest.open:
-            same = [one for finalist in self.finalists for one in finalist.verdicts if _limit(one) == _limit(verdict)]
+            own = limit_of(verdict)
+            same = [one for finalist in self.finalists for one in finalist.verdicts if limit_of(one) == own]
             best = max(same, key=lambda one: float("-inf") if one.margin is None else one.margin)
-            found.append((best, all(one.outcome != "met" for one in same)))
+            missed, plans = self.missed.get(own, (sum(one.outcome != "met" for one in same), len(same)))
+            found.append(InTheWay(best, missed, plans))
         return found
 
+    def relaxations(self) -> list[Relaxation]:
+        """By which other limits finalists would pass where none does, the smallest change first; none for one that the gate blocks."""
+        if self.winner is not None:
+            return []
+        found = []
+        for one in self.finalists:
+            limits = [(verdict, verdict.needed) for verdict in one.open]
+            if not one.blocks and all(limit is not None for _, limit in limits):
+                found.append(Relaxation(one, tuple((verdict, limit) for verdict, limit in limits if limit is not None)))
+        return sorted(found, key=lambda one: one.size)
 
-def _limit(verdict: Verdict) -> tuple[object, ...]:
-    """What a verdict is about: the same of each finalist."""
+
+Limit = tuple[object, ...]
+
+
+def limit_of(verdict: Verdict) -> Limit:
+    """What a verdict is about: the same of each plan."""
     return verdict.value, verdict.target, verdict.level, verdict.bound, verdict.limit, str(verdict.params)
 
 
@@ -101,15 +149,65 @@ def headline(found: Outcome) -> str:
 
 def conclusion(found: Outcome) -> list[str]:
     """Which finalist may leave, or what stands in the way of the nearest one, in lines."""
+    lines = [out_of_minutes(found)] if found.not_begun or found.not_judged else []
     if not found.finalists:
-        return ["No plan could be carried out on all records."]
-    lines = [f"Utility: {name_called(found.objective)}. The first finalist that passes is taken."]
+        return [*lines, "No plan could be carried out on all records."]
+    lines.append(f"Utility: {name_called(found.objective)}. The first finalist that passes is taken.")
     winner = found.winner
     if winner is not None:
         return [*lines, f"Run {winner.run_id} may leave: {winner.label}."]
     lines.append("No finalist may leave. In the way of the nearest one:")
-    for verdict, everywhere in found.in_the_way():
-        missed = "; every finalist misses it" if everywhere else ""
+    for one in found.in_the_way():
+        verdict = one.best
         limit = limit_text(verdict.bound, verdict.limit, verdict.value)
-        lines.append(f"  {label_of(verdict)}: {limit}, nearest {observed_text(verdict)} ({verdict.outcome}){missed}")
-    return [*lines, *(f"  the gate blocks: {check}" for check in (found.nearest.blocks if found.nearest else ()))]
+        nearest = f"nearest {observed_text(verdict)} ({verdict.outcome})"
+        plans = (
+            f"all {counted(one.plans, 'plan')}"
+            if one.missed == one.plans
+            else f"{one.missed} of {counted(one.plans, 'plan')}"
+        )
+        lines.append(f"  {label_of(verdict)}: {limit}, {nearest}; {plans} {'misses' if one.missed == 1 else 'miss'} it")
+    lines += [
+        f"  the gate blocks: {check}; no limit of the plan changes that"
+        for check in (found.nearest.blocks if found.nearest else ())
+    ]
+    return [*lines, *relaxed(found)]
+
+
+def out_of_minutes(found: Outcome) -> str:
+    """What a search did not do since its minutes were used up."""
+    left = [
+        f"{counted(count, what)} {'was' if count == 1 else 'were'} not {done}"
+        for count, what, done in ((found.not_begun, "look", "begun"), (found.not_judged, "finalist", "judged"))
+        if count
+    ]
+    minutes = found.minutes or 0.0
+    return f"The {minutes:g} minute{'' if minutes == 1 else 's'} were used up: {' and '.join(left)}."
+
+
+def relaxed(found: Outcome) -> list[str]:
+    """Which limits would let which finalist pass, the smallest change first, in lines."""
+    smallest = found.relaxations()[:MOST_RELAXED]
+    if not smallest:
+        return ["No other limit would let a finalist pass."] if found.nearest is not None else []
+    lines = ["With these limits it would pass:"]
+    for one in smallest:
+        limits = "; ".join(
+            f"{label_of(verdict)} {limit_text(verdict.bound, rounded_outward(verdict.bound, limit), verdict.value)}"
+            for verdict, limit in one.limits
+        )
+        utility = "" if one.finalist.fresh is None else f" (utility {one.finalist.fresh:.4g})"
+        lines.append(f"  run {one.finalist.run_id}{utility}: {limits}")
+    return lines
+
+
+MOST_RELAXED = 3
+
+
+def rounded_outward(bound: str, limit: float) -> float:
+    """A limit to three digits that is met where the limit itself is."""
+    if not limit or not math.isfinite(limit):
+        return limit
+    step = 10.0 ** (math.floor(math.log10(abs(limit))) - 2)
+    whole = math.floor(limit / step + 1e-9) if bound == "min" else math.ceil(limit / step - 1e-9)
+    return float(f"{whole * step:.12g}")

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.methods.drafting import Want
 from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.table_profile import table_seen
-from sfumato.engine.partition.generated_hierarchies import proposals
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
@@ -29,6 +28,7 @@ from ..jobs.task_costs import Earlier, earlier_runs
 from ..plan.drafted_text import drafted_toml
 from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
 from ..plan.drafts import draft_of
+from ..plan.hierarchies import proposed_settings
 from ..policy.policy import Policy, policy_of
 from ..release.question_checks import gate_limits
 from ..store.workspace import Workspace
@@ -37,8 +37,6 @@ from .importing import EVERYTHING, Selection, draft_recipe, read_source
 
 JOBS = min(2, os.cpu_count() or 1)
 """Tasks at a time, by default."""
-MOST_LEAVES = 60
-"""A tree of more values is proposed where it is edited, not in a draft."""
 DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
 KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
 """What a recipe to start from says of missing values, and what a synthesis of all records says."""
@@ -146,25 +144,9 @@ def draft_for(
             return error
         return None
 
-    plan = drafted(table, table_seen(data), wanted, limit, problem, _hierarchies(data, known))
+    plan = drafted(table, table_seen(data), wanted, limit, problem, proposed_settings(data, known))
     cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
     return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
-
-
-def _hierarchies(data: Microdata, known: tuple[str, ...]) -> dict[str, Any]:
-    """Trees proposed for quasi-identifiers whose levels can be joined in steps."""
-    found = {}
-    for name in known:
-        kind = data.schema[name].kind
-        if (
-            kind in (Kind.CATEGORICAL, Kind.ORDINAL)
-            and data.frame[name].nunique() <= MOST_LEAVES
-            and not data.missing(name).any()
-        ):
-            tree = proposals(data, name)[0].tree
-            if tree is not None and tree.height > 1:
-                found[name] = tree.written
-    return found
 
 
 def _counts(plan: DraftedPlan) -> dict[str, int]:

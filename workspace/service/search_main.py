@@ -14,11 +14,11 @@ from sfumato.engine.errors import EngineError
 
 from ..core_dumps import forbid_core_dumps
 from ..errors import WorkspaceError
-from ..jobs.following import until_ended
+from ..jobs.following import OneWorker, until_ended
 from ..jobs.worker import Detached, start_detached
 from ..store.runs import RunState
 from ..store.workspace import Workspace
-from .searching import advance
+from .searching import IDLE_BETWEEN, advance
 
 log = logging.getLogger("sfumato.search")
 
@@ -31,8 +31,9 @@ def start_search(directory: Path, search_id: int, jobs: int) -> Detached:
 def carry_on(directory: Path, search_id: int, jobs: int) -> None:
     """Enter the stages of a search one after the other, until it ends or a run of it is stopped. Raises as ``until_ended``."""
     with Workspace.open(directory) as workspace:
+        worker_of = OneWorker(directory, jobs, IDLE_BETWEEN)
         while runs := advance(workspace, search_id):
-            ended = until_ended(workspace, runs, jobs)
+            ended = until_ended(workspace, runs, jobs, worker_of=worker_of)
             if any(run.state in (RunState.INTERRUPTED, RunState.CANCELLED) for run in ended):
                 return
 

@@ -11,52 +11,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Role
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
-from sfumato.engine.methods.drafting import Case
 from sfumato.engine.methods.registry import output_called
-from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
+from sfumato.engine.search.guidance import guided_moves
 from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
-from sfumato.engine.search.space import Lever, Option, Table, changed, declared_levers, described
+from sfumato.engine.search.space import Choice, Table, changed, described, distinct_choice
 
 from ..ingest.files import find_source
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
-from ..plan.drafting import ranked_offers
+from ..plan.alternatives import levers_of, offered_steps
 from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
 from ..release.gate import examine
-from ..reporting.searches import Finalist, Outcome
+from ..reporting.searches import Finalist, Limit, Outcome, limit_of
 from ..store.runs import RunState, find_run
-from ..store.searches import StoredLook, StoredSearch, enter_search, find_search, looks_of, store_blocks, store_look
+from ..store.searches import (
+    StoredLook,
+    StoredSearch,
+    enter_search,
+    find_search,
+    looks_of,
+    seconds_worked,
+    store_blocks,
+    store_look,
+)
 from ..store.workspace import Workspace
 from ..views.results import result_rows, verdicts_of
 from .prepare import PreparedRun, prepared_on
 
-ADDED = "synthesise besides"
-"""The lever that has kept variables synthesised too, the most telling first."""
+OUT_OF_MINUTES = "the minutes of the search were used up"
+"""Why a look was not begun."""
+TRYING = 0.5
+"""The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
+AT_A_TIME = 4
+"""Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
+IDLE_BETWEEN = 30.0
+"""Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
 """The check of the gate that counts limits which are not met: a search counts them itself."""
 
 
-def begin_search(workspace: Workspace, table: Mapping[str, Any], project: str = "", *, looks: int | None = None) -> int:
+def begin_search(
+    workspace: Workspace,
+    table: Mapping[str, Any],
+    project: str = "",
+    *,
+    looks: int | None = None,
+    minutes: float | None = None,
+) -> int:
     """Enter a search from a recipe's table; returns its number. Nothing is computed yet. Raises BadInput.
 
     The plan must make a release and have limits; the file must be there for as long as the search goes on.
     """
     asked = dict(table.get("search", {}))
-    asked.update({} if looks is None else {"looks": looks})
+    asked.update({key: value for key, value in (("looks", looks), ("minutes", minutes)) if value is not None})
     asked.pop("looked_at", None)
     whole = {**table, "search": asked}
     recipe = Recipe.from_table(whole)
@@ -73,60 +92,10 @@ def begin_search(workspace: Workspace, table: Mapping[str, Any], project: str = 
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
-    besides = _most_telling_first(recipe, data)
-    levers = _levers(recipe, besides)
-    if not levers:
+    offered = offered_steps(recipe, data)
+    if not levers_of(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
-    return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), besides)
-
-
-def _most_telling_first(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
-    """Steps that synthesise the variables which a synthesis keeps, those with the most different values first; each by the method that suits it best."""
-    if not recipe.synthesis:
-        return ()
-    kept = [
-        v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
-    ]
-    seen = table_seen(data)
-    case = Case("synthesis", seen, (), (), tuple(kept))
-    steps = [_step_for(replace(case, target=seen[name])) for name in kept]
-    found = [step for step in steps if step is not None]
-    return tuple(sorted(found, key=lambda step: (-seen[step["target"]].distinct, step["target"])))
-
-
-def _step_for(case: Case) -> Table | None:
-    """A step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
-    assert case.target is not None
-    for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
-        if PREDICTORS in {info.name for info in method.spec.params()}:
-            return {"method": method.name, "target": case.target.name, **offer.settings}
-    return None
-
-
-def _levers(recipe: Recipe, besides: Sequence[Mapping[str, Any]]) -> tuple[Lever, ...]:
-    narrowed = {} if recipe.search is None else recipe.search.levers
-    own = {name: values for name, values in narrowed.items() if name != ADDED}
-    added = [] if not besides or not narrowed.get(ADDED, (1,)) else [_added(besides)]
-    return (*added, *declared_levers(recipe, own))
-
-
-PREDICTORS = "predictors"
-
-
-def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
-    """None of the kept variables, the most telling one, two, half of them, all of them."""
-    counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
-    names = [str(step["target"]) for step in besides]
-
-    def option(count: int) -> Option:
-        def change(table: Table) -> None:
-            steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
-            table["synthesis"] = [*steps, *table.get("synthesis", ())]
-
-        more = f" and {count - 2} more" if count > 2 else ""
-        return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
-
-    return Lever(ADDED, tuple(option(count) for count in counts), 0)
+    return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)
 
 
 def objective_of(recipe: Recipe) -> str:
@@ -170,7 +139,9 @@ class _Search:
         table = read_toml(stored.recipe_toml)
         recipe = Recipe.from_table(table)
         asked = recipe.search or SearchTable()
-        plan = SearchPlan(_levers(recipe, stored.besides), asked.looks, stored.records, recipe.seed)
+        levers = tuple(levers_of(recipe, stored.offered))
+        same = partial(distinct_choice, table, levers)
+        plan = SearchPlan(levers, asked.looks, stored.records, recipe.seed, same)
         return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
 
     def found(self) -> dict[int, Found]:
@@ -199,7 +170,7 @@ class _Search:
             verdicts = verdicts_of(self.workspace, run.id)
             value, output = self.value(run.id), output_called(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
-            found[look.number] = Found(penalty_of(verdicts, blocks), cost)
+            found[look.number] = Found(penalty_of(verdicts, blocks), cost, guided_moves(self.plan.levers, verdicts))
 
     def blocks(self, stored: StoredLook) -> tuple[str, ...]:
         """The checks of the gate that block the release of a look; the gate is asked once."""
@@ -219,6 +190,37 @@ class _Search:
         rows = result_rows(self.workspace, run_id)
         averages = (row for row in rows if row.key == self.objective and row.draw is None)
         return next((row.value for row in averages if row.dataset != "confidential"), None)
+
+    @property
+    def skipped(self) -> frozenset[int]:
+        """The looks that were not begun since the minutes were used up."""
+        return frozenset(one.number for one in self.looks.values() if one.reason == OUT_OF_MINUTES)
+
+    def looked_at(self, found: Mapping[int, Found]) -> int:
+        """How many plans were looked at, with those of the stage under way."""
+        return len({one.choice for one in self.plan.all_looks(found) if one.number not in self.skipped})
+
+    def affordable(self, missing: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+        """Which of the looks of a stage to begin now; where the minutes are used up, none, and it is kept that they are not begun.
+
+        One finalist is judged at least, the next where the time of the longest judgement so far still fits. A search without a limit begins all.
+        """
+        minutes = None if self.recipe.search is None else self.recipe.search.minutes
+        if minutes is None or not missing:
+            return list(missing)
+        worked = seconds_worked(self.workspace, self.stored.id)
+        if missing[0].stage != "judge":
+            over, at_a_time = worked >= TRYING * 60 * minutes, AT_A_TIME
+        else:
+            judged = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
+            times = [seconds_worked(self.workspace, self.stored.id, number) for number in judged]
+            over, at_a_time = bool(times) and worked + max(times) > 60 * minutes, 1
+        if not over:
+            return list(missing[:at_a_time])
+        with self.workspace.writing() as connection:
+            for look in missing:
+                store_look(connection, self.stored.id, look.number, None, OUT_OF_MINUTES)
+        return []
 
     def label(self, look: Look) -> str:
         return described(self.plan.levers, look.choice)
@@ -267,11 +269,11 @@ def advance(workspace: Workspace, search_id: int | None) -> list[int]:
         due = search.plan.next_looks(found)
         if not due:
             return []
-        missing = [look for look in due if look.number not in search.looks]
+        missing = search.affordable([look for look in due if look.number not in search.looks], found)
         source = source or (find_source(search.recipe.data.file) if missing else None)
         for look in missing:
             assert source is not None
-            _enter(search, look, source, len({one.choice for one in search.plan.all_looks(found)}))
+            _enter(search, look, source, search.looked_at(found))
         search = replace(search, looks=looks_of(workspace, search.stored.id))
         waiting = [search.looks[look.number].run_id for look in due if look.number in search.looks]
         runs = [
@@ -309,25 +311,52 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
     found = search.found()
     looks = search.plan.all_looks(found)
     last = [look for look in looks if look.stage == "judge"]
-    finalists = [
+    finalists = tuple(
         _finalist(search, look, looks, judged_among(place, len(last)))
         for place, look in enumerate(last)
         if look.number in found and found[look.number].penalty is not None
-    ]
-    seen = {look.choice for look in looks if look.number in found}
-    refused = {look.choice for look in looks if look.number in found and found[look.number].penalty is None}
-    ended = not search.plan.next_looks(found)
-    return Outcome(
-        search.stored.id, search.stored.project_id, search.objective, tuple(finalists), len(seen), len(refused), ended
     )
+    begun = [look for look in looks if look.number in found and look.number not in search.skipped]
+    refused = {look.choice for look in begun if found[look.number].penalty is None}
+    skipped_judgements = sum(look.number in search.skipped for look in last)
+    return Outcome(
+        search.stored.id,
+        search.stored.project_id,
+        search.objective,
+        finalists,
+        len({look.choice for look in begun}),
+        len(refused),
+        not search.plan.next_looks(found),
+        _missed(search, begun, finalists),
+        None if search.recipe.search is None else search.recipe.search.minutes,
+        len(search.skipped) - skipped_judgements,
+        skipped_judgements,
+    )
+
+
+def _missed(search: _Search, begun: Sequence[Look], finalists: Sequence[Finalist]) -> dict[Limit, tuple[int, int]]:
+    """By limit how many of the plans that were judged by it miss it, and how many these are: each plan by its last look."""
+    judged = {one.run_id: one.verdicts for one in finalists}
+    by_plan: dict[Choice, dict[Limit, bool]] = {}
+    for look in begun:
+        run_id = search.looks[look.number].run_id
+        if run_id is not None:
+            verdicts = judged.get(run_id) or verdicts_of(search.workspace, run_id)
+            by_plan.setdefault(look.choice, {}).update({limit_of(one): one.outcome != "met" for one in verdicts})
+    found: dict[Limit, tuple[int, int]] = {}
+    for limits in by_plan.values():
+        for limit, missed in limits.items():
+            count, plans = found.get(limit, (0, 0))
+            found[limit] = count + missed, plans + 1
+    return found
 
 
 def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) -> Finalist:
     stored = search.looks[look.number]
     assert stored.run_id is not None
     run = find_run(search.workspace, stored.run_id)
-    before = [one for one in looks if one.choice == look.choice and one.stage != "judge"]
-    earlier = search.looks[before[-1].number].run_id if before else None
+    same = [search.looks[one.number].run_id for one in looks if one.choice == look.choice and one.stage != "judge"]
+    earlier = next((run_id for run_id in reversed(same) if run_id is not None), None)
     return Finalist(
         run.id,
         search.label(look),

@@ -18,13 +18,13 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:
-    """A search: the plan that it began with, how many records releases are made of, and steps for kept variables that it may synthesise besides, in this order."""
+    """A search: the plan that it began with, how many records releases are made of, and the steps that methods offered for it (``plan.alternatives``)."""
 
     id: int
     project_id: int
     recipe_toml: str
     records: int
-    besides: tuple[Mapping[str, Any], ...]
+    offered: tuple[Mapping[str, Any], ...]
     created: float
 
 
@@ -39,14 +39,14 @@ class StoredLook:
 
 
 def enter_search(
-    workspace: Workspace, project: str, recipe_toml: str, records: int, besides: Sequence[Mapping[str, Any]]
+    workspace: Workspace, project: str, recipe_toml: str, records: int, offered: Sequence[Mapping[str, Any]]
 ) -> int:
     """Enter a search in a project, which is made where it is not there; returns its number."""
     with workspace.writing() as connection:
         project_id = workspace.ensure_project(project)
         cursor = connection.execute(
             "INSERT INTO search (project_id, recipe, records, besides, created) VALUES (?, ?, ?, ?, ?)",
-            (project_id, recipe_toml, records, json.dumps(list(besides)), time.time()),
+            (project_id, recipe_toml, records, json.dumps(list(offered)), time.time()),
         )
         search_id = int(cursor.lastrowid or 0)
         append(connection, Act.SEARCH_ENTERED, f"search {search_id}", project=project_id)
@@ -60,8 +60,8 @@ def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
     row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
     if row is None:
         raise NotFound("there is no search yet" if search_id is None else f"there is no search {search_id}")
-    besides = _stored(row["besides"], f"search {row['id']}", dict)
-    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], besides, row["created"])
+    offered = _stored(row["besides"], f"search {row['id']}", dict)
+    return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], offered, row["created"])
 
 
 def newest_of(workspace: Workspace, project_id: int) -> int | None:
@@ -88,6 +88,27 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
         for row in rows
     )
     return {look.number: look for look in looks}
+
+
+LONGEST_PAUSE = 60.0
+"""Seconds between two tasks up to which a search counts as carried out all the while: it prepares looks and asks the gate then."""
+
+
+def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None) -> float:
+    """For how many seconds a search, or one look of it, was carried out, by its tasks that have ended; interruptions do not count."""
+    rows = workspace.connection.execute(
+        """SELECT started, started + seconds FROM task
+           WHERE run_id IN (SELECT run_id FROM look WHERE search_id = ? AND (? IS NULL OR number = ?))
+           AND seconds IS NOT NULL AND started IS NOT NULL ORDER BY started""",
+        (search_id, look, look),
+    )
+    worked, until = 0.0, None
+    for begun, ended in rows:
+        if until is not None and begun > until and begun - until <= LONGEST_PAUSE:
+            worked += begun - until
+        worked += max(0.0, ended - max(begun, until or begun))
+        until = max(ended, until or ended)
+    return worked
 
 
 def _stored(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:

@@ -103,6 +103,21 @@ def test_no_plan_of_recoding_and_suppression_loses_less() -> None:
     assert ours == pytest.approx(best)
 
 
+def test_records_that_break_the_limit_can_be_kept_and_local_suppression_protects_them() -> None:
+    step = {"below": "keep", "max_suppressed": 0.1}
+    alone = made(**step)
+    assert not alone.suppressed.any()
+    assert min(sizes(alone)) < 4
+    suppressed = made(max_suppressed=0.1)
+    assert all(note(alone, "level", name) == note(suppressed, "level", name) for name in KEYS)
+    plan = recipe({"method": "local_suppression", "k": 4}, **step)
+    both = anonymise(plan, read(plan), key=PUBLIC)
+    assert len(both.data) == len(example())
+    assert min(sizes(both)) >= 4
+    deleted = both.data.frame[KEYS].isna().to_numpy().sum()
+    assert 0 < deleted <= 3 * sum(one for one in sizes(alone) if one < 4)
+
+
 def test_limits_on_sensitive_values_hold_in_the_released_table() -> None:
     found = made(l=2, max_suppressed=0.1)
     assert found.data.frame.groupby(KEYS, observed=True)["illness"].nunique().min() >= 2

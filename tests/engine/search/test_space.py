@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.search.space import Lever, Option, changed, declared_levers, described, moves, screened
+from sfumato.engine.search.space import (
+    Lever,
+    Option,
+    changed,
+    declared_levers,
+    described,
+    distinct_choice,
+    moves,
+    order_lever,
+    screened,
+)
 
 VARIABLES = {
     "age": {"kind": "count", "role": "quasi_identifier"},
@@ -122,3 +132,59 @@ def test_moves_are_all_plans_one_step_away_the_safer_first(sizes):
     assert all(sum(abs(a - b) for a, b in zip(now, to, strict=True)) == 1 for to in found)
     rising = [sum(to) > sum(now) for to in found]
     assert rising == sorted(rising, reverse=True)
+
+
+CHAIN = {
+    "variables": VARIABLES,
+    "synthesis": [
+        {"method": "cart", "target": "sex", "predictors": ["age"]},
+        {"method": "linear_regression", "target": "income", "predictors": ["log1p(age)", "sex"]},
+    ],
+}
+
+
+def test_of_two_variables_the_first_predicts_the_second_in_any_order():
+    order = order_lever(Recipe.from_table(CHAIN))
+    assert order is not None
+    assert labels(order) == ["as in the plan", "reversed"]
+    table = changed(CHAIN, [order], (1,))
+    assert [(step["target"], step["predictors"]) for step in table["synthesis"]] == [
+        ("income", ["log1p(age)"]),
+        ("sex", ["age", "income"]),
+    ]
+    Recipe.from_table(table)
+    assert order_lever(Recipe.from_table(SYNTHESIS)) is None
+
+
+def test_settings_that_change_nothing_beside_the_others_are_no_other_plan():
+    """Leaves of trees in a plan whose trees another lever has replaced."""
+
+    def replaced(table):
+        table["synthesis"] = [{"method": "linear_regression", "target": "income", "predictors": ["age"]}]
+
+    levers = [
+        Lever("method", (Option("cart", lambda _: None), Option("regression", replaced)), 0, rising=False),
+        *declared_levers(Recipe.from_table(SYNTHESIS), {"m": [], "cart.smoothing": []}),
+    ]
+    assert distinct_choice(SYNTHESIS, levers, (1, 4)) == (1, 2)
+    assert distinct_choice(SYNTHESIS, levers, (0, 4)) == (0, 4)
+    plans = screened(levers, 12, 1, lambda choice: distinct_choice(SYNTHESIS, levers, choice))
+    assert len(plans) == len(set(plans)) == 7
+    assert len({str(changed(SYNTHESIS, levers, one)) for one in plans}) == 7
+
+
+def test_a_guarantee_of_several_methods_is_one_lever():
+    local = {"method": "local_suppression", "k": 5}
+    recoded = {"method": "optimal_recoding", "k": 5, "below": "keep", "max_suppressed": 0.1}
+    found = levers_of({"variables": VARIABLES, "anonymisation": [recoded, local]})
+    assert set(found) == {"k", "optimal_recoding.objective", "optimal_recoding.max_suppressed"}
+    assert not found["optimal_recoding.objective"].rising
+    table = {"anonymisation": [dict(recoded), dict(local)]}
+    found["k"].options[1].change(table)
+    assert {step["k"] for step in table["anonymisation"]} == {7}
+
+
+def test_a_lever_without_an_order_moves_to_any_of_its_options():
+    levers = [Lever("a", made_of([4])[0].options, 2, rising=False), made_of([3])[0]]
+    assert list(moves(levers, (2, 1), safer=True)) == [(2, 2), (0, 1), (1, 1), (3, 1), (2, 0)]
+    assert next(moves(levers, (2, 1), safer=True, asks=(((1, -1),),))) == (2, 0)

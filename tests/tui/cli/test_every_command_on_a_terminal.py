@@ -291,10 +291,10 @@ def _in_this_process() -> None:
     import sfumato.workspace.jobs.processes
 
     class Done:
-        def poll(self) -> None:
-            return None
+        def poll(self) -> int:
+            return 0
 
-    def start(directory: Path, jobs: int) -> Done:
+    def start(directory: Path, jobs: int, idle: float) -> Done:
         work(directory.resolve(), idle=0)
         return Done()
 

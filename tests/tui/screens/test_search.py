@@ -28,8 +28,9 @@ def test_where_none_may_leave_the_limit_in_the_way_and_how_near_the_best_came_ar
     lines = conclusion(
         replace(FOUND, finalists=(BLOCKED, replace(BLOCKED, verdicts=(replace(MISSED, observed=0.07, margin=-0.02),))))
     )
-    assert any("at most 5 %, nearest 7 % of the people (not met); every finalist misses it" in line for line in lines)
-    assert lines[-1] == "  the gate blocks: worst_records"
+    assert any("at most 5 %, nearest 7 % of the people (not met); all 2 plans miss it" in line for line in lines)
+    assert "  the gate blocks: worst_records; no limit of the plan changes that" in lines
+    assert lines[-1] == "No other limit would let a finalist pass."
     assert conclusion(replace(FOUND, finalists=())) == ["No plan could be carried out on all records."]
 
 

@@ -18,14 +18,17 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plan.alternatives import ADDED
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
-from sfumato.workspace.service.searching import ADDED, advance, begin_search, outcome, take_plan
+from sfumato.workspace.service.searching import OUT_OF_MINUTES, advance, begin_search, outcome, take_plan
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
+LEVERS = ("method of income", "method of sick", "order of synthesis", ADDED, "m", "cart.minbucket", "cart.smoothing")
 
 
 @pytest.fixture(scope="session")
@@ -198,6 +201,34 @@ def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(workspace: Wo
     ]
 
 
+@pytest.mark.slow
+def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_what_fits(
+    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By a clock by which each run takes a minute: three looks are begun, of two plans, and one finalist is judged."""
+
+    def clock(workspace: Workspace, search_id: int, look: int | None = None) -> float:
+        return 60.0 * (1 if look else sum(one.run_id is not None for one in looks_of(workspace, search_id).values()))
+
+    monkeypatch.setattr(searching, "seconds_worked", clock)
+    search_id = begin_search(workspace, plan(people), minutes=4.5)
+    to_the_end(workspace, search_id)
+    looks = looks_of(workspace, search_id)
+    tried = [one for one in looks.values() if one.run_id is not None]
+    found = outcome(workspace, search_id)
+    assert [one.number for one in tried][:2] == [1, 2]
+    assert (found.ended, len(found.finalists)) == (True, 1)
+    assert found.refused == 0
+    assert (found.not_begun, found.not_judged) == (2, 1)
+    assert found.looked_at == 2
+    assert all(one.reason == OUT_OF_MINUTES for one in looks.values() if one.run_id is None)
+    assert "minutes were used up" in conclusion(found)[0]
+    monkeypatch.setattr(searching, "seconds_worked", lambda *_: 0.0)
+    assert advance(workspace, search_id) == [], "what was not begun stays so: an ended search has its answer"
+    assert looks_of(workspace, search_id) == looks
+    assert outcome(workspace, search_id) == found
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -205,7 +236,7 @@ def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(workspace: Wo
         ({"synthesis": [], "threshold": [], "measure": [], "release": {"released": ["sick"]}}, "makes no release"),
         ({"search": {"objective": "risk.identification.expected_match_risk"}}, "is no utility that the plan measures"),
         (
-            {"search": {"levers": {"m": [], "cart.minbucket": [], "cart.smoothing": [], ADDED: []}}},
+            {"search": {"levers": {name: [] for name in LEVERS}}},
             "no step of the plan",
         ),
         ({"search": {"levers": {"cart.leaves": [5]}}}, "no such lever"),

@@ -1,0 +1,108 @@
+"""What methods offer in place of the steps of a plan: other methods for a variable, kept variables, other anonymisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.search.space import Lever, changed
+from sfumato.workspace.plan.alternatives import ADDED, levers_of, offered_steps
+
+VARIABLES = {
+    "age": {"kind": "count", "role": "quasi_identifier"},
+    "region": {"kind": "categorical", "role": "quasi_identifier"},
+    "income": {"kind": "continuous", "role": "sensitive"},
+    "sick": {"kind": "binary", "role": "sensitive"},
+}
+SYNTHESIS: list[dict[str, Any]] = [
+    {"method": "cart", "target": "sick", "predictors": ["age", "region"]},
+    {"method": "cart", "target": "income", "predictors": ["age", "region", "sick"]},
+]
+
+
+def read(recipe: Recipe, records: int = 400) -> Microdata:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, records),
+            "region": rng.choice(["north", "south", "east", "west"], records),
+            "income": np.exp(rng.normal(9, 0.5, records)),
+            "sick": rng.choice(["no", "yes"], records, p=[0.8, 0.2]),
+        }
+    )
+    return conform(frame, recipe.schema)
+
+
+def levers(table: dict[str, Any]) -> tuple[Recipe, list[Lever]]:
+    recipe = Recipe.from_table(table)
+    return recipe, levers_of(recipe, offered_steps(recipe, read(recipe)))
+
+
+def labels(found: list[Lever]) -> dict[str, list[str]]:
+    return {lever.name: [option.label for option in lever.options] for lever in found}
+
+
+def test_a_variable_may_be_made_by_every_method_that_offers_to():
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
+    _, found = levers(table)
+    said = labels(found)
+    assert said["method of income"] == ["cart", "linear_regression"]
+    assert said["method of sick"] == ["cart", "multinomial_logistic"]
+    assert said["order of synthesis"] == ["as in the plan", "reversed"]
+    assert said[ADDED] == ["nothing", "age", "age, region"]
+
+
+def test_every_plan_that_one_lever_makes_is_one():
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
+    recipe, found = levers(table)
+    for at, lever in enumerate(found):
+        for to in range(len(lever.options)):
+            choice = tuple(to if one == at else other.now for one, other in enumerate(found))
+            made = Recipe.from_table(changed(table, found, choice))
+            assert set(recipe.released) <= set(made.released)
+
+
+def test_an_anonymisation_may_be_the_lattice_and_then_local_suppression():
+    step = {"method": "mondrian", "k": 5, "quasi_identifiers": ["age", "region"]}
+    table = {"variables": VARIABLES, "anonymisation": [step]}
+    _, found = levers(table)
+    said = labels(found)
+    assert said["anonymisation"] == [
+        "as in the plan",
+        "optimal_recoding",
+        "local_suppression",
+        "optimal_recoding, then local_suppression",
+    ]
+    assert {"k", "optimal_recoding.objective", "optimal_recoding.max_suppressed"} <= set(said)
+    assert said["k"][0] == "5", "no plan promises less"
+    made = changed(table, found, tuple(3 if lever.name == "anonymisation" else lever.now for lever in found))
+    first, second = Recipe.from_table(made).anonymisation
+    assert (first.method.name, second.method.name) == ("optimal_recoding", "local_suppression")
+    assert made["anonymisation"][0]["widths"]["age"]
+
+
+@pytest.mark.parametrize("limit", [{"l": 2.0}, {"t": 0.4}])
+def test_what_an_anonymisation_promises_of_sensitive_values_every_other_promises_too(limit):
+    step = {"method": "mondrian", "k": 3, "quasi_identifiers": ["region"], "sensitive": ["sick"], **limit}
+    variables = {**VARIABLES, "income": {**VARIABLES["income"], "role": "other"}}
+    table = {"variables": variables, "anonymisation": [step]}
+    recipe = Recipe.from_table(table)
+    offered = offered_steps(recipe, read(recipe))
+    assert [[one["method"] for one in steps["anonymisation"]] for steps in offered] == [["optimal_recoding"]]
+    ((other,),) = (steps["anonymisation"] for steps in offered)
+    assert {name: other[name] for name in limit} == limit
+
+
+def test_a_lever_can_be_left_alone_by_its_name():
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS, "search": {"levers": {"method of income": [], ADDED: []}}}
+    _, found = levers(table)
+    assert "method of income" not in labels(found)
+    assert ADDED not in labels(found)
+    with pytest.raises(BadInput, match='did you mean "method of income"'):
+        levers({**table, "search": {"levers": {"method of incom": []}}})

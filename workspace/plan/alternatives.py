@@ -1,0 +1,214 @@
+"""Steps that methods offer in place of those of a plan, or beside them, and the levers by which a search puts them in.
+
+Of each variable that a synthesis makes the other methods that offer to, of each that it keeps a step that makes it, of an anonymisation the other
+methods and what they leave to local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
+follows from the records, so a search stores it as it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Role
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.drafting import Case, Offer
+from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.table_profile import TableProfile, table_seen
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe, Step
+from sfumato.engine.search.space import (
+    PREDICTORS,
+    Lever,
+    Option,
+    Table,
+    declared_levers,
+    narrowed_levers,
+    order_lever,
+)
+
+from .drafting import ranked_offers
+from .hierarchies import proposed_settings
+
+ADDED = "synthesise besides"
+"""The lever that has kept variables synthesised too, the most telling first."""
+METHOD = "method of {}"
+ANONYMISATION = "anonymisation"
+KEPT_SECTIONS = ("data", "variables", "release")
+GUARANTEES = ("k", "l", "t")
+
+
+def offered_steps(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
+    """What methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the steps of another one."""
+    seen = table_seen(data)
+    if recipe.synthesis:
+        return (*_besides(recipe, seen), *_other_methods(recipe, seen, data))
+    return tuple({ANONYMISATION: steps} for steps in _other_anonymisations(recipe, seen, data))
+
+
+def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Lever]:
+    """The levers of a plan with what methods offered for it. Raises BadInput where its ``[search]`` narrows them to what there is not."""
+    made = {name for step in recipe.synthesis for name in step.targets}
+    besides = [one for one in offered if "target" in one and one["target"] not in made]
+    others = [one for one in offered if one.get("target") in made]
+    anonymisations = [one[ANONYMISATION] for one in offered if ANONYMISATION in one]
+    steps = [*_steps(recipe, "synthesis", [[one] for one in others]), *_steps(recipe, ANONYMISATION, anonymisations)]
+    found: list[Lever | None] = [
+        *(_method_of(step, others) for step in recipe.synthesis),
+        order_lever(recipe),
+        _added(besides) if besides else None,
+        _anonymisation(anonymisations) if anonymisations else None,
+        *declared_levers(recipe, others=steps),
+    ]
+    narrowed = {} if recipe.search is None else recipe.search.levers
+    return narrowed_levers([lever for lever in found if lever is not None], narrowed)
+
+
+def _steps(recipe: Recipe, section: str, plans: Sequence[Sequence[Mapping[str, Any]]]) -> list[Step]:
+    """The steps of plans that were offered."""
+    found: list[Step] = []
+    for tables in plans:
+        own = Recipe.from_table({**_bare(recipe), section: list(tables)})
+        found += own.synthesis if section == "synthesis" else own.anonymisation
+    return found
+
+
+def _bare(recipe: Recipe) -> Table:
+    """The recipe's table without steps."""
+    return {key: value for key, value in recipe.to_table().items() if key in KEPT_SECTIONS}
+
+
+def _case(recipe: Recipe, seen: TableProfile, **more: Any) -> Case:
+    known, sensitive = (recipe.schema.of_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    want: Any = "synthesis" if recipe.synthesis else "anonymisation"
+    return Case(want, seen.described(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
+
+
+def _besides(recipe: Recipe, seen: TableProfile) -> tuple[Table, ...]:
+    """Steps that synthesise the variables which the plan keeps, those with the most different values first; each by the method that suits it best."""
+    kept = [
+        v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
+    ]
+    case = replace(_case(recipe, seen), known=(), sensitive=(), released=tuple(kept))
+    steps = [_step_for(replace(case, target=seen[name])) for name in kept]
+    found = [step for step in steps if step is not None]
+    return tuple(sorted(found, key=lambda step: (-seen[step["target"]].distinct, step["target"])))
+
+
+def _step_for(case: Case) -> Table | None:
+    """A step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
+    assert case.target is not None
+    for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
+        if PREDICTORS in {info.name for info in method.spec.params()}:
+            return {"method": method.name, "target": case.target.name, **offer.settings}
+    return None
+
+
+def _other_methods(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[Table]:
+    """Steps by other methods for each variable that a step of its own makes, of the predictors that it has, where they accept the data."""
+    for step in recipe.synthesis:
+        if step.method.joint:
+            continue
+        (name,) = step.targets
+        named = {one.column: None for one in step.spec.columns_named(recipe.schema, step.place)}
+        case = _case(recipe, seen, target=seen[name], predictors=tuple(one for one in named if one != name))
+        for method, offer in ranked_offers(case, "synthesis", recipe.schema[name].kind):
+            table = {"method": method.name, "target": name, **offer.settings}
+            if method.key != step.method.key and _accepted({**_bare(recipe), "synthesis": [table]}, data):
+                yield table
+
+
+def _accepted(table: Table, data: Microdata) -> bool:
+    try:
+        check_steps(Recipe.from_table(table), data)
+    except BadInput:
+        return False
+    return True
+
+
+def _other_anonymisations(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[list[Table]]:
+    """The steps of other anonymisations that promise what the plan's last step does; then those that leave records to a step which finishes."""
+    last = recipe.anonymisation[-1]
+    asked = {name: getattr(last.spec, name) for name in GUARANTEES if hasattr(last.spec, name)}
+    if "k" not in asked or hasattr(last.spec, "p"):
+        return
+    wanted = {"k": asked["k"], "l": _beyond_1(asked.get("l")), "t": _below_1(asked.get("t"))}
+    known = last.spec.keys(recipe.schema) if hasattr(last.spec, "keys") else ()
+    case = replace(_case(recipe, seen, **wanted, **proposed_settings(data, known)), known=tuple(known))
+    offers = ranked_offers(case, ANONYMISATION)
+    own = [step.method.key for step in recipe.anonymisation]
+    for one in _combined(offers):
+        names = [f"{ANONYMISATION}.{table['method']}" for table in one]
+        if names != own and _accepted({**_bare(recipe), ANONYMISATION: one}, data):
+            yield one
+
+
+def _beyond_1(value: float | None) -> float | None:
+    return value if value is not None and value > 1 else None
+
+
+def _below_1(value: float | None) -> float | None:
+    return value if value is not None and value < 1 else None
+
+
+def _combined(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[Table]]:
+    """The offered steps alone, then each that leaves records to a step which finishes, with that."""
+    for method, offer in sorted(offers, key=lambda one: one[1].finishes):
+        yield [{"method": method.name, **offer.settings}]
+    for method, offer in offers:
+        for after, finishing in offers:
+            if offer.unfinished and finishing.finishes:
+                yield [
+                    {"method": method.name, **offer.settings, **offer.unfinished},
+                    {"method": after.name, **finishing.settings},
+                ]
+
+
+def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
+    """None of the kept variables, the most telling one, two, half of them, all of them."""
+    counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
+    names = [str(step["target"]) for step in besides]
+
+    def option(count: int) -> Option:
+        def change(table: Table) -> None:
+            steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
+            table["synthesis"] = [*steps, *table.get("synthesis", ())]
+
+        more = f" and {count - 2} more" if count > 2 else ""
+        return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
+
+    return Lever(ADDED, tuple(option(count) for count in counts), 0, setting="kept", upward=False)
+
+
+def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
+    """The methods that offer to make the variable of a step; None where there is no other."""
+    own = [one for one in others if one["target"] in step.targets]
+    if not own:
+        return None
+    (name,) = step.targets
+
+    def option(given: Mapping[str, Any]) -> Option:
+        def change(table: Table) -> None:
+            table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
+
+        return Option(str(given["method"]), change)
+
+    options = (Option(step.method.name, _nothing), *(option(one) for one in own))
+    return Lever(METHOD.format(name), options, 0, rising=False, setting="method", variables=frozenset({name}))
+
+
+def _nothing(table: Table) -> None:
+    """The plan as it is."""
+
+
+def _anonymisation(plans: Sequence[Sequence[Mapping[str, Any]]]) -> Lever:
+    def option(steps: Sequence[Mapping[str, Any]]) -> Option:
+        def change(table: Table) -> None:
+            table[ANONYMISATION] = [dict(step) for step in steps]
+
+        return Option(", then ".join(str(step["method"]) for step in steps), change)
+
+    options: tuple[Option, ...] = (Option("as in the plan", _nothing), *(option(steps) for steps in plans))
+    return Lever(ANONYMISATION, options, 0, rising=False, setting="method")
