@@ -174,7 +174,7 @@ def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recip
         table["measure"] = [step]
         if method.measurement.controls:
             table["data"] = {"holdout": 0.5}
-        if method.uses_release_models:
+        if method.uses_weights:
             table["release"] = {"m": DRAWS}
             table["synthesis"] = [dict(MODEL)]
     return Recipe.from_table(table)

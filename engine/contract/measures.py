@@ -377,7 +377,7 @@ def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> 
             "title": method.title,
             "variables": {variable.name: variable.to_table() for variable in schema},
             **({"data": {"holdout": 0.5}} if method.measurement.controls else {}),
-            **(made if method.uses_release_models else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
+            **(made if method.uses_weights else {"release": {"m": 2, "released": list(SYNTHESISED)}}),
             section: [{"method": method.key, **step} for step in steps],
         }
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..data.microdata import Microdata
     from .privacy import NoAccount, PrivacyAccount
+    from .refits import Refits
     from .release_form import Anonymised
     from .release_models import Models, ReleaseModel
     from .results import Fit, Measure, StudyPoint, WholeMeasure
@@ -170,6 +171,21 @@ class WholeMeasureMethod(Protocol[S_contra]):
         confidential: Microdata,
         releases: Sequence[Microdata],
         models: Models,
+        spec: S_contra,
+        block: int,
+        run: Run,
+        /,
+    ) -> Mapping[str, NDArray[Any]]: ...
+
+
+class RefittingMeasureMethod(Protocol[S_contra]):
+    """As ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data (``refits``)."""
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        refits: Refits,
         spec: S_contra,
         block: int,
         run: Run,

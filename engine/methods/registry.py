@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from ..errors import BadInput, Extra, suggestion
 from .outputs import Axis, Beliefs, Lattice, Output, Plane, RecordArray, Split
@@ -41,6 +41,7 @@ from .protocols import (  # fmt: skip
     JointDraw,
     JointSynthesisMethod,
     MeasureMethod,
+    RefittingMeasureMethod,
     ReleaseModelOf,
     StudyMethod,
     Summarise,
@@ -95,7 +96,7 @@ class MeasurePart:
     against records that no release was made of: its confidential data have them (``Microdata.controls``), and a recipe without any is
     refused. ``survey_weighted`` says that it speaks of the population where a variable is the survey weight
     (``sfumato.engine.design.survey``). With ``gather`` it sees all released datasets at once, and asks the models of all steps unless
-    it has controls. ``per_record`` declares the arrays of a ``Measure`` with one value a record, ``beliefs`` which outputs tell
+    it has controls or ``refits``: then it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``). ``per_record`` declares the arrays of a ``Measure`` with one value a record, ``beliefs`` which outputs tell
     what an intruder believes before and after.
     """
 
@@ -103,6 +104,7 @@ class MeasurePart:
     controls: bool = False
     survey_weighted: bool = False
     gather: Gather[Any] | None = None
+    refits: bool = False
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
 
@@ -214,8 +216,13 @@ class Method:
 
     @property
     def uses_release_models(self) -> bool:
-        """Whether it asks the models that made the release, as a measure of all datasets does that has no controls."""
-        return self.whole and not self.measurement.controls
+        """Whether it asks the models that made the release, as a measure of all datasets does that has no controls and refits nothing."""
+        return self.whole and not self.measurement.controls and not self.measurement.refits
+
+    @property
+    def uses_weights(self) -> bool:
+        """Whether it is given the influence that records have on the models of a release, as what asks or refits these is."""
+        return self.uses_release_models or self.measurement.refits
 
     @property
     def anonymise(self) -> AnonymisationMethod[Any]:
@@ -341,6 +348,19 @@ def measure_method(
     per_record: tuple[RecordArray, ...] = ...,
     beliefs: Beliefs | None = ...,
 ) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
+@overload
+def measure_method(
+    title: str,
+    *,
+    spec: type[S],
+    source: str,
+    outputs: tuple[Output, ...],
+    gather: Gather[S],
+    refits: Literal[True],
+    check: JointCheck[S] | None = ...,
+    extra: Extra | None = ...,
+    per_record: tuple[RecordArray, ...] = ...,
+) -> Callable[[RefittingMeasureMethod[S]], RefittingMeasureMethod[S]]: ...
 @overload
 def measure_method(
     title: str,
