@@ -2,7 +2,7 @@
 
 Releases are divided into ``FOLDS`` parts at random. The score of a release is that of a ridge regression of the label, +1 with the target and -1
 without, on the standardised features of the other parts (with two equal classes the direction of the linear discriminant and, to
-first order, of the logistic regression). A ridge regression is linear in the labels, so that the scores are S y with a matrix S that the labels do not
+first order, of the logistic regression; on trees of 500 records its mean area was .69, that of logistic regressions .57 to .65, of forests .66). A ridge regression is linear in the labels, so that the scores are S y with a matrix S that the labels do not
 enter: all steps, the fit included, are repeated for any number of permuted labels by one product.
 
 **Area.** Scores are compared within a part, where they come from one fit: the area is the mean over all pairs of a release with and one without the target in
@@ -29,7 +29,7 @@ from ..arrays import Booleans, Floats, Integers
 from ..statistics.score_interval import Z
 
 FOLDS = 5
-PENALTY = 1.0
+PENALTY = 10.0
 """Of the ridge, in units of the mean of the squared standardised features."""
 PERMUTATIONS = 999
 LEAST = 20
@@ -53,7 +53,7 @@ def smoother(features: Floats, part: Integers, penalty: float = PENALTY) -> Floa
 def trained(train: Floats, test: Floats, penalty: float = PENALTY) -> Floats:
     """The matrix (q, n) by which labels of ``train`` (n, F) become scores of ``test`` (q, F)."""
     weight = _weights(train, penalty)
-    return np.asarray((_standard(train, test) @ weight))
+    return np.asarray(_standard(train, test) @ weight)
 
 
 def directions(features: Floats, labels: Floats, penalty: float = PENALTY) -> Floats:
@@ -120,17 +120,25 @@ class Judged:
 
 
 def judged(
-    scores: Sequence[Floats], labels: Sequence[Booleans], part: Sequence[Integers], false_positives: float, permuted: Sequence[Integers]
+    scores: Sequence[Floats],
+    labels: Sequence[Booleans],
+    part: Sequence[Integers],
+    false_positives: float,
+    permuted: Sequence[Integers],
 ) -> Judged:
     """Targets by smoothers (K, K), or by scores (K,) that no label has entered; labels (K,) and parts (K,); ``permuted`` (P, K) rows of labels."""
     each = [
         _judged(s, y, p, false_positives, order) for s, y, p, order in zip(scores, labels, part, permuted, strict=True)
     ]
-    columns = [np.stack(side, axis=-1) for side in zip(*each, strict=True)]
-    return Judged(*columns[:5], columns[5].astype(np.int64), columns[6].astype(np.int64))
+    areas, errors, positives, allowed, advantage, inside, outside = (
+        np.stack(side, axis=-1) for side in zip(*each, strict=True)
+    )
+    return Judged(areas, errors, positives, allowed, advantage, inside.astype(np.int64), outside.astype(np.int64))
 
 
-def _judged(smooth: Floats, label: Booleans, part: Integers, share: float, order: Integers) -> tuple[NDArray[np.generic], ...]:
+def _judged(
+    smooth: Floats, label: Booleans, part: Integers, share: float, order: Integers
+) -> tuple[NDArray[np.float64], ...]:
     labels = np.concatenate([label[None], label[order]]).T
     signs = np.where(labels, 1.0, -1.0)
     scores = smooth @ signs if smooth.ndim == 2 else np.broadcast_to(smooth[:, None], labels.shape)
@@ -151,7 +159,10 @@ def _judged(smooth: Floats, label: Booleans, part: Integers, share: float, order
     limit = np.sort(s[~y])[::-1][allowed] if allowed < (~y).sum() else -np.inf
     reached = (s[y] > limit).mean()
     advantage = (s[y] > 0).mean() - (s[~y] > 0).mean()
-    return tuple(np.asarray(v) for v in (areas, error, reached, allowed / max(1, (~y).sum()), advantage, y.sum(), (~y).sum()))
+    return tuple(
+        np.asarray(v, dtype=np.float64)
+        for v in (areas, error, reached, allowed / max(1, (~y).sum()), advantage, y.sum(), (~y).sum())
+    )
 
 
 def _ranks(values: Floats) -> Floats:

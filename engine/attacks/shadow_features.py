@@ -22,7 +22,7 @@ from ..arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import NotComputable
-from ..partition.hierarchies import Hierarchy, contained
+from ..partition.hierarchies import Hierarchy, contained, single
 from ..statistics.gower import Gower
 from .attackers import MOST_LEFT_OUT, halves
 
@@ -65,11 +65,15 @@ class Looked:
         gower = Gower.of([data.alone], names)
         own = data.block(list(map(int, targets)))
         levelled = np.array([data.schema[name].kind.has_levels for name in names], dtype=np.bool_)
-        levels = {n: tuple(map(str, data.column(n).cat.categories)) for n, has in zip(names, levelled, strict=True) if has}
+        levels = {
+            n: tuple(map(str, data.column(n).cat.categories)) for n, has in zip(names, levelled, strict=True) if has
+        }
         whole = np.ones((1, d), dtype=np.bool_)
         kinds = [levelled[None], ~levelled[None]] if 0 < levelled.sum() < d else []
         but_one = ~np.eye(d, dtype=np.bool_) if 2 < d <= MOST_LEFT_OUT else np.zeros((0, d), dtype=np.bool_)
-        sets = np.unique(np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _drawn_sets(d, rng)]), axis=0)
+        sets = np.unique(
+            np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _drawn_sets(d, rng)]), axis=0
+        )
         near = np.concatenate([whole, *kinds, halves(d, rng)])
         values = np.stack([own.numbers(name) for name in names], axis=1)
         return cls(
@@ -114,13 +118,20 @@ class Looked:
                     nearest[:, k] = np.minimum(nearest[:, k], total.min(axis=1, initial=np.inf))
                     if k == 0:
                         kept = min(FEW, total.shape[1])
-                        few = np.sort(np.concatenate([few, np.partition(total, kept - 1, axis=1)[:, :kept]], axis=1))[:, :FEW]
+                        few = np.sort(np.concatenate([few, np.partition(total, kept - 1, axis=1)[:, :kept]], axis=1))[
+                            :, :FEW
+                        ]
                 if self.sensitive and self.known.any():
                     by_known = apart[self.known].sum(axis=0)
                     for one, at in zip(guesses, self.sensitive, strict=True):
                         least = by_known.min(axis=1)
                         tied = by_known <= least[:, None]
-                        one.append((least, np.stack([(agree[at] & tied).sum(axis=1), tied.sum(axis=1)], axis=1).astype(np.float32)))
+                        one.append(
+                            (
+                                least,
+                                np.stack([(agree[at] & tied).sum(axis=1), tied.sum(axis=1)], axis=1).astype(np.float32),
+                            )
+                        )
         mean = np.where(np.isfinite(few), few, 0).sum(axis=1) / np.maximum(np.isfinite(few).sum(axis=1), 1)
         d = len(self.gower.names)
         nearest = np.where(np.isfinite(nearest), nearest, d)
@@ -145,7 +156,9 @@ class Looked:
             return _Labels.of(release, name, self)
         if has_levels and not release.schema[name].kind.has_levels:  # a mean or a middle of levels
             number = release.frame[name].to_numpy(dtype=np.float64)
-            return _Numbers(self.values[:, k] / max(1, len(self.levels[name]) - 1), number / max(1, len(self.levels[name]) - 1), 0.5)
+            return _Numbers(
+                self.values[:, k] / max(1, len(self.levels[name]) - 1), number / max(1, len(self.levels[name]) - 1), 0.5
+            )
         own, theirs = self.places[:, k], self.gower.places_of(release, name)
         if has_levels:
             return _Levels(own, theirs)
@@ -211,6 +224,8 @@ def _holds(label: str, name: str, values: Floats, looked: Looked) -> Booleans:
     kind, levels = looked.schema[name].kind, looked.levels.get(name, ())
     if (found := contained(label, values, kind, levels)) is not None:
         return np.asarray(found & ~np.isnan(values))
+    if not kind.has_levels and (number := single(label, kind)) is not None:
+        return np.asarray(values == number)
     tree = looked.trees.get(name)
     if tree is not None:
         under = {row[0] for row in tree.rows if label in row}

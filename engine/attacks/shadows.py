@@ -121,7 +121,11 @@ class Design:
 
     def enough(self) -> bool:
         """Whether there are records for such shadows."""
-        return self.size - len(self.targets) >= max(2, len(self.targets)) if self.background == "half" else self.records >= 3
+        return (
+            self.size - len(self.targets) >= max(2, len(self.targets))
+            if self.background == "half"
+            else self.records >= 3
+        )
 
 
 def pools_of(records: int, targets: Integers, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:

@@ -240,7 +240,7 @@ def test_measure_of_a_whole_release_is_sound(
 ) -> None:
     before = confidential.frame.copy(deep=True), releases[0].frame.copy(deep=True)
     found = whole_measure(method, confidential, releases)
-    assert len(found.datasets) == len(releases)
+    assert len(found.datasets) in ((0,) if method.measurement.refits else (len(releases),))
     for measure in (found.whole, *found.datasets):
         assert_sound(method, measure.estimates)
         assert set(measure.per_record) <= {array.name for array in method.measurement.per_record}

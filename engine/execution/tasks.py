@@ -33,12 +33,12 @@ from ..methods.release_form import Anonymised
 from ..methods.release_models import ReleaseModel
 from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
 from ..methods.rows import Row, averages, from_estimate, row_params, with_confidential_baseline
-from ..methods.run import Progress, Randomness, Run, silent
+from ..methods.run import Randomness, Run, silent
 from ..recipe.budget import accounts_of
 from ..recipe.data_source import HOW_TO_HOLD_OUT
 from ..recipe.recipe import Recipe, Step
 from ..recipe.thresholds import Verdict, judge
-from .making import Note, Report, anonymised, as_released, drawn, fitted
+from .making import Note, Report, anonymised, drawn, fitted
 from .refitting import refits_of
 
 NOT_MADE_OF = (
@@ -244,9 +244,8 @@ def measure_block(
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 
     spec = step.spec.for_release(recipe.schema, recipe.released)
-    refitting = step.method.measurement.refits
     streams = measurement_streams(recipe, confidential, key).under("measure", item, "shadow")
-    asked = refits_of(recipe, confidential.alone, models, streams) if refitting else models
+    asked: Any = refits_of(recipe, confidential.alone, models, streams) if step.method.measurement.refits else models
     try:
         return step.method.measure_block(_seen(step, confidential), releases, asked, spec, int(block), run)
     except NotComputable as error:

@@ -130,10 +130,15 @@ def outside_of(
     distinct, place = np.unique(labels.astype(str), return_inverse=True)
     for code, label in enumerate(distinct):
         rows = np.flatnonzero(place == code)
-        contained = contained(str(label), original[rows], kind, levels)
-        if contained is not None:
-            outside[rows] = ~contained & ~np.isnan(original[rows])
+        inside = contained(str(label), original[rows], kind, levels)
+        if inside is not None:
+            outside[rows] = ~inside & ~np.isnan(original[rows])
     return outside
+
+
+def single(label: str, kind: Kind) -> float | None:
+    """The number, or the day since 1970, that a label is; None where it is none."""
+    return _reader(kind, ())(label)
 
 
 def contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> NDArray[np.bool_] | None:

@@ -70,16 +70,22 @@ class RecordAuditSpec(Spec):
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
     targets: Annotated[int, Param("targets of each kind", ge=1, le=1000)] = 20
     people: TargetKinds = BOTH
-    shadows: Annotated[int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)] = 200
+    shadows: Annotated[
+        int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
+    ] = 200
     background: Annotated[
         Background, Param("the other records of a shadow: a random half, so that all targets share the shadows; or all")
     ] = "half"
     question: Annotated[
         Question | None,
-        Param("without a person: another record in its place, or other values; default: values where variables are kept"),
+        Param(
+            "without a person: another record in its place, or other values; default: values where variables are kept"
+        ),
     ] = None
     datasets: Annotated[int | None, Param("datasets of a shadow; default: as many as the release has", ge=1)] = None
-    false_positives: Annotated[float, Param("share of the shadows without the person that may be taken for one with it", gt=0, lt=1)] = 0.01
+    false_positives: Annotated[
+        float, Param("share of the shadows without the person that may be taken for one with it", gt=0, lt=1)
+    ] = 0.01
     exact: Annotated[bool, Param("use exact likelihood ratios where all models give them; needs background all")] = True
     blocks: Annotated[int, Param("tasks that the shadows are divided among", ge=1, le=1000, selects=True)] = 8
 
@@ -100,7 +106,12 @@ class RecordAuditSpec(Spec):
 
 
 NO_LEAK = 0.5
-LEVERS = (*MEMBERSHIP[:2], "group rare values of the variables that give the person away", "give the person's record less weight ([weights])", MEMBERSHIP[2])
+LEVERS = (
+    *MEMBERSHIP[:2],
+    "group rare values of the variables that give the person away",
+    "give the person's record less weight ([weights])",
+    MEMBERSHIP[2],
+)
 ROW = (("people", "random"),)
 OUTPUTS = (
     Output(
@@ -307,7 +318,9 @@ class _Audit:
     datasets: int
 
     @classmethod
-    def of(cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator) -> _Audit:
+    def of(
+        cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator
+    ) -> _Audit:
         order = np.lexsort([confidential.numbers(name) for name in confidential.schema.names])
         data = replace(
             confidential,
@@ -318,12 +331,16 @@ class _Audit:
         n = len(data)
         if n < 4:
             raise NotComputable(f"{counted(n, 'record')} cannot be divided into shadows with and without a person")
-        groups = {kind: _targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people}
+        groups: dict[str, Integers] = {
+            kind: _targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
+        }
         targets = np.unique(np.concatenate([*groups.values()]))
         question = spec.question or ("values" if refits.kept else "record")
         exact = spec.exact and spec.background == "all" and refits.exact and (question == "values" or not refits.kept)
         pools = pools_of(n, targets, rng) if spec.background == "all" else ()
-        design = Design(n, tuple(targets.tolist()), spec.shadows, spec.background, question, refits.removable and not exact, pools)
+        design = Design(
+            n, tuple(targets.tolist()), spec.shadows, spec.background, question, refits.removable and not exact, pools
+        )
         if not design.enough():
             raise NotComputable(
                 f"{counted(n, 'record')} are too few for shadows of {design.size:,} with {counted(len(targets), 'target')}; ask about fewer targets"
@@ -332,7 +349,7 @@ class _Audit:
         sensitive = [name for name in names if data.schema[name].role is Role.SENSITIVE]
         known = [name for name in names if data.schema[name].role is Role.QUASI_IDENTIFIER]
         looked = Looked.of(data, targets, names, known, sensitive if known else [], refits.trees, rng)
-        kinds = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
+        kinds: dict[str, Booleans] = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
         return cls(data, order, targets, kinds, design, looked, exact, spec.datasets or datasets)
 
     def rows(self, shadow: Shadow, number: int, refits: Refits) -> Iterator[tuple[int, int, Floats, float]]:
@@ -406,7 +423,8 @@ class _Scored:
     def of(cls, parts: Sequence[Mapping[str, NDArray[Any]]], spec: RecordAuditSpec) -> _Scored:
         one = parts[0]
         shadow, target, present, odds, features = (
-            np.concatenate([part[name] for part in parts]) for name in ("shadow", "target", "present", "odds", "features")
+            np.concatenate([part[name] for part in parts])
+            for name in ("shadow", "target", "present", "odds", "features")
         )
         rng = np.random.default_rng(int(one["seed"]))
         order = np.argsort(shadow, kind="stable")
@@ -417,13 +435,16 @@ class _Scored:
         few = min(min(int(y.sum()), int((~y).sum())) for y in labels)
         if few < LEAST // 2:
             raise NotComputable(f"a target has {counted(few, 'shadow')} of one kind; ask for more shadows")
-        part, permuted = folds(len(labels[0]), rng), np.stack([rng.permutation(len(labels[0])) for _ in range(PERMUTATIONS)])
+        part, permuted = (
+            folds(len(labels[0]), rng),
+            np.stack([rng.permutation(len(labels[0])) for _ in range(PERMUTATIONS)]),
+        )
         exact = bool(one["exact"])
         smooth = ratios if exact else [smoother(x, part) for x in held]
         parts_of = [np.zeros(len(part), dtype=np.int64) if exact else part] * len(held)
         found = judged(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
         claimed = float(one["claimed"])
-        kinds = {kind: one[f"is {kind}"].astype(np.bool_) for kind in spec.people}
+        kinds: dict[str, Booleans] = {kind: one[f"is {kind}"].astype(np.bool_) for kind in spec.people}
         guessed = slice(*map(int, one["guessed"]))
         return cls(
             held, labels, ratios, found, one["records"], kinds, tuple(map(str, one["names"])), guessed,
@@ -447,7 +468,9 @@ class _Scored:
         number = int(some.sum())
         words = f"{counted(number, 'target')}; {self.words}"
 
-        def said(name: str, value: float, low: float | None = None, high: float | None = None, base: float | None = None) -> Estimate:
+        def said(
+            name: str, value: float, low: float | None = None, high: float | None = None, base: float | None = None
+        ) -> Estimate:
             return Estimate(name, value, "", low, high, base, reason=words, params=params)
 
         yield said("auc", *found.mean(some), NO_LEAK)
@@ -457,7 +480,17 @@ class _Scored:
         yield said("largest_auc", float(found.areas[0, most]), float(low[most]), float(high[most]), NO_LEAK)
         away = int((low[rows] > NO_LEAK).sum())
         shares = score_interval(away / number, number)
-        yield Estimate("given_away", away, "", shares[0] * number, shares[1] * number, 0.0, unit="targets", reason=words, params=params)
+        yield Estimate(
+            "given_away",
+            away,
+            "",
+            shares[0] * number,
+            shares[1] * number,
+            0.0,
+            unit="targets",
+            reason=words,
+            params=params,
+        )
         tpr = float(found.positives[rows].mean())
         cases = float(found.with_target[rows].mean())
         yield said("tpr", tpr, *score_interval(tpr, cases), float(found.allowed[rows].mean()))
@@ -498,7 +531,10 @@ class _Scored:
         if self.exact:
             scores = self.odds[target]
             return audit_bounds.counted(
-                scores[second], present[second], audit_bounds.threshold(scores[first], present[first], level), level=level
+                scores[second],
+                present[second],
+                audit_bounds.threshold(scores[first], present[first], level),
+                level=level,
             )
         x, y = self.features[target], np.where(present, 1.0, -1.0)
         part = np.arange(half) % 5
@@ -514,7 +550,12 @@ class _Scored:
     gather=gather,
     refits=True,
     per_record=(
-        RecordArray("audited_auc", "AUC with which releases with the record are distinguished from releases without", "share", "high"),
+        RecordArray(
+            "audited_auc",
+            "AUC with which releases with the record are distinguished from releases without",
+            "share",
+            "high",
+        ),
         RecordArray("audited_lower", "lower limit of the AUC that holds for all targets at once", "share", "high"),
         RecordArray("audited_upper", "upper limit of the AUC that holds for all targets at once", "share", "high"),
     ),

@@ -1311,6 +1311,8 @@ NO_ORACLE: dict[str, str] = {
     "risk.bayesian_posterior": "it asks the models of the release; tests/engine/risk/test_bayesian_posterior.py sums over all guesses "
     "by brute force",
     "risk.membership_inference": "it looks at all datasets together; tests/engine/risk/test_membership_inference.py scores records by loops",
+    "risk.record_audit": "it makes releases of its own; tests/engine/risk/test_record_audit.py counts features by loops, and compares areas with "
+    "exact likelihood ratios, closed forms and copies",
     "risk.population_uniqueness.pitman_uniques": "the likelihood has its largest value where no closed form says; "
     "tests/engine/risk/test_population_uniqueness.py holds it against a grid and the probability against a chain of draws",
     "risk.singling_out": "which predicates are tried and guessed is drawn at random; tests/engine/risk/test_singling_out.py counts them record by "
