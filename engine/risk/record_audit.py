@@ -195,7 +195,6 @@ OUTPUTS = (
         "advantage",
         "true positives less false positives of the classifier; mean over the targets",
         "low",
-        "share",
         range=(-1.0, 1.0),
         short="advantage",
         estimated=True,
@@ -206,6 +205,7 @@ OUTPUTS = (
             "Good is 0 %.",
             "The attack knows too often whether a person is in the data.",
             LEVERS,
+            counts="share",
         ),
     ),
     Output(
@@ -230,7 +230,6 @@ OUTPUTS = (
         "memorisation",
         "how much more often sensitive values are guessed right because the record is in the data",
         "low",
-        "share",
         range=(-1.0, 1.0),
         short="memorisation",
         estimated=True,
@@ -241,6 +240,7 @@ OUTPUTS = (
             "Good is 0 %: values are guessed as well of people outside the data.",
             "The release repeats values of single people.",
             LEVERS,
+            counts="share",
         ),
     ),
     Output(
@@ -264,13 +264,13 @@ OUTPUTS = (
     Output(
         "mu_lower",
         "the same of Gaussian differential privacy: mu",
-        "low",
+        "none",
         range=NON_NEGATIVE,
         short="mu at least",
         estimated=True,
         statbarn="none",
         label=Label(
-            "Audit: Gaussian privacy loss, lower bound (mu)",
+            "Audit: Gaussian privacy loss, at least (mu)",
             "The attack proves a Gaussian privacy loss mu of at least {value}.",
         ),
     ),
