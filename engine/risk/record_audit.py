@@ -92,6 +92,11 @@ class RecordAuditSpec(Spec):
     def grid(self) -> tuple[float, ...]:
         return tuple(map(float, range(self.blocks)))
 
+    def refits(self) -> float:
+        """The shadows of a block."""
+        own = 1 if self.background == "half" else self.targets * len(self.people)
+        return self.shadows * own / self.blocks
+
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With all variables but identifiers where none is named."""
         return replace(self, known=self.known or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
