@@ -28,9 +28,16 @@ Note = Callable[[tuple[Redrawn, ...]], None]
 
 def fitted(recipe: Recipe, item: int, confidential: Microdata, streams: Randomness, report: Report = silent) -> Fit:
     """Synthesis step ``item`` fitted to the confidential data, with m posterior draws."""
-    step, confidential = recipe.synthesis[item], confidential.alone
-    run = Run(streams.generator("fit", item), report=report)
-    return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
+    return fitted_together(recipe, item, [confidential], [streams], report)[0]
+
+
+def fitted_together(
+    recipe: Recipe, item: int, tables: Sequence[Microdata], streams: Sequence[Randomness], report: Report = silent
+) -> list[Fit]:
+    """The same of several tables, each with streams of its own."""
+    step = recipe.synthesis[item]
+    runs = [Run(one.generator("fit", item), report=report) for one in streams]
+    return step.method.fits([one.alone for one in tables], step.targets, step.spec, runs, recipe.m)
 
 
 def drawn(

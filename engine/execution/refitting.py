@@ -17,7 +17,7 @@ from ..methods.run import Randomness
 from ..partition.hierarchies import Hierarchy
 from ..recipe.budget import accounts_of
 from ..recipe.recipe import Recipe
-from .making import anonymised, drawn, fitted
+from .making import anonymised, drawn, fitted_together
 
 ModelsOf = Callable[[Microdata, Sequence[Microdata]], tuple[ReleaseModel, ...]]
 
@@ -78,20 +78,30 @@ class RecipeRefits:
             return False
         return self.confidential.weights is None
 
-    def release(self, data: Microdata, shadow: int, datasets: int) -> tuple[Microdata, ...]:
-        """A shadow release. Raises NotComputable where a step cannot be carried out on ``data``."""
-        streams, recipe = self.streams.under(shadow), self.recipe
-        if self.removable and recipe.form.records is None and len(data) != len(self.confidential):
-            recipe = replace(recipe, form=replace(recipe.form, records=len(self.confidential)))
+    def releases(
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int
+    ) -> list[tuple[Microdata, ...]]:
+        """Shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
+        recipe, every = self.recipe, [self.streams.under(shadow) for shadow in shadows]
         try:
             if recipe.anonymisation:
-                return (anonymised(recipe, data, streams).data,)
-            fits = [fitted(recipe, item, data, streams) for item in range(len(recipe.synthesis))]
-            return tuple(drawn(recipe, draw, data, fits, streams) for draw in range(1, datasets + 1))
+                return [(anonymised(recipe, data, own).data,) for data, own in zip(tables, every, strict=True)]
+            fits = [fitted_together(recipe, item, tables, every) for item in range(len(recipe.synthesis))]
+            return [
+                tuple(drawn(self._of_size(data), draw, data, of, own) for draw in range(1, datasets + 1))
+                for data, own, of in zip(tables, every, zip(*fits, strict=True), strict=True)
+            ]
         except Cancelled:
             raise
         except EngineError as error:
-            raise NotComputable(f"shadow {shadow + 1} of the release could not be made: {error}") from None
+            raise NotComputable(f"a shadow of the release could not be made: {error}") from None
+
+    def _of_size(self, data: Microdata) -> Recipe:
+        """The recipe that makes as many records of a table that lacks one."""
+        recipe = self.recipe
+        if not self.removable or recipe.form.records is not None or len(data) == len(self.confidential):
+            return recipe
+        return replace(recipe, form=replace(recipe.form, records=len(self.confidential)))
 
     def models(self, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:
         return self.ask(data, releases)

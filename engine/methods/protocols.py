@@ -133,6 +133,14 @@ class ReleaseModelOf(Protocol[S_contra]):
     ) -> ReleaseModel: ...
 
 
+class Together(Protocol[S_contra]):
+    """The fits of a ``SynthesisMethod`` to several tables of the same variables: the same arrays as one fit after the other."""
+
+    def __call__(
+        self, tables: Sequence[Microdata], target: str, spec: S_contra, runs: Sequence[Run], draws: int, /
+    ) -> list[Fit]: ...
+
+
 class Tables(Protocol[S_contra]):
     """Learns a whole table at once; what it gives makes a table of all variables of the data, of any size.
 

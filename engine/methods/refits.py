@@ -38,8 +38,12 @@ class Refits(Protocol):
     @property
     def exact(self) -> bool: ...
 
-    def release(self, data: Microdata, shadow: int, datasets: int, /) -> tuple[Microdata, ...]:
-        """``datasets`` datasets made of ``data``; ``shadow`` numbers the streams of random numbers. Raises NotComputable where the steps fail."""
+    def releases(
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, /
+    ) -> Sequence[tuple[Microdata, ...]]:
+        """``datasets`` datasets made of each of several tables; ``shadows`` number their streams of random numbers, so that it makes no difference
+        which are made together. Raises NotComputable where the steps fail.
+        """
 
     def models(self, data: Microdata, releases: Sequence[Microdata], /) -> tuple[ReleaseModel, ...]:
         """The models of all steps, fitted to ``data``, which say how probable these releases are."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
@@ -47,6 +47,7 @@ from .protocols import (  # fmt: skip
     Summarise,
     SynthesisMethod,
     Tables,
+    Together,
     WholeMeasureMethod,
 )
 from .spec import Spec, StudySpec
@@ -75,7 +76,8 @@ class SynthesisPart:
 
     ``targets`` are the kinds of variable that it can produce. ``account`` says what a release costs in differential privacy.
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
-    this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once.
+    this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
+    gives the same fits to several tables of the same variables as one fit after the other, and is faster.
     """
 
     draw: Draw[Any] | None = None
@@ -86,6 +88,7 @@ class SynthesisPart:
     weighted: bool = False
     weighted_release_model: bool = False
     tables: Tables[Any] | None = None
+    together: Together[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,15 @@ class Method:
         (target,) = targets
         single: SynthesisMethod[Any] = self.func
         return single(data, target, spec, run, draws)
+
+    def fits(
+        self, tables: Sequence[Microdata], targets: tuple[str, ...], spec: Spec, runs: Sequence[Run], draws: int
+    ) -> list[Fit]:
+        """``fit`` to each of several tables of the same variables, each with its own run."""
+        if self.synthesis.together is None or len(tables) < 2 or any(data.weights is not None for data in tables):
+            return [self.fit(data, targets, spec, run, draws) for data, run in zip(tables, runs, strict=True)]
+        (target,) = targets
+        return self.synthesis.together(tables, target, spec, runs, draws)
 
     def drawn(
         self,
@@ -289,6 +301,7 @@ def synthesis_method(
     targets: tuple[str, ...] = ...,
     check: Check[S] | None = ...,
     tables: Tables[S] | None = ...,
+    together: Together[S] | None = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,
     weighted_release_model: bool = ...,

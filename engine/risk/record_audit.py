@@ -59,8 +59,8 @@ from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z, score_interval
 from ..wording import counted
 
-TOLD = 5
-"""Features by which a target is explained."""
+TOGETHER, AT_ONCE = 25, 100_000
+"""Shadows that are made together, and the records of all of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -357,9 +357,10 @@ class _Audit:
         kinds: dict[str, Booleans] = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
         return cls(data, order, targets, kinds, design, looked, exact, spec.datasets or datasets)
 
-    def rows(self, shadow: Shadow, number: int, refits: Refits) -> Iterator[tuple[int, int, Floats, float]]:
+    def rows(
+        self, shadow: Shadow, releases: Sequence[Microdata], refits: Refits
+    ) -> Iterator[tuple[int, int, Floats, float]]:
         """Of one shadow: every target that it is asked about, whether it is there, its features, and the log likelihood ratio (NaN without one)."""
-        releases = refits.release(shadow.data(self.data, refits.changed), number, self.datasets)
         asked = np.flatnonzero(shadow.present >= 0)
         looked = self.looked if len(asked) > 1 else self.looked.only(int(asked[0]))
         features = looked.features(releases)
@@ -577,16 +578,22 @@ def record_audit(
     audit = _Audit.of(confidential, len(releases), refits, spec, run.rng)
     seed = run.rng.integers(2**63)
     streams = run.rng.spawn(audit.design.shadows)
-    mine = range(block, audit.design.shadows, spec.blocks)
+    mine = list(range(block, audit.design.shadows, spec.blocks))
     shadow, target, present, features, odds = [], [], [], [], []
-    for done, number in enumerate(mine, start=1):
-        for of, there, seen, ratio in audit.rows(audit.design.shadow(number, streams[number]), number, refits):
-            shadow.append(number)
-            target.append(of)
-            present.append(there)
-            features.append(seen)
-            odds.append(ratio)
-        run.report(Progress(done, len(mine), "shadows"))
+    together = max(1, min(TOGETHER, AT_ONCE // len(confidential)))
+    for first in range(0, len(mine), together):
+        numbers = mine[first : first + together]
+        made = [audit.design.shadow(number, streams[number]) for number in numbers]
+        tables = [one.data(audit.data, refits.changed) for one in made]
+        every = refits.releases(numbers, tables, audit.datasets)
+        for number, one, shown in zip(numbers, made, every, strict=True):
+            for of, there, seen, ratio in audit.rows(one, shown, refits):
+                shadow.append(number)
+                target.append(of)
+                present.append(there)
+                features.append(seen)
+                odds.append(ratio)
+        run.report(Progress(first + len(numbers), len(mine), "shadows"))
     width = len(audit.looked.names)
     times = 1.0 if audit.design.removes else 2.0
     kind = "likelihood ratios of" if audit.exact else ""

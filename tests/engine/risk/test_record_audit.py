@@ -64,7 +64,12 @@ class Stub:
     trees: Mapping[str, Any] = None  # type: ignore[assignment]
     exact: bool = False
 
-    def release(self, data: Microdata, shadow: int, datasets: int) -> tuple[Microdata, ...]:
+    def releases(
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int
+    ) -> list[tuple[Microdata, ...]]:
+        return [self.release(data, shadow) for shadow, data in zip(shadows, tables, strict=True)]
+
+    def release(self, data: Microdata, shadow: int) -> tuple[Microdata, ...]:
         if shadow == self.fails:
             raise NotComputable("the steps fail")
         rng = np.random.default_rng([self.seed, shadow])
