@@ -174,7 +174,7 @@ def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recip
         table["measure"] = [step]
         if method.measurement.controls:
             table["data"] = {"holdout": 0.5}
-        if method.uses_release_models:
+        if method.uses_weights:
             table["release"] = {"m": DRAWS}
             table["synthesis"] = [dict(MODEL)]
     return Recipe.from_table(table)
@@ -194,7 +194,7 @@ def run_of(seed: int = 1, pool: Any = map) -> Run:
 
 def answers(measure: Measure) -> Any:
     """Everything a measure says, comparable with ==."""
-    arrays = {name: array.tolist() for name, array in measure.per_record.items()}
+    arrays = {name: np.where(pd.isna(array), None, array).tolist() for name, array in measure.per_record.items()}
     return [dataclasses.astuple(estimate) for estimate in measure.estimates], arrays
 
 

@@ -23,25 +23,23 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from ..anonymisation._partition import check_limits
-from ..constraints.redraw_counts import Redrawn
-from ..constraints.rejection_sampling import Dataset
 from ..data.microdata import Microdata
 from ..design.survey import said_unweighted
 from ..errors import NotComputable
 from ..methods.registry import Method, find, method_called
-from ..methods.release_form import AnonymisationSpec, Anonymised
+from ..methods.release_form import Anonymised
 from ..methods.release_models import ReleaseModel
 from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
 from ..methods.rows import Row, averages, from_estimate, row_params, with_confidential_baseline
-from ..methods.run import Progress, Randomness, Run, silent
+from ..methods.run import Randomness, Run, silent
 from ..recipe.budget import accounts_of
 from ..recipe.data_source import HOW_TO_HOLD_OUT
 from ..recipe.recipe import Recipe, Step
 from ..recipe.thresholds import Verdict, judge
+from .making import Note, Report, anonymised, drawn, fitted
+from .refitting import refits_of
 
 NOT_MADE_OF = (
     "title", "label", "description", "companions", "data", "weights", "measure", "study", "threshold", "published",
@@ -162,15 +160,9 @@ def block_name(item: int, block: float) -> str:
     return f"measure/{item}/block/{block:g}"
 
 
-Report = Callable[[Progress], None]
-Note = Callable[[tuple[Redrawn, ...]], None]
-
-
 def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
-    step, confidential = recipe.synthesis[item], confidential.alone
-    run = Run(synthesis_streams(recipe, confidential, key).generator("fit", item), report=report)
-    return step.method.fit(confidential, step.targets, step.spec, run, recipe.m)
+    return fitted(recipe, item, confidential, synthesis_streams(recipe, confidential.alone, key), report)
 
 
 def draw_dataset(
@@ -183,99 +175,13 @@ def draw_dataset(
     key: bytes,
     note: Note = lambda _: None,
 ) -> Microdata:
-    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
-
-    ``note`` is told how many records were drawn anew for the recipe's constraints.
-    """
-    whole, confidential = recipe.form.records is not None, confidential.alone
-    start = confidential.frame.iloc[:0] if whole else confidential.frame
-    released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
-    streams = synthesis_streams(recipe, confidential, key)
-    made = Dataset(
-        confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
-    )
-    for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
-        own, before = seen_by_drawing(
-            recipe, item, confidential, released, streams.generator("draw", draw, item, "order")
-        )
-
-        def drawn(
-            rng: np.random.Generator,
-            step: Step = step,
-            fit: Fit = fit,
-            own: Microdata = own,
-            before: Microdata = before,
-        ) -> Mapping[str, NDArray[np.generic]]:
-            return step.method.drawn(fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records)
-
-        def generator(attempt: int, item: int = item) -> np.random.Generator:
-            again = ("redraw", attempt) if attempt else ()
-            return streams.generator("draw", draw, item, *again)
-
-        released = released.with_columns(made.after(item, step, released, drawn, generator), "synthetic")
-        report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
-    note(made.tally.all)
-    return released
-
-
-def seen_by_drawing(
-    recipe: Recipe, item: int, confidential: Microdata, released: Microdata, rng: np.random.Generator
-) -> tuple[Microdata, Microdata]:
-    """The confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
-
-    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
-    steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
-    (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
-    """
-    step = recipe.synthesis[item]
-    later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
-    own = confidential.without(later, step.place) if later else confidential
-    if not step.spec.uses_own_record:
-        order = rng.permutation(len(own))
-        if own.weights is not None:
-            counted = own.weights > 0
-            whole = np.empty_like(order)
-            whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
-            order = whole
-        columns = {name: own.frame[name].iloc[order].set_axis(own.frame.index) for name in step.targets}
-        own = replace(own, frame=own.frame.assign(**columns), kinds=None)
-    return own, released.without((*step.targets, *later), step.place)
+    """Dataset ``draw`` (from 1), as ``making.drawn`` makes it."""
+    return drawn(recipe, draw, confidential, fits, synthesis_streams(recipe, confidential.alone, key), report, note)
 
 
 def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes) -> Anonymised:
-    """The recipe's anonymisation steps in their order, each on the table that the one before left.
-
-    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
-    every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
-    """
-    confidential = confidential.alone
-    found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
-    streams = synthesis_streams(recipe, confidential, key)
-    for item, step in enumerate(recipe.anonymisation):
-        run = Run(streams.generator("anonymise", item), report=report)
-        made = step.method.anonymise(found.data, step.spec, run)
-        classes = np.full(len(confidential), -1, dtype=np.int64)
-        classes[~found.suppressed] = made.classes
-        notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
-        found = Anonymised(made.data, classes, (*found.notes, *notes))
-        report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
-    released = as_released(recipe, found.data.frame, found.classes)
-    for step in recipe.anonymisation:
-        assert isinstance(step.spec, AnonymisationSpec)
-        check_limits(released, step.spec, step.place)
-    return replace(found, data=released)
-
-
-def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:
-    """A released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
-    return Microdata(
-        recipe.released_schema,
-        frame,
-        recipe.origin,
-        classes=classes,
-        generalised=recipe.generalised,
-        linked=recipe.linked,
-    )
+    """The recipe's anonymisation steps in their order, as ``making.anonymised`` carries them out."""
+    return anonymised(recipe, confidential, synthesis_streams(recipe, confidential.alone, key), report)
 
 
 def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
@@ -327,7 +233,7 @@ def measure_block(
     step = recipe.measures[item]
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
-    def models(data: Microdata) -> tuple[ReleaseModel, ...]:
+    def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
         data = data.alone
         for step in recipe.synthesis:
             if data.weights is not None and not step.method.synthesis.weighted_release_model:
@@ -338,8 +244,10 @@ def measure_block(
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 
     spec = step.spec.for_release(recipe.schema, recipe.released)
+    streams = measurement_streams(recipe, confidential, key).under("measure", item, "shadow")
+    asked: Any = refits_of(recipe, confidential.alone, models, streams) if step.method.measurement.refits else models
     try:
-        return step.method.measure_block(_seen(step, confidential), releases, models, spec, int(block), run)
+        return step.method.measure_block(_seen(step, confidential), releases, asked, spec, int(block), run)
     except NotComputable as error:
         return {NOT_COMPUTED: np.asarray(error.reason)}
 
@@ -510,9 +418,9 @@ def execute(
     releases = list(given)
     if fits:
         releases = [draw_dataset(recipe, draw, confidential, fits, report, key=key) for draw in range(1, recipe.m + 1)]
-    anonymised = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
-    if anonymised:
-        releases = [anonymised.data]
+    table = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
+    if table:
+        releases = [table.data]
     rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
     for j, step in enumerate(recipe.measures):
         if step.method.measurement.confidential:
@@ -531,5 +439,5 @@ def execute(
     complete, verdicts = combine(recipe, rows, len(confidential))
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))
-    notes = anonymised.notes if anonymised else ()
+    notes = table.notes if table else ()
     return Execution(tuple(complete), tuple(verdicts), tuple(releases), models, notes)

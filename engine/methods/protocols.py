@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..data.microdata import Microdata
     from .privacy import NoAccount, PrivacyAccount
+    from .refits import Refits
     from .release_form import Anonymised
     from .release_models import Models, ReleaseModel
     from .results import Fit, Measure, StudyPoint, WholeMeasure
@@ -132,6 +133,14 @@ class ReleaseModelOf(Protocol[S_contra]):
     ) -> ReleaseModel: ...
 
 
+class Together(Protocol[S_contra]):
+    """The fits of a ``SynthesisMethod`` to several tables of the same variables: the same arrays as one fit after the other."""
+
+    def __call__(
+        self, tables: Sequence[Microdata], target: str, spec: S_contra, runs: Sequence[Run], draws: int, /
+    ) -> list[Fit]: ...
+
+
 class Tables(Protocol[S_contra]):
     """Learns a whole table at once; what it gives makes a table of all variables of the data, of any size.
 
@@ -170,6 +179,21 @@ class WholeMeasureMethod(Protocol[S_contra]):
         confidential: Microdata,
         releases: Sequence[Microdata],
         models: Models,
+        spec: S_contra,
+        block: int,
+        run: Run,
+        /,
+    ) -> Mapping[str, NDArray[Any]]: ...
+
+
+class RefittingMeasureMethod(Protocol[S_contra]):
+    """As ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data (``refits``)."""
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        refits: Refits,
         spec: S_contra,
         block: int,
         run: Run,

@@ -18,11 +18,11 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from ..errors import BadInput, Extra, suggestion
 from .outputs import Axis, Beliefs, Lattice, Output, Plane, RecordArray, Split
@@ -41,11 +41,13 @@ from .protocols import (  # fmt: skip
     JointDraw,
     JointSynthesisMethod,
     MeasureMethod,
+    RefittingMeasureMethod,
     ReleaseModelOf,
     StudyMethod,
     Summarise,
     SynthesisMethod,
     Tables,
+    Together,
     WholeMeasureMethod,
 )
 from .spec import Spec, StudySpec
@@ -74,7 +76,8 @@ class SynthesisPart:
 
     ``targets`` are the kinds of variable that it can produce. ``account`` says what a release costs in differential privacy.
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
-    this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once.
+    this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
+    gives the same fits to several tables of the same variables as one fit after the other, and is faster.
     """
 
     draw: Draw[Any] | None = None
@@ -85,6 +88,7 @@ class SynthesisPart:
     weighted: bool = False
     weighted_release_model: bool = False
     tables: Tables[Any] | None = None
+    together: Together[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ class MeasurePart:
     against records that no release was made of: its confidential data have them (``Microdata.controls``), and a recipe without any is
     refused. ``survey_weighted`` says that it speaks of the population where a variable is the survey weight
     (``sfumato.engine.design.survey``). With ``gather`` it sees all released datasets at once, and asks the models of all steps unless
-    it has controls. ``per_record`` declares the arrays of a ``Measure`` with one value a record, ``beliefs`` which outputs tell
+    it has controls or ``refits``: then it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``). ``per_record`` declares the arrays of a ``Measure`` with one value a record, ``beliefs`` which outputs tell
     what an intruder believes before and after.
     """
 
@@ -103,6 +107,7 @@ class MeasurePart:
     controls: bool = False
     survey_weighted: bool = False
     gather: Gather[Any] | None = None
+    refits: bool = False
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
 
@@ -173,6 +178,15 @@ class Method:
         single: SynthesisMethod[Any] = self.func
         return single(data, target, spec, run, draws)
 
+    def fits(
+        self, tables: Sequence[Microdata], targets: tuple[str, ...], spec: Spec, runs: Sequence[Run], draws: int
+    ) -> list[Fit]:
+        """``fit`` to each of several tables of the same variables, each with its own run."""
+        if self.synthesis.together is None or len(tables) < 2 or any(data.weights is not None for data in tables):
+            return [self.fit(data, targets, spec, run, draws) for data, run in zip(tables, runs, strict=True)]
+        (target,) = targets
+        return self.synthesis.together(tables, target, spec, runs, draws)
+
     def drawn(
         self,
         fit: Fit,
@@ -214,8 +228,13 @@ class Method:
 
     @property
     def uses_release_models(self) -> bool:
-        """Whether it asks the models that made the release, as a measure of all datasets does that has no controls."""
-        return self.whole and not self.measurement.controls
+        """Whether it asks the models that made the release, as a measure of all datasets does that has no controls and refits nothing."""
+        return self.whole and not self.measurement.controls and not self.measurement.refits
+
+    @property
+    def uses_weights(self) -> bool:
+        """Whether it is given the influence that records have on the models of a release, as what asks or refits these is."""
+        return self.uses_release_models or self.measurement.refits
 
     @property
     def anonymise(self) -> AnonymisationMethod[Any]:
@@ -282,6 +301,7 @@ def synthesis_method(
     targets: tuple[str, ...] = ...,
     check: Check[S] | None = ...,
     tables: Tables[S] | None = ...,
+    together: Together[S] | None = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,
     weighted_release_model: bool = ...,
@@ -341,6 +361,19 @@ def measure_method(
     per_record: tuple[RecordArray, ...] = ...,
     beliefs: Beliefs | None = ...,
 ) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
+@overload
+def measure_method(
+    title: str,
+    *,
+    spec: type[S],
+    source: str,
+    outputs: tuple[Output, ...],
+    gather: Gather[S],
+    refits: Literal[True],
+    check: JointCheck[S] | None = ...,
+    extra: Extra | None = ...,
+    per_record: tuple[RecordArray, ...] = ...,
+) -> Callable[[RefittingMeasureMethod[S]], RefittingMeasureMethod[S]]: ...
 @overload
 def measure_method(
     title: str,

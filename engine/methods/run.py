@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -62,12 +62,18 @@ class Randomness:
     seed: int
     key: bytes = field(repr=False)
     bound_to: tuple[str, ...] = ()
+    within: tuple[str | int, ...] = ()
+
+    def under(self, *path: str | int) -> Randomness:
+        """The same with every path below this one: for a computation that has tasks of its own."""
+        return replace(self, within=(*self.within, *path))
 
     def generator(self, *path: str | int) -> np.random.Generator:
         """The generator of one task: it depends on seed, key, what they are bound to and the task's path alone.
 
         Of a public one a word in the path enters by the first four bytes of its SHA-256, a number as itself.
         """
+        path = (*self.within, *path)
         if self.key:
             said = json.dumps([STREAM, self.seed, self.bound_to, path]).encode()
             return np.random.Generator(np.random.Philox(KeyedSeed(hmac.digest(self.key, said, "sha256"))))  # type: ignore[arg-type]

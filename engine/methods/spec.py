@@ -107,6 +107,10 @@ class Spec(Section):
         """The points that a study is computed at, or the blocks of a measure of a whole release; empty for everything else."""
         return ()
 
+    def refits(self) -> float:
+        """How often a task of a measure that ``refits`` carries out the steps of the recipe; 0 for everything else."""
+        return 0.0
+
     def check(self, schema: Schema, place: str) -> None:
         """BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
         for where, text in self.predictor_terms(place):

@@ -130,13 +130,18 @@ def outside_of(
     distinct, place = np.unique(labels.astype(str), return_inverse=True)
     for code, label in enumerate(distinct):
         rows = np.flatnonzero(place == code)
-        contained = _contained(str(label), original[rows], kind, levels)
-        if contained is not None:
-            outside[rows] = ~contained & ~np.isnan(original[rows])
+        inside = contained(str(label), original[rows], kind, levels)
+        if inside is not None:
+            outside[rows] = ~inside & ~np.isnan(original[rows])
     return outside
 
 
-def _contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> NDArray[np.bool_] | None:
+def single(label: str, kind: Kind) -> float | None:
+    """The number, or the day since 1970, that a label is; None where it is none."""
+    return _reader(kind, ())(label)
+
+
+def contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> NDArray[np.bool_] | None:
     """Which values (k,) a label contains; None where it writes neither an interval nor a group."""
     if (found := interval(label, kind, levels)) is not None:
         return found.contains(values)

@@ -174,6 +174,11 @@ class Recipe:
                     f"{step.place}.method",
                     f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
                 )
+            if step.method.measurement.refits and not (synthesis or anonymisation):
+                raise BadInput(
+                    f"{step.place}.method",
+                    f"{step.method.key} carries out the steps of the recipe again; add [[synthesis]] or [[anonymisation]] steps",
+                )
             if step.method.uses_release_models:
                 _require_models(step, synthesis)
                 check_synthesis_order(keeping, step.place, step.method.key)

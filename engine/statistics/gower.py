@@ -61,8 +61,12 @@ class Gower:
 
     def places(self, data: Microdata) -> Floats:
         """Records as places and numbers of levels, (n, d): -1 where a value is missing, -2 for a level that no table has."""
-        columns = [self._level(data, name) if name in self.levels else self._place(data, name) for name in self.names]
+        columns = [self.places_of(data, name) for name in self.names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(data), 0))
+
+    def places_of(self, data: Microdata, name: str) -> Floats:
+        """The same of one variable, (n,)."""
+        return self._level(data, name) if name in self.levels else self._place(data, name)
 
     def _level(self, data: Microdata, name: str) -> Floats:
         numbers = np.array([self.levels[name].get(level, _UNKNOWN) for level in _categories(data, name)], dtype=float)

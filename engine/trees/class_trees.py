@@ -527,7 +527,7 @@ def class_tree(
 
 
 def class_trees(
-    x: Integers,
+    x: Integers | Sequence[Integers],
     labels: Sequence[Integers],
     *,
     levels: Sequence[int],
@@ -535,8 +535,12 @@ def class_trees(
     cp: float,
     weights: Sequence[float] = (),
 ) -> list[ClassTree]:
-    """The tree of each of T ``labels`` (n,) of the same classes, as ``class_tree`` grows it, all together: several small ones take little longer than one."""
-    sizes = [count or int(column.max()) + 1 for count, column in zip(levels, x.T, strict=True)]
+    """The tree of each of T ``labels`` (n,) of the same classes, as ``class_tree`` grows it, all together: several small ones take little longer than one.
+
+    ``x`` are the codes (n, P) of all of them, or T such tables of their own.
+    """
+    columns = np.concatenate([one.T for one in ([x] if isinstance(x, np.ndarray) else x)], axis=1)
+    sizes = [count or int(column.max()) + 1 for count, column in zip(levels, columns, strict=True)]
     y = np.concatenate(labels)
     classes = int(y.max()) + 1
     weight = np.array(weights or [1.0] * classes)[:, None]
@@ -544,7 +548,7 @@ def class_trees(
     alpha = cp * _errors(counts.T * weight)
     width = classes + classes % 2
     kind = np.int64 if max(sizes) * width >= 2**31 else np.int32
-    coded = np.tile(x.T.astype(kind) * width, len(labels))
+    coded = np.tile(columns.astype(kind) * width, len(labels) if isinstance(x, np.ndarray) else 1)
     coded += y.astype(kind)
     trees = _grown(coded, counts, alpha, Rules(sizes, np.asarray(levels) > 0, weight, minbucket))
     return [

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..data.blocks import row_blocks
-from .class_trees import DEEPEST, class_tree
+from .class_trees import DEEPEST, ClassTree, class_trees
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,35 @@ def grow_classes(x: Floats, y: Floats, *, levels: Sequence[int], minbucket: int,
 
     Columns that hold codes of levels without an order have their number in ``levels`` (P,), others 0.
     """
-    if _cannot_split(x, y, minbucket):
-        return _stump(y)
-    values = [np.arange(float(count)) if count else np.unique(c) for c, count in zip(x.T, levels, strict=True)]
-    codes = np.column_stack([np.searchsorted(points, column) for points, column in zip(values, x.T, strict=True)])
-    classes = np.unique(y, return_inverse=True)[1]
-    tree = class_tree(codes, classes, levels=levels, minbucket=minbucket, cp=cp)
+    return grow_classes_together([x], [y], levels=levels, minbucket=minbucket, cp=cp)[0]
+
+
+def grow_classes_together(
+    x: Sequence[Floats], y: Sequence[Floats], *, levels: Sequence[int], minbucket: int, cp: float
+) -> list[Trees]:
+    """The trees that ``grow_classes`` grows of each of several tables, those of as many records and classes all together."""
+    found: list[Trees | None] = [
+        _stump(own) if _cannot_split(of, own, minbucket) else None for of, own in zip(x, y, strict=True)
+    ]
+    groups: dict[tuple[int, int], list[int]] = {}
+    values, codes, classes = {}, {}, {}
+    for k in (k for k, tree in enumerate(found) if tree is None):
+        values[k] = [
+            np.arange(float(count)) if count else np.unique(c) for c, count in zip(x[k].T, levels, strict=True)
+        ]
+        codes[k] = np.column_stack([np.searchsorted(points, c) for points, c in zip(values[k], x[k].T, strict=True)])
+        classes[k] = np.unique(y[k], return_inverse=True)[1]
+        groups.setdefault((len(y[k]), int(classes[k].max())), []).append(k)
+    for some in groups.values():
+        grown = class_trees(
+            [codes[k] for k in some], [classes[k] for k in some], levels=levels, minbucket=minbucket, cp=cp
+        )
+        for k, tree in zip(some, grown, strict=True):
+            found[k] = _of_classes(tree, y[k], values[k], levels)
+    return [tree for tree in found if tree is not None]
+
+
+def _of_classes(tree: ClassTree, y: Floats, values: Sequence[Floats], levels: Sequence[int]) -> Trees:
     inner = tree.left != np.arange(len(tree.left))
     by_set = inner & (np.asarray(levels) > 0)[tree.feature]
     return Trees(

@@ -282,7 +282,7 @@ def _controlled(directory: Path, schema: str, sha256: str, controls_sha256: str)
 
 
 def _to_measure(tables: Tables, given: TaskInput) -> Microdata:
-    """The confidential table as the claimed measure sees it: with controls for one that needs them, with weights for one that asks models.
+    """The confidential table as the claimed measure sees it: with controls for one that needs them, with weights for one that asks models or refits them.
 
     Raises EngineError where the controls are not there.
     """
@@ -291,7 +291,7 @@ def _to_measure(tables: Tables, given: TaskInput) -> Microdata:
         if CONTROLS not in given.tables:
             raise EngineError("the control records of the run are not there; enter the run anew")
         return _controlled(tables.directory, given.schema, given.confidential, given.tables[CONTROLS])
-    return _to_fit(tables, given) if method.uses_release_models else _confidential(tables, given)
+    return _to_fit(tables, given) if method.uses_weights else _confidential(tables, given)
 
 
 def _released(tables: Tables, given: TaskInput, draw: int) -> Microdata:

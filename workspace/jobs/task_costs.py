@@ -72,12 +72,23 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
     together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
     known = [rate.time(records, columns, together) for rate in rates]
     seconds = None if None in known else sum(filter(None, known))
+    if task.point is not None and steps and (times := steps[0].spec.refits()):
+        seconds = _of_refits(recipe, records, columns, times)
     memory = max((rate.memory(records, columns, together) for rate in rates), default=PROCESS)
     if (took := earlier.get((task.kind.value, named))) is None or not steps:
         return TaskCost(task, named, seconds, memory)
     if took.memory is not None:
         memory = int(LEAST_SEEN + took.memory * records)
     return TaskCost(task, named, took.seconds * records, memory, from_runs=True)
+
+
+def _of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
+    """Seconds in which the recipe's steps are carried out so many times; None where nobody knows."""
+    steps = (*recipe.synthesis, *recipe.anonymisation)
+    each = [rate_of(step.method).time(records, columns, 0) for step in steps]
+    each += [draw_rate_of(step.method).time(records, columns, 0) for step in recipe.synthesis] * recipe.m
+    known = [one for one in each if one is not None]
+    return times * sum(known) if len(known) == len(each) else None
 
 
 def _steps_of(recipe: Recipe, task: Task) -> Sequence[Step]:

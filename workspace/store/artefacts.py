@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import as_released
+from sfumato.engine.execution.making import as_released
 from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, NoTrace, Trace
 from sfumato.engine.recipe.recipe import Recipe
 

@@ -15,6 +15,7 @@ from sfumato.engine.data.microdata import Microdata, as_column, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import PUBLIC, Randomness, Run
 from sfumato.engine.recipe.checks import check_steps
@@ -359,3 +360,36 @@ def test_a_public_key_draws_the_donors_of_earlier_versions() -> None:
         for proper in (False, True)
     ]  # fmt: skip
     assert found == [[12, 25, 7, 13, 13, 7, 12, 25, 28, 15], [1, 28, 15, 15, 9, 1, 15, 28, 15, 14]]
+
+
+@pytest.mark.parametrize("key", [b"", b"k" * 32], ids=["public", "keyed"])
+def test_trees_that_are_grown_together_are_those_that_are_grown_one_by_one(key: bytes) -> None:
+    """Also where a table has levels that another lacks, or missing values, and of a target with two classes, with many, and of numbers."""
+    rng = np.random.default_rng(5)
+    variables = (
+        Variable("a", Kind.CATEGORICAL, levels=tuple("uvwxyz")),
+        Variable("b", Kind.BINARY, levels=("n", "y")),
+        Variable("c", Kind.COUNT),
+        Variable("d", Kind.CATEGORICAL, levels=tuple("uvwxyz")),
+    )
+
+    def table(n: int, levels: str) -> Microdata:
+        c = rng.integers(0, 40, n)
+        a = rng.choice(list(levels), n)
+        frame = pd.DataFrame(
+            {"a": a, "b": np.where(c + rng.normal(0, 9, n) > 20, "y", "n"), "c": c, "d": rng.permutation(a)}
+        )
+        frame["d"] = frame["d"].where(rng.random(n) < 0.5, frame["a"])
+        return conform(frame, Schema(variables))
+
+    tables = [table(120, "uvwxyz"), table(120, "uvwxyz"), table(120, "uvw"), table(90, "uvwxyz")]
+    found = registry()["synthesis.cart"]
+    for target in "abcd":
+        spec = CartSpec(predictors=tuple(name for name in "abcd" if name != target), minbucket=3)
+        runs = [[Run(Randomness(k, key).generator("fit", 0)) for k in range(4)] for _ in range(2)]
+        together = found.fits(tables, (target,), spec, runs[0], 1)
+        alone = [found.fit(data, (target,), spec, run, 1) for data, run in zip(tables, runs[1], strict=True)]
+        for one, other in zip(together, alone, strict=True):
+            assert one.arrays.keys() == other.arrays.keys()
+            for name in one.arrays:
+                assert np.array_equal(one.arrays[name], other.arrays[name], equal_nan=True), (target, name)

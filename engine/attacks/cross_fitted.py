@@ -1,0 +1,190 @@
+"""How well a linear classifier distinguishes two kinds of releases, cross-fitted, with an exact null distribution.
+
+Releases are divided into ``FOLDS`` parts at random. The score of a release is that of a ridge regression of the label, +1 with the target and -1
+without, on the standardised features of the other parts (with two equal classes the direction of the linear discriminant and, to
+first order, of the logistic regression; on trees of 500 records its mean area was .69, that of logistic regressions .57 to .65, of forests .66). A ridge regression is linear in the labels, so that the scores are S y with a matrix S that the labels do not
+enter: all steps, the fit included, are repeated for any number of permuted labels by one product.
+
+**Area.** Scores are compared within a part, where they come from one fit: the area is the mean over all pairs of a release with and one without the target in
+the same part. Without a leak its mean is exactly 1/2.
+
+**Null distribution.** Shadows are independent, so the labels of all targets are permuted together, which keeps whatever targets have in common: shadows that they
+share. Since every release helps to fit the others' scores, areas of the parts are dependent, and twice as variable as DeLong's formula says; the
+permutations know that. The largest area over targets is held against the largest of permuted ones (Westfall & Young 1993).
+
+**Intervals.** Standard errors are the larger of the permutations' and DeLong's (DeLong, DeLong & Clarke-Pearson 1988); simultaneous ones have the 95 %
+quantile of the largest permuted deviation in place of 1.96.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Booleans, Floats, Integers
+from ..statistics.score_interval import Z
+
+FOLDS = 5
+PENALTY = 10.0
+"""Of the ridge, in units of the mean of the squared standardised features."""
+PERMUTATIONS = 999
+LEAST = 20
+"""Fewest releases of each kind."""
+
+
+def folds(number: int, rng: np.random.Generator) -> Integers:
+    """The part of each of some releases, (K,), of about equal sizes, at random."""
+    return rng.permutation(np.arange(number) % FOLDS)
+
+
+def smoother(features: Floats, part: Integers, penalty: float = PENALTY) -> Floats:
+    """The matrix S (K, K) by which labels (K,) become cross-fitted scores: of features (K, F) in ``part`` (K,)."""
+    found = np.zeros((len(features), len(features)))
+    for fold in np.unique(part):
+        test, train = np.flatnonzero(part == fold), np.flatnonzero(part != fold)
+        found[np.ix_(test, train)] = trained(features[train], features[test], penalty)
+    return found
+
+
+def trained(train: Floats, test: Floats, penalty: float = PENALTY) -> Floats:
+    """The matrix (q, n) by which labels of ``train`` (n, F) become scores of ``test`` (q, F)."""
+    weight = _weights(train, penalty)
+    return np.asarray(_standard(train, test) @ weight)
+
+
+def directions(features: Floats, labels: Floats, penalty: float = PENALTY) -> Floats:
+    """The weight of each standardised feature, (F,), in the fit to all releases."""
+    return np.asarray(_weights(features, penalty) @ labels)
+
+
+def _standard(train: Floats, of: Floats) -> Floats:
+    spread = train.std(axis=0)
+    return np.asarray(np.where(spread > 1e-9, (of - train.mean(axis=0)) / np.where(spread > 1e-9, spread, 1), 0))
+
+
+def _weights(train: Floats, penalty: float) -> Floats:
+    """The matrix (F, n) by which labels become weights."""
+    x = _standard(train, train)
+    n, f = x.shape
+    kernel = x @ x.T / max(f, 1)
+    centre = np.eye(n) - 1 / n
+    return np.asarray(x.T / max(f, 1) @ np.linalg.solve(kernel + penalty * np.eye(n), centre))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """T targets by scores of K_t releases each. ``areas`` (1 + P, T): the first by the labels, the others by permuted ones; ``errors`` (T,).
+
+    ``positives`` (T,) is the share of releases with the target above all but ``allowed`` (T,) of those without it, ``advantage`` (T,) the share of
+    releases with it that score above 0 less that of those without.
+    """
+
+    areas: Floats
+    errors: Floats
+    positives: Floats
+    allowed: Floats
+    advantage: Floats
+    with_target: Integers
+    without: Integers
+
+    @cached_property
+    def critical(self) -> float:
+        """By how many standard errors the largest deviation of all targets stays within 1/2 in 95 % of the permutations, at least 1.96."""
+        apart = np.abs(self.areas[1:] - 0.5) / self.errors
+        return max(Z, float(np.quantile(apart.max(axis=1), 0.95)))
+
+    def limits(self, simultaneous: bool) -> tuple[Floats, Floats]:
+        """Intervals of the areas, (T,) each."""
+        half = (self.critical if simultaneous else Z) * self.errors
+        return np.maximum(self.areas[0] - half, 0.0), np.minimum(self.areas[0] + half, 1.0)
+
+    def mean(self, some: Booleans) -> tuple[float, float, float]:
+        """The mean area of some targets with its interval."""
+        value = self.areas[:, some].mean(axis=1)
+        spread = max(float(value[1:].std()), float(np.sqrt((self.errors[some] ** 2).sum()) / some.sum()))
+        return float(value[0]), max(0.0, float(value[0]) - Z * spread), min(1.0, float(value[0]) + Z * spread)
+
+    def p_value(self, some: Booleans) -> float:
+        """The share of permutations, the labels as they are among them, whose largest area of some targets is as large."""
+        most = self.areas[:, some].max(axis=1)
+        return float((most >= most[0] - 1e-12).mean())
+
+    def detectable(self, some: Booleans) -> float:
+        """About the smallest area of one target that stands out of all in 80 % of audits."""
+        most = float(np.quantile(self.areas[1:, some].max(axis=1), 0.95))
+        return min(1.0, most + 0.8416 * float(np.median(self.errors[some])))
+
+
+def judged(
+    scores: Sequence[Floats],
+    labels: Sequence[Booleans],
+    part: Sequence[Integers],
+    false_positives: float,
+    permuted: Sequence[Integers],
+) -> Judged:
+    """Targets by smoothers (K, K), or by scores (K,) that no label has entered; labels (K,) and parts (K,); ``permuted`` (P, K) rows of labels."""
+    each = [
+        _judged(s, y, p, false_positives, order) for s, y, p, order in zip(scores, labels, part, permuted, strict=True)
+    ]
+    areas, errors, positives, allowed, advantage, inside, outside = (
+        np.stack(side, axis=-1) for side in zip(*each, strict=True)
+    )
+    return Judged(areas, errors, positives, allowed, advantage, inside.astype(np.int64), outside.astype(np.int64))
+
+
+def _judged(
+    smooth: Floats, label: Booleans, part: Integers, share: float, order: Integers
+) -> tuple[NDArray[np.float64], ...]:
+    labels = np.concatenate([label[None], label[order]]).T
+    signs = np.where(labels, 1.0, -1.0)
+    scores = smooth @ signs if smooth.ndim == 2 else np.broadcast_to(smooth[:, None], labels.shape)
+    wins, pairs, variance = np.zeros(labels.shape[1]), np.zeros(labels.shape[1]), 0.0
+    for fold in np.unique(part):
+        some = part == fold
+        own, mine = scores[some], labels[some]
+        n1 = mine.sum(axis=0)
+        n0 = mine.shape[0] - n1
+        ranks = _ranks(own)
+        wins += np.where(mine, ranks, 0).sum(axis=0) - n1 * (n1 + 1) / 2
+        pairs += n1 * n0
+        variance += (n1[0] * n0[0]) ** 2 * _de_long(own[mine[:, 0], 0], own[~mine[:, 0], 0])
+    areas = np.where(pairs > 0, wins / np.maximum(pairs, 1), 0.5)
+    error = max(float(areas[1:].std()), float(np.sqrt(variance)) / max(float(pairs[0]), 1), 1e-6)
+    s, y = scores[:, 0], label
+    allowed = max(1, int(share * (~y).sum() * (1 + 1e-12)))
+    limit = np.sort(s[~y])[::-1][allowed] if allowed < (~y).sum() else -np.inf
+    reached = (s[y] > limit).mean()
+    advantage = (s[y] > 0).mean() - (s[~y] > 0).mean()
+    return tuple(
+        np.asarray(v, dtype=np.float64)
+        for v in (areas, error, reached, allowed / max(1, (~y).sum()), advantage, y.sum(), (~y).sum())
+    )
+
+
+def _ranks(values: Floats) -> Floats:
+    """Middle ranks from 1 in each column of (k, P)."""
+    order = np.argsort(values, axis=0, kind="stable")
+    found = np.empty(values.shape)
+    np.put_along_axis(found, order, np.broadcast_to(np.arange(1.0, len(values) + 1)[:, None], values.shape), axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    ties = np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0))
+    for column in ties:
+        _, which, count = np.unique(values[:, column], return_inverse=True, return_counts=True)
+        found[:, column] = (np.cumsum(count) - (count - 1) / 2)[which]
+    return found
+
+
+def _de_long(own: Floats, others: Floats) -> float:
+    """DeLong's variance of an area; that of the null where a side has fewer than two."""
+    if min(len(own), len(others)) < 2:
+        return (len(own) + len(others) + 1) / (12 * max(1, len(own) * len(others)))
+    found = 0.0
+    for some, against in ((own, others), (others, own)):
+        held = np.sort(against)
+        share = (np.searchsorted(held, some, "left") + np.searchsorted(held, some, "right")) / (2 * len(held))
+        found += float(np.var(share, ddof=1)) / len(some)
+    return found

@@ -1,0 +1,142 @@
+"""A release made of confidential data and streams of random numbers by the steps of a recipe: the run's own, and shadows of it.
+
+Whatever makes a release comes here: order of synthesis, constraints, what a step sees when it draws, limits of anonymisation. A run calls it
+with its own streams (``tasks``); an audit calls it again with other data and other streams (``Shadows``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..anonymisation._partition import check_limits
+from ..constraints.redraw_counts import Redrawn
+from ..constraints.rejection_sampling import Dataset
+from ..data.microdata import Microdata
+from ..methods.release_form import AnonymisationSpec, Anonymised
+from ..methods.results import Fit
+from ..methods.run import Progress, Randomness, Run, silent
+from ..recipe.recipe import Recipe, Step
+
+Report = Callable[[Progress], None]
+Note = Callable[[tuple[Redrawn, ...]], None]
+
+
+def fitted(recipe: Recipe, item: int, confidential: Microdata, streams: Randomness, report: Report = silent) -> Fit:
+    """Synthesis step ``item`` fitted to the confidential data, with m posterior draws."""
+    return fitted_together(recipe, item, [confidential], [streams], report)[0]
+
+
+def fitted_together(
+    recipe: Recipe, item: int, tables: Sequence[Microdata], streams: Sequence[Randomness], report: Report = silent
+) -> list[Fit]:
+    """The same of several tables, each with streams of its own."""
+    step = recipe.synthesis[item]
+    runs = [Run(one.generator("fit", item), report=report) for one in streams]
+    return step.method.fits([one.alone for one in tables], step.targets, step.spec, runs, recipe.m)
+
+
+def drawn(
+    recipe: Recipe,
+    draw: int,
+    confidential: Microdata,
+    fits: Sequence[Fit],
+    streams: Randomness,
+    report: Report = silent,
+    note: Note = lambda _: None,
+) -> Microdata:
+    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
+
+    ``note`` is told how many records were drawn anew for the recipe's constraints.
+    """
+    whole, confidential = recipe.form.records is not None, confidential.alone
+    start = confidential.frame.iloc[:0] if whole else confidential.frame
+    released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
+    made = Dataset(
+        confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
+    )
+    for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
+        own, before = seen_by_drawing(
+            recipe, item, confidential, released, streams.generator("draw", draw, item, "order")
+        )
+
+        def values(
+            rng: np.random.Generator,
+            step: Step = step,
+            fit: Fit = fit,
+            own: Microdata = own,
+            before: Microdata = before,
+        ) -> Mapping[str, NDArray[np.generic]]:
+            return step.method.drawn(fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records)
+
+        def generator(attempt: int, item: int = item) -> np.random.Generator:
+            again = ("redraw", attempt) if attempt else ()
+            return streams.generator("draw", draw, item, *again)
+
+        released = released.with_columns(made.after(item, step, released, values, generator), "synthetic")
+        report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
+    note(made.tally.all)
+    return released
+
+
+def seen_by_drawing(
+    recipe: Recipe, item: int, confidential: Microdata, released: Microdata, rng: np.random.Generator
+) -> tuple[Microdata, Microdata]:
+    """The confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
+
+    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
+    steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
+    (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
+    """
+    step = recipe.synthesis[item]
+    later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
+    own = confidential.without(later, step.place) if later else confidential
+    if not step.spec.uses_own_record:
+        order = rng.permutation(len(own))
+        if own.weights is not None:
+            counted = own.weights > 0
+            whole = np.empty_like(order)
+            whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
+            order = whole
+        columns = {name: own.frame[name].iloc[order].set_axis(own.frame.index) for name in step.targets}
+        own = replace(own, frame=own.frame.assign(**columns), kinds=None)
+    return own, released.without((*step.targets, *later), step.place)
+
+
+def anonymised(recipe: Recipe, confidential: Microdata, streams: Randomness, report: Report = silent) -> Anonymised:
+    """The recipe's anonymisation steps in their order, each on the table that the one before left.
+
+    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
+    every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
+    """
+    confidential = confidential.alone
+    found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
+    for item, step in enumerate(recipe.anonymisation):
+        run = Run(streams.generator("anonymise", item), report=report)
+        made = step.method.anonymise(found.data, step.spec, run)
+        classes = np.full(len(confidential), -1, dtype=np.int64)
+        classes[~found.suppressed] = made.classes
+        notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
+        found = Anonymised(made.data, classes, (*found.notes, *notes))
+        report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
+    released = as_released(recipe, found.data.frame, found.classes)
+    for step in recipe.anonymisation:
+        assert isinstance(step.spec, AnonymisationSpec)
+        check_limits(released, step.spec, step.place)
+    return replace(found, data=released)
+
+
+def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:
+    """A released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
+    return Microdata(
+        recipe.released_schema,
+        frame,
+        recipe.origin,
+        classes=classes,
+        generalised=recipe.generalised,
+        linked=recipe.linked,
+    )

@@ -1,0 +1,615 @@
+"""What a release gives away of a person: an audit by shadow releases of the run's own recipe.
+
+Whoever owns the recipe can carry it out again. For the most vulnerable people and for people at random, shadow releases are made with and without their record
+(``attacks.shadows``), each is reduced to what an intruder sees of the person (``attacks.shadow_features``), and a cross-fitted classifier tells the two kinds
+apart as well as it can (``attacks.cross_fitted``). Where all models can say how probable a release is and the intruder knows all other records, the
+logarithm of the likelihood ratio stands in place of the classifier: no test is more powerful (Neyman & Pearson 1933).
+
+    auc              mean over the targets: chance that a shadow with the person looks more like it than one without; 1/2 where nothing is given away
+    largest_auc      that of the target who stands out most, with an interval that holds for all targets at once
+    given_away       how many targets have such an interval above 1/2
+    tpr, advantage   mean share of the shadows with the person found at ``false_positives``; true less false positives at the classifier's own limit
+    reconstruction   share of a target's sensitive values guessed right from the nearest released records, its record being in the data; baseline: not being there
+    memorisation     the difference of these: what is guessed because the person is in the data, beyond what the population tells
+    epsilon_lower    the largest privacy loss that the attack proves (``attacks.audit_bounds``), mu_lower that of Gaussian differential privacy; the
+                     baseline of the first is what the steps claim for such neighbours. Above it is an error of ours or of the method
+
+**How it could mislead.** *False safe*: an attacker with other features may do better, so that the audit bounds the risk from below alone; few shadows or few
+targets miss a leak (``detectable_auc`` says which); shadows of half of the records differ from a release of all, and trees grow with them; a variable
+that the intruder is not given is not looked at. *False alarm*: what is kept unchanged shows who is in the data, whatever is drawn; so of partly
+synthetic tables the ``question`` is about their values by default. The largest of many areas is large by chance: its interval is simultaneous, by permutations.
+Audits that are repeated with other seeds until one passes are caught by nothing but the log of runs.
+
+**Abuse.** The result names people by their record numbers and says what gives them away; it stays inside, as confidential as the data. Features, scores and
+weights are functions of confidential records: no report, document or public file holds any.
+
+**Keys and seconds.** Random numbers are those of the measure, bound to data and key, with a stream for each shadow: results are the same for any number of jobs and
+resume block by block. Of background "half" a shadow serves all targets: its cost is ``shadows`` fits, of "all" that times the number of targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from ..arrays import Booleans, Floats, Integers
+from ..attacks import audit_bounds
+from ..attacks.cross_fitted import LEAST, PERMUTATIONS, Judged, directions, folds, judged, smoother, trained
+from ..attacks.shadow_features import Looked
+from ..attacks.shadows import Background, Design, Question, Shadow, pools_of
+from ..attacks.targets import BOTH, TargetKinds, drawn_alike, vulnerability
+from ..data.intervals import NON_NEGATIVE, SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Role, Schema
+from ..errors import BadInput, NotComputable
+from ..methods.intruder import Known
+from ..methods.levers import MEMBERSHIP
+from ..methods.outputs import Label, Output, RecordArray, RiskOutput
+from ..methods.refits import Refits
+from ..methods.registry import measure_method
+from ..methods.release_models import Guesses, weighed
+from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.run import Progress, Run
+from ..methods.spec import Param, Spec, Variant
+from ..statistics.score_interval import Z, score_interval
+from ..wording import counted
+
+TOGETHER, AT_ONCE = 25, 100_000
+"""Shadows that are made together, and the records of all of them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordAuditSpec(Spec):
+    """Who is asked about, how many shadows, and what the intruder knows."""
+
+    known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000)] = 20
+    people: TargetKinds = BOTH
+    shadows: Annotated[
+        int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
+    ] = 200
+    background: Annotated[
+        Background, Param("the other records of a shadow: a random half, so that all targets share the shadows; or all")
+    ] = "half"
+    question: Annotated[
+        Question | None,
+        Param(
+            "without a person: another record in its place, or other values; default: values where variables are kept"
+        ),
+    ] = None
+    datasets: Annotated[int | None, Param("datasets of a shadow; default: as many as the release has", ge=1)] = None
+    false_positives: Annotated[
+        float, Param("share of the shadows without the person that may be taken for one with it", gt=0, lt=1)
+    ] = 0.01
+    exact: Annotated[bool, Param("use exact likelihood ratios where all models give them; needs background all")] = True
+    blocks: Annotated[int, Param("tasks that the shadows are divided among", ge=1, le=1000, selects=True)] = 8
+
+    def grid(self) -> tuple[float, ...]:
+        return tuple(map(float, range(self.blocks)))
+
+    def refits(self) -> float:
+        """The shadows of a block."""
+        own = 1 if self.background == "half" else self.targets * len(self.people)
+        return self.shadows * own / self.blocks
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With all variables but identifiers where none is named."""
+        return replace(self, known=self.known or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when the intruder has nothing of a person, or has none of what the release changes."""
+        known = self.for_release(schema, released).known
+        if not known:
+            raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
+        if released and not set(known) & set(released):
+            raise BadInput(f"{place}.known", "the release changes none of these variables; name one that it changes")
+
+
+NO_LEAK = 0.5
+LEVERS = (
+    *MEMBERSHIP[:2],
+    "group rare values of the variables that give the person away",
+    "give the person's record less weight ([weights])",
+    MEMBERSHIP[2],
+)
+ROW = (("people", "random"),)
+OUTPUTS = (
+    Output(
+        "auc",
+        "chance that a shadow release with the record of a target looks more like it than one without; mean over the targets",
+        "low",
+        "share",
+        range=SHARE,
+        short="AUC",
+        estimated=True,
+        detectable="detectable_auc",
+        row_defaults=ROW,
+        risk=RiskOutput(questions=("membership",)),
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Audit: shadows distinguished (mean AUC)",
+            "Releases with a person are distinguished from releases without in {value} of pairs on average; 50 % is chance.",
+            "Good is 50 %: a release looks the same with a person and without.",
+            "Releases show whether single people are in the data.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "largest_auc",
+        "the same of the target that stands out most, with an interval that holds for all targets at once",
+        "low",
+        "share",
+        range=SHARE,
+        short="largest AUC",
+        estimated=True,
+        detectable="detectable_auc",
+        row_defaults=ROW,
+        risk=RiskOutput(gate_reference="chance", questions=("membership",)),
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Audit: most exposed person (AUC)",
+            "Of the person who stands out most, releases with and without are distinguished in {value} of pairs; 50 % is chance.",
+            "Good is an interval that contains 50 %.",
+            "At least one person can be recognised in the release.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "given_away",
+        "targets of whom a release shows beyond chance whether they are in the data",
+        "low",
+        "targets",
+        range=NON_NEGATIVE,
+        short="given away",
+        estimated=True,
+        row_defaults=ROW,
+        risk=RiskOutput(questions=("membership",)),
+        label=Label(
+            "Audit: people given away",
+            "The audit recognises {value} in the releases, beyond chance.",
+            "Good is 0.",
+            "Some people can be recognised in the release.",
+            LEVERS,
+        ),
+    ),
+    Output(
+        "tpr",
+        "share of the shadows with the record that are found at the false positives asked for; mean over the targets",
+        "low",
+        "share",
+        range=SHARE,
+        short="found",
+        estimated=True,
+        risk=RiskOutput(questions=("membership",)),
+        label=Label(
+            "Audit: shadows found at few false alarms",
+            "At the allowed rate of false alarms, {value} of the releases with the person are found.",
+            "Good is no more than the rate of false alarms.",
+            "Releases with a person are found too often.",
+            LEVERS,
+        ),
+    ),
+    Output(
+        "advantage",
+        "true positives less false positives of the classifier; mean over the targets",
+        "low",
+        range=(-1.0, 1.0),
+        short="advantage",
+        estimated=True,
+        risk=RiskOutput(questions=("membership",)),
+        label=Label(
+            "Audit: advantage of the attack",
+            "The attack is right by {value} more often than chance.",
+            "Good is 0 %.",
+            "The attack knows too often whether a person is in the data.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "reconstruction",
+        "share of a target's sensitive values guessed right from the nearest released records where its record is in the data",
+        "low",
+        "share",
+        range=SHARE,
+        short="reconstruction",
+        estimated=True,
+        risk=RiskOutput(questions=("inference",)),
+        label=Label(
+            "Audit: sensitive values guessed right",
+            "From the nearest released records, {value} of the targets' sensitive values are guessed right.",
+            "Good is no more than without the person in the data.",
+            "Sensitive values of the targets are guessed too often.",
+            LEVERS,
+            baseline="without the person in the data",
+        ),
+    ),
+    Output(
+        "memorisation",
+        "how much more often sensitive values are guessed right because the record is in the data",
+        "low",
+        range=(-1.0, 1.0),
+        short="memorisation",
+        estimated=True,
+        risk=RiskOutput(questions=("inference",)),
+        label=Label(
+            "Audit: memorisation",
+            "Being in the data raises the share of sensitive values guessed right by {value}.",
+            "Good is 0 %: values are guessed as well of people outside the data.",
+            "The release repeats values of single people.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "epsilon_lower",
+        "the largest privacy loss epsilon that the attack proves, of all targets together, with 95 % confidence",
+        "low",
+        range=NON_NEGATIVE,
+        short="epsilon at least",
+        estimated=True,
+        statbarn="none",
+        risk=RiskOutput(evidence="an attack on shadow releases proves that the loss is at least this"),
+        label=Label(
+            "Audit: privacy loss, lower bound (epsilon)",
+            "The attack proves a privacy loss of at least {value}.",
+            "Good is a bound below the epsilon that is claimed.",
+            "The release loses more privacy than is claimed.",
+            LEVERS,
+            baseline="claimed epsilon",
+        ),
+    ),
+    Output(
+        "mu_lower",
+        "the same of Gaussian differential privacy: mu",
+        "none",
+        range=NON_NEGATIVE,
+        short="mu at least",
+        estimated=True,
+        statbarn="none",
+        label=Label(
+            "Audit: Gaussian privacy loss, at least (mu)",
+            "The attack proves a Gaussian privacy loss mu of at least {value}.",
+        ),
+    ),
+    Output(
+        "p_value",
+        "chance of such a largest AUC where nothing is given away, by permuted labels",
+        "none",
+        range=SHARE,
+        short="p",
+        estimated=True,
+        label=Label(
+            "Audit: chance of such a finding",
+            "If the releases revealed nothing, some person would stand out as much with probability {value}.",
+            counts="share",
+        ),
+    ),
+    Output(
+        "detectable_auc",
+        "smallest AUC of one target that would have stood out with 80 % power",
+        "none",
+        "share",
+        range=SHARE,
+        short="detectable AUC",
+        estimated=True,
+        label=Label(
+            "Audit: smallest AUC that stands out",
+            "With a power of 80 %, the audit recognises a person with an AUC of {value} or more.",
+            counts="share",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Audit:
+    """The records in the order of their values, ``order`` (n,) of the file's rows; the rows of the T targets among them, and of which kind each is."""
+
+    data: Microdata
+    order: Integers
+    targets: Integers
+    kinds: Mapping[str, Booleans]
+    design: Design
+    looked: Looked
+    exact: bool
+    datasets: int
+
+    @classmethod
+    def of(
+        cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator
+    ) -> _Audit:
+        order = np.lexsort([confidential.numbers(name) for name in confidential.schema.names])
+        data = replace(
+            confidential,
+            frame=confidential.frame.iloc[order].reset_index(drop=True),
+            weights=None if confidential.weights is None else confidential.weights[order],
+            kinds=None,
+        )
+        n = len(data)
+        if n < 4:
+            raise NotComputable(f"{counted(n, 'record')} cannot be divided into shadows with and without a person")
+        groups: dict[str, Integers] = {
+            kind: _targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
+        }
+        targets = np.unique(np.concatenate([*groups.values()]))
+        question = spec.question or ("values" if refits.kept else "record")
+        exact = spec.exact and spec.background == "all" and refits.exact and (question == "values" or not refits.kept)
+        pools = pools_of(n, targets, rng) if spec.background == "all" else ()
+        design = Design(
+            n, tuple(targets.tolist()), spec.shadows, spec.background, question, refits.removable and not exact, pools
+        )
+        if not design.enough():
+            raise NotComputable(
+                f"{counted(n, 'record')} are too few for shadows of {design.size:,} with {counted(len(targets), 'target')}; ask about fewer targets"
+            )
+        names = [name for name in sorted(spec.known) if name in data.schema]
+        sensitive = [name for name in names if data.schema[name].role is Role.SENSITIVE]
+        known = [name for name in names if data.schema[name].role is Role.QUASI_IDENTIFIER]
+        looked = Looked.of(data, targets, names, known, sensitive if known else [], refits.trees, rng)
+        kinds: dict[str, Booleans] = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
+        return cls(data, order, targets, kinds, design, looked, exact, spec.datasets or datasets)
+
+    def rows(
+        self, shadow: Shadow, releases: Sequence[Microdata], refits: Refits
+    ) -> Iterator[tuple[int, int, Floats, float]]:
+        """Of one shadow: every target that it is asked about, whether it is there, its features, and the log likelihood ratio (NaN without one)."""
+        asked = np.flatnonzero(shadow.present >= 0)
+        looked = self.looked if len(asked) > 1 else self.looked.only(int(asked[0]))
+        features = looked.features(releases)
+        for place, target in enumerate(asked):
+            odds = self.odds(int(target), releases, refits) if self.exact else np.nan
+            yield int(target), int(shadow.present[target]), features[place if len(asked) > 1 else 0], odds
+
+    def odds(self, target: int, releases: Sequence[Microdata], refits: Refits) -> float:
+        """The logarithm of p(Z | the record) / p(Z | another record in its place), the other one being any of the pool."""
+        models = refits.models(self.data, releases)
+        row, pool = int(self.targets[target]), list(self.design.pools[target])
+        names = [name for model in models for name in model.targets]
+        values = {name: self.data.numbers(name)[[row, *pool]][None] for name in names}
+        found = weighed(models, Guesses(np.array([row]), values)).likelihood[0].sum(axis=1)
+        return float(found[0] - logsumexp(found[1:]) + np.log(len(pool)))
+
+
+def _targets(data: Microdata, kind: str, number: int, rng: np.random.Generator) -> Integers:
+    """Rows of the targets of a kind."""
+    if kind == "vulnerable":
+        some = vulnerability(data, data.block([])).vulnerable(number)[0]
+        return drawn_alike(some, data, number, rng)
+    return np.sort(rng.choice(len(data), number, replace=False))
+
+
+def gather(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    spec: RecordAuditSpec,
+    parts: Sequence[Mapping[str, NDArray[Any]]],
+) -> WholeMeasure:
+    """What all shadows say. ``per_record`` of the whole: AUC and simultaneous limits of each target, (n,), NaN of all other records.
+
+    ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these, ``feature`` (F,).
+    """
+    found = _Scored.of(parts, spec)
+    estimates: list[Estimate] = []
+    for kind in spec.people:
+        estimates.extend(found.estimates(kind, spec))
+    arrays = {}
+    low, high = found.judged.limits(simultaneous=True)
+    for name, values in (("audited_auc", found.judged.areas[0]), ("audited_lower", low), ("audited_upper", high)):
+        array = np.full(len(confidential), np.nan)
+        array[found.records] = values
+        arrays[name] = array
+    guesses = {"record": found.records, "weight": found.weights, "feature": np.asarray(found.names)}
+    return WholeMeasure(Measure(tuple(estimates), arrays), (), guesses)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """All shadows of T targets, each of K_t: ``features`` (K_t, F), whether the target is ``present`` (K_t,), ``odds`` (K_t,); judged together."""
+
+    features: Sequence[Floats]
+    present: Sequence[Booleans]
+    odds: Sequence[Floats]
+    judged: Judged
+    records: Integers
+    kinds: Mapping[str, Booleans]
+    names: tuple[str, ...]
+    guessed: slice
+    claimed: float | None
+    words: str
+
+    @classmethod
+    def of(cls, parts: Sequence[Mapping[str, NDArray[Any]]], spec: RecordAuditSpec) -> _Scored:
+        one = parts[0]
+        shadow, target, present, odds, features = (
+            np.concatenate([part[name] for part in parts])
+            for name in ("shadow", "target", "present", "odds", "features")
+        )
+        rng = np.random.default_rng(int(one["seed"]))
+        order = np.argsort(shadow, kind="stable")
+        which = [order[target[order] == t] for t in range(len(one["records"]))]
+        held = [features[rows].astype(np.float64) for rows in which]
+        labels = [present[rows] == 1 for rows in which]
+        ratios = [odds[rows] for rows in which]
+        few = min(min(int(y.sum()), int((~y).sum())) for y in labels)
+        if few < LEAST // 2:
+            raise NotComputable(f"a target has {counted(few, 'shadow')} of one kind; ask for more shadows")
+        part, permuted = (
+            folds(len(labels[0]), rng),
+            np.stack([rng.permutation(len(labels[0])) for _ in range(PERMUTATIONS)]),
+        )
+        exact = bool(one["exact"])
+        smooth = ratios if exact else [smoother(x, part) for x in held]
+        parts_of = [np.zeros(len(part), dtype=np.int64) if exact else part] * len(held)
+        found = judged(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
+        claimed = float(one["claimed"])
+        kinds: dict[str, Booleans] = {kind: one[f"is {kind}"].astype(np.bool_) for kind in spec.people}
+        guessed = slice(*map(int, one["guessed"]))
+        return cls(
+            held, labels, ratios, found, one["records"], kinds, tuple(map(str, one["names"])), guessed,
+            None if np.isnan(claimed) else claimed, str(one["words"]),
+        )  # fmt: skip
+
+    @property
+    def exact(self) -> bool:
+        return not bool(np.isnan(self.odds[0]).any())
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each standardised feature in the fit to all shadows of each target, (T, F)."""
+        return np.stack(
+            [directions(x, np.where(y, 1.0, -1.0)) for x, y in zip(self.features, self.present, strict=True)]
+        )
+
+    def estimates(self, kind: str, spec: RecordAuditSpec) -> Iterator[Estimate]:
+        some, found = self.kinds[kind], self.judged
+        params = {} if kind == "random" else {"people": kind}
+        number = int(some.sum())
+        words = f"{counted(number, 'target')}; {self.words}"
+
+        def said(
+            name: str, value: float, low: float | None = None, high: float | None = None, base: float | None = None
+        ) -> Estimate:
+            return Estimate(name, value, "", low, high, base, reason=words, params=params)
+
+        yield said("auc", *found.mean(some), NO_LEAK)
+        low, high = found.limits(simultaneous=True)
+        rows = np.flatnonzero(some)
+        most = int(rows[np.argmax(low[rows] + 1e-9 * found.areas[0, rows])])
+        yield said("largest_auc", float(found.areas[0, most]), float(low[most]), float(high[most]), NO_LEAK)
+        away = int((low[rows] > NO_LEAK).sum())
+        shares = score_interval(away / number, number)
+        yield Estimate(
+            "given_away",
+            away,
+            "",
+            shares[0] * number,
+            shares[1] * number,
+            0.0,
+            unit="targets",
+            reason=words,
+            params=params,
+        )
+        tpr = float(found.positives[rows].mean())
+        cases = float(found.with_target[rows].mean())
+        yield said("tpr", tpr, *score_interval(tpr, cases), float(found.allowed[rows].mean()))
+        gain = float(found.advantage[rows].mean())
+        spread = Z * float(np.mean(1 / np.sqrt(found.with_target[rows] + found.without[rows]))) / np.sqrt(number)
+        yield said("advantage", gain, max(-1.0, gain - spread), min(1.0, gain + spread), 0.0)
+        yield from self._guesses(rows, said, params)
+        bounds = [self._bound(int(t), audit_bounds.LEVEL / number) for t in rows]
+        epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)
+        yield said("epsilon_lower", epsilon, epsilon, None, self.claimed)
+        yield said("mu_lower", mu, mu, None)
+        yield said("p_value", found.p_value(some))
+        yield said("detectable_auc", found.detectable(some))
+
+    def _guesses(self, rows: Integers, said: Any, params: Mapping[str, Any]) -> Iterator[Estimate]:
+        if self.guessed.start == self.guessed.stop:
+            reason = "no sensitive variable, or no quasi-identifier, is among those the intruder looks at"
+            for name in ("reconstruction", "memorisation"):
+                yield Estimate.not_computed(name, reason, **params)
+            return
+        inside, outside, variance = [], [], []
+        for t in rows:
+            right, there = self.features[t][:, self.guessed].mean(axis=1), self.present[t]
+            inside.append(right[there].mean())
+            outside.append(right[~there].mean())
+            variance.append(right[there].var(ddof=1) / there.sum() + right[~there].var(ddof=1) / (~there).sum())
+        value, base = float(np.mean(inside)), float(np.mean(outside))
+        half = Z * float(np.sqrt(np.sum(variance))) / len(rows)
+        yield said("reconstruction", value, max(0.0, value - half), min(1.0, value + half), base)
+        more = value - base
+        yield said("memorisation", more, max(-1.0, more - half), min(1.0, more + half), 0.0)
+
+    def _bound(self, target: int, level: float) -> audit_bounds.Bound:
+        """The bound of one target: classifier and threshold by the first half of its shadows, counted on the second."""
+        present = self.present[target]
+        half = len(present) // 2
+        first, second = slice(0, half), slice(half, None)
+        if self.exact:
+            scores = self.odds[target]
+            return audit_bounds.counted(
+                scores[second],
+                present[second],
+                audit_bounds.threshold(scores[first], present[first], level),
+                level=level,
+            )
+        x, y = self.features[target], np.where(present, 1.0, -1.0)
+        part = np.arange(half) % 5
+        chosen = audit_bounds.threshold(smoother(x[first], part) @ y[first], present[first], level)
+        return audit_bounds.counted(trained(x[first], x[second]) @ y[first], present[second], chosen, level=level)
+
+
+@measure_method(
+    "Audit of single records",
+    spec=RecordAuditSpec,
+    source="Stadler, Oprisanu & Troncoso (2022); Meeus et al. (2023), Achilles' heels; Carlini et al. (2022); Jagielski, Ullman & Oprea (2020)",
+    outputs=OUTPUTS,
+    gather=gather,
+    refits=True,
+    per_record=(
+        RecordArray(
+            "audited_auc",
+            "AUC with which releases with the record are distinguished from releases without",
+            "share",
+            "high",
+        ),
+        RecordArray("audited_lower", "lower limit of the AUC that holds for all targets at once", "share", "high"),
+        RecordArray("audited_upper", "upper limit of the AUC that holds for all targets at once", "share", "high"),
+    ),
+)
+def record_audit(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    refits: Refits,
+    spec: RecordAuditSpec,
+    block: int,
+    run: Run,
+) -> dict[str, NDArray[Any]]:
+    """One block of shadows: for each target that one is asked about its features, whether the record is in it, and the log likelihood ratio."""
+    audit = _Audit.of(confidential, len(releases), refits, spec, run.rng)
+    seed = run.rng.integers(2**63)
+    streams = run.rng.spawn(audit.design.shadows)
+    mine = list(range(block, audit.design.shadows, spec.blocks))
+    shadow, target, present, features, odds = [], [], [], [], []
+    together = max(1, min(TOGETHER, AT_ONCE // len(confidential)))
+    for first in range(0, len(mine), together):
+        numbers = mine[first : first + together]
+        made = [audit.design.shadow(number, streams[number]) for number in numbers]
+        tables = [one.data(audit.data, refits.changed) for one in made]
+        every = refits.releases(numbers, tables, audit.datasets)
+        for number, one, shown in zip(numbers, made, every, strict=True):
+            for of, there, seen, ratio in audit.rows(one, shown, refits):
+                shadow.append(number)
+                target.append(of)
+                present.append(there)
+                features.append(seen)
+                odds.append(ratio)
+        run.report(Progress(first + len(numbers), len(mine), "shadows"))
+    width = len(audit.looked.names)
+    times = 1.0 if audit.design.removes else 2.0
+    kind = "likelihood ratios of" if audit.exact else ""
+    words = f"{kind} {spec.shadows:,} shadows of {audit.design.size:,} records and {counted(audit.datasets, 'dataset')}".strip()
+    return {
+        "shadow": np.asarray(shadow, dtype=np.int64),
+        "target": np.asarray(target, dtype=np.int64),
+        "present": np.asarray(present, dtype=np.int64),
+        "features": np.asarray(features, dtype=np.float32).reshape(len(shadow), width),
+        "odds": np.asarray(odds, dtype=np.float64),
+        "records": audit.order[audit.targets],
+        **{f"is {name}": some for name, some in audit.kinds.items()},
+        "names": np.asarray(audit.looked.names),
+        "guessed": np.array([audit.looked.guessed.start, audit.looked.guessed.stop]),
+        "exact": np.asarray(audit.exact),
+        "claimed": np.asarray(np.nan if refits.epsilon is None else times * refits.epsilon),
+        "seed": np.asarray(seed),
+        "words": np.asarray(words),
+    }

@@ -1,0 +1,69 @@
+"""Cross-fitted areas against refits by scikit-learn and counts of pairs; level and power of the largest area, with DeLong's errors as the control that must fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from sfumato.engine.attacks.cross_fitted import Judged, folds, judged, smoother
+
+
+def test_scores_are_those_of_a_ridge_regression_on_the_other_parts() -> None:
+    rng = np.random.default_rng(1)
+    x, y, part = rng.normal(size=(30, 7)), rng.choice([-1.0, 1.0], 30), folds(30, rng)
+    x[:, 3] = 2.0
+    scores = smoother(x, part, 0.7) @ y
+    for fold in range(5):
+        train, test = part != fold, part == fold
+        spread = np.where(x[train].std(axis=0) > 0, x[train].std(axis=0), 1)
+        own, others = ((x[rows] - x[train].mean(axis=0)) / spread for rows in (train, test))
+        model = Ridge(alpha=0.7 * 7).fit(own, y[train])
+        assert scores[test] == pytest.approx(model.predict(others) - y[train].mean())
+
+
+def test_an_area_is_the_share_of_pairs_within_the_parts() -> None:
+    rng = np.random.default_rng(2)
+    scores, label, part = np.round(rng.normal(size=40), 1), rng.random(40) < 0.5, folds(40, rng)
+    found = judged([scores], [label], [part], 0.05, [np.stack([rng.permutation(40) for _ in range(9)])])
+    wins = pairs = 0.0
+    for fold in range(5):
+        own, others = scores[(part == fold) & label], scores[(part == fold) & ~label]
+        wins += sum(float(a > b) + 0.5 * float(a == b) for a in own for b in others)
+        pairs += len(own) * len(others)
+    assert found.areas[0, 0] == pytest.approx(wins / pairs)
+    limit = np.sort(scores[~label])[::-1][1]
+    assert found.positives[0] == pytest.approx(np.mean(scores[label] > limit))
+    assert found.advantage[0] == pytest.approx(np.mean(scores[label] > 0) - np.mean(scores[~label] > 0))
+
+
+def audit(leak: float, rng: np.random.Generator, targets: int = 6, shadows: int = 80) -> Judged:
+    """Targets whose features lean by ``leak`` towards the label in the first of them; shadows are shared."""
+    labels = rng.random((targets, shadows)) < 0.5
+    x = rng.normal(size=(targets, shadows, 10)) + rng.normal(size=(1, shadows, 10))
+    x[0, :, :3] += leak * labels[0][:, None]
+    part, permuted = folds(shadows, rng), np.stack([rng.permutation(shadows) for _ in range(99)])
+    return judged([smoother(one, part) for one in x], list(labels), [part] * targets, 0.01, [permuted] * targets)
+
+
+@pytest.mark.slow
+def test_the_largest_area_keeps_its_level_and_a_leak_is_found_while_delongs_errors_raise_false_alarms() -> None:
+    rng = np.random.default_rng(3)
+    every = np.ones(6, dtype=np.bool_)
+    null = [audit(0.0, rng) for _ in range(150)]
+    assert np.mean([one.p_value(every) <= 0.05 for one in null]) < 0.11  # 5 %, three standard errors
+    alarms = np.mean([bool((one.limits(simultaneous=True)[0] > 0.5).any()) for one in null])
+    assert alarms < 0.11
+    areas = np.concatenate([one.areas[0] for one in null])
+    assert abs(areas.mean() - 0.5) < 0.02
+    de_long = np.sqrt(81 / (12 * 40 * 40))
+    assert np.mean(np.abs(areas - 0.5) > 1.96 * de_long) > 0.1  # the control: twice the alarms that it promises
+    assert np.mean([audit(1.2, rng).p_value(every) <= 0.05 for _ in range(20)]) > 0.6
+
+
+@pytest.mark.study
+def test_level_of_the_simultaneous_interval_over_many_null_audits() -> None:
+    rng = np.random.default_rng(4)
+    alarms = [bool((audit(0.0, rng).limits(simultaneous=True)[0] > 0.5).any()) for _ in range(1000)]
+    print(f"simultaneous 95 % intervals miss 1/2 from above in {np.mean(alarms):.3f} of 1,000 null audits")
+    assert np.mean(alarms) <= 0.065

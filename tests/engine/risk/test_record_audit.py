@@ -1,0 +1,270 @@
+"""The audit of single records on releases whose leak is known: copies, tables of other people, counts, regressions, classes of k records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.execution.tasks import execute, measure_block
+from sfumato.engine.methods.results import Estimate, WholeMeasure
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC, Run
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.risk.record_audit import RecordAuditSpec, gather, record_audit
+
+KEY = b"k" * 32
+SCHEMA = Schema(
+    (
+        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcd")),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
+        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
+        Variable("ill", Kind.BINARY, Role.SENSITIVE, levels=("n", "y")),
+    )
+)
+
+
+def people(n: int, seed: int, levels: Sequence[str] = "abcd") -> Microdata:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, n)
+    frame = pd.DataFrame(
+        {
+            "region": np.array(list(levels))[rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])],
+            "age": age,
+            "pay": np.round(age + 10 * rng.standard_t(3, n), 1),
+            "ill": np.array(["n", "y"])[(rng.random(n) < 0.2 + (age > 60) * 0.3).astype(int)],
+        }
+    )
+    variables = (replace(SCHEMA["region"], levels=tuple(levels)), *list(SCHEMA)[1:])
+    return conform(frame, Schema(variables))
+
+
+OTHERS = people(2000, 99)
+
+
+@dataclass(frozen=True)
+class Stub:
+    """Steps that release the ``share`` of the data that they are given as it is, and other people for the rest."""
+
+    share: float
+    seed: int
+    fails: int | None = None
+    changed: tuple[str, ...] = SCHEMA.names
+    kept: tuple[str, ...] = ()
+    datasets: int = 1
+    removable: bool = False
+    epsilon: float | None = None
+    trees: Mapping[str, Any] = None  # type: ignore[assignment]
+    exact: bool = False
+
+    def releases(
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int
+    ) -> list[tuple[Microdata, ...]]:
+        return [self.release(data, shadow) for shadow, data in zip(shadows, tables, strict=True)]
+
+    def release(self, data: Microdata, shadow: int) -> tuple[Microdata, ...]:
+        if shadow == self.fails:
+            raise NotComputable("the steps fail")
+        rng = np.random.default_rng([self.seed, shadow])
+        n, own = len(data), round(self.share * len(data))
+        others = OTHERS.frame.iloc[rng.integers(len(OTHERS), size=n - own)]
+        frame = pd.concat([data.frame.iloc[rng.permutation(n)[:own]], others], ignore_index=True)
+        return (Microdata(data.schema, frame, "synthetic"),)
+
+    def models(self, data: Microdata, releases: Sequence[Microdata]) -> Any:
+        raise AssertionError
+
+
+def audited(data: Microdata, steps: Stub, seed: int = 1, **settings: Any) -> WholeMeasure:
+    table = {"targets": 4, "shadows": 50, "people": ["vulnerable"], "blocks": 1, **settings}
+    spec = RecordAuditSpec.from_table(table, "step").for_release(SCHEMA, SCHEMA.names)
+    parts = [record_audit(data, [data], steps, spec, int(b), Run(np.random.default_rng(seed))) for b in spec.grid()]
+    return gather(data, [data], spec, parts)
+
+
+def of(found: WholeMeasure, name: str) -> Estimate:
+    return next(one for one in found.whole.estimates if one.measure == name)
+
+
+def test_a_copy_gives_every_target_away_and_tables_of_other_people_nobody() -> None:
+    data = people(60, 1)
+    copy, nothing = audited(data, Stub(1.0, 1)), audited(data, Stub(0.0, 1))
+    assert of(copy, "auc").value == pytest.approx(1.0, abs=0.02)
+    assert of(copy, "given_away").value == 4
+    assert of(copy, "reconstruction").value == pytest.approx(1.0, abs=0.05)
+    assert (of(copy, "memorisation").lower or 0) > 0.2
+    assert (of(copy, "epsilon_lower").value or 0) > 0.5
+    assert of(nothing, "given_away").value == 0
+    low, high = of(nothing, "auc").lower, of(nothing, "auc").upper
+    assert low is not None
+    assert high is not None
+    assert low < 0.5 < high
+    assert of(nothing, "epsilon_lower").value == 0
+    assert (of(nothing, "p_value").value or 0) > 0.05
+
+
+def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_targets() -> None:
+    data = people(60, 2)
+    one, other = audited(data, Stub(0.5, 3)), audited(data, Stub(0.5, 3), blocks=3)
+    assert [e.value for e in one.whole.estimates] == [e.value for e in other.whole.estimates]
+    order = np.random.default_rng(4).permutation(60)
+    moved = replace(data, frame=data.frame.iloc[order].reset_index(drop=True))
+    again = audited(moved, Stub(0.5, 3))
+    assert [e.value for e in one.whole.estimates] == [e.value for e in again.whole.estimates]
+    areas = one.whole.per_record["audited_auc"]
+    assert np.isfinite(areas).sum() == 4
+    assert np.array_equal(again.whole.per_record["audited_auc"], areas[order], equal_nan=True)
+    assert sorted(one.guesses["record"]) == np.flatnonzero(np.isfinite(areas)).tolist()
+    assert one.guesses["weight"].shape == (4, len(one.guesses["feature"]))
+
+
+def test_steps_that_fail_on_a_shadow_and_few_records_are_said() -> None:
+    with pytest.raises(NotComputable, match="the steps fail"):
+        audited(people(60, 5), Stub(1.0, 1, fails=3))
+    with pytest.raises(NotComputable, match="too few for shadows"):
+        audited(people(14, 5), Stub(1.0, 1), targets=20, people=["vulnerable", "random"])
+
+
+def test_a_recipe_without_steps_is_refused() -> None:
+    table = recipe_table({}, [{"method": "risk.record_audit"}])
+    with pytest.raises(BadInput, match="carries out the steps of the recipe again"):
+        Recipe.from_table({**table, "release": {"released": ["pay"]}})
+
+
+def recipe_table(steps: Mapping[str, Any], measures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    variables = {v.name: v.to_table() for v in SCHEMA}
+    return {
+        "title": "audited",
+        "variables": variables,
+        "release": {"m": 1, "seed": 5},
+        **steps,
+        "measure": list(measures),
+    }
+
+
+def rows_of(steps: Mapping[str, Any], n: int = 100, key: bytes = KEY, seed: int = 7, **settings: Any) -> list[Row]:
+    audit = {"method": "risk.record_audit", "targets": 3, "shadows": 60, "blocks": 1, **settings}
+    recipe = Recipe.from_table(recipe_table(steps, [audit]))
+    variables = {v.name for v in recipe.schema}
+    data = people(n, seed)
+    data = Microdata(recipe.schema, data.frame[[name for name in data.schema.names if name in variables]])
+    return list(execute(recipe, data, key=key).rows)
+
+
+def value(rows: Sequence[Row], measure: str, people: str = "random") -> Row:
+    return next(r for r in rows if r.measure == measure and r.params.get("people", "random") == people)
+
+
+TABLE = {
+    "synthesis": [
+        {
+            "method": "dirichlet_multinomial",
+            "target": list(SCHEMA.names),
+            "bins": {"age": "3 equal width", "pay": "3 equal width"},
+            "concentration": 0.001,
+        }
+    ]
+}
+MARGINS = {"synthesis": [{"method": "marginal_bootstrap", "target": name} for name in SCHEMA.names]}
+
+
+@pytest.mark.slow
+def test_counts_give_more_away_than_independent_margins() -> None:
+    counts = value(rows_of(TABLE, shadows=120), "auc", "vulnerable")
+    margins = value(rows_of(MARGINS, shadows=120), "auc", "vulnerable")
+    assert (counts.lower or 0) > 0.5
+    assert (margins.value or 1) < (counts.value or 0)
+
+
+@pytest.mark.slow
+def test_classes_of_many_records_give_less_away_than_of_few() -> None:
+    found = []
+    for k in (2, 30):
+        step = {"method": "mondrian", "quasi_identifiers": ["region", "age"], "k": k, "output": "generalised"}
+        rows = rows_of({"anonymisation": [step]}, n=120, question="record", shadows=100)
+        found.append(value(rows, "auc", "vulnerable").value)
+    assert found[0] > 0.8
+    assert found[1] < found[0]
+
+
+REGRESSION = {
+    "synthesis": [{"method": "linear_regression", "target": "pay", "predictors": ["age"]}],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [REGRESSION, TABLE], ids=["regression", "counts"])
+def test_shadows_find_no_more_than_exact_likelihood_ratios(steps: Mapping[str, Any]) -> None:
+    settings = {"background": "all", "targets": 1, "people": ["vulnerable"], "shadows": 120, "n": 40}
+    exact, learned = rows_of(steps, **settings), rows_of(steps, **settings, exact=False)
+    best, other = value(exact, "auc", "vulnerable"), value(learned, "auc", "vulnerable")
+    assert "likelihood ratios" in best.reason
+    assert "likelihood" not in other.reason
+    most, learnt = best.value or 0, other.value or 0
+    assert most > 0.5
+    assert (other.lower or 0) < most  # no test is more powerful
+    assert most - learnt < 0.15
+
+
+def test_exact_ratios_of_counts_are_those_of_the_closed_form() -> None:
+    """log p(Z | D) of Dirichlet counts by gamma functions, for the record and for others in its place."""
+    from scipy.special import gammaln, logsumexp
+
+    names = ("region", "ill")
+    step = {"method": "dirichlet_multinomial", "target": list(names), "concentration": 0.5}
+    variables = {name: SCHEMA[name].to_table() for name in names}
+    table = {**recipe_table({"synthesis": [step]}, []), "variables": variables}
+    audit = {
+        "method": "risk.record_audit",
+        "targets": 1,
+        "people": ["random"],
+        "shadows": 40,
+        "blocks": 1,
+        "background": "all",
+    }
+    recipe = Recipe.from_table({**table, "measure": [audit]})
+    data = Microdata(recipe.schema, people(12, 8).frame[list(names)])
+    kept: list[Any] = []
+
+    from sfumato.engine.execution import refitting
+
+    original = refitting.RecipeRefits.models
+
+    def models(self: Any, own: Microdata, releases: Sequence[Microdata]) -> Any:
+        kept.append((own, releases[0]))
+        return original(self, own, releases)
+
+    refitting.RecipeRefits.models = models  # type: ignore[method-assign]
+    try:
+        part = measure_block(recipe, 0, 0, data, [data], key=PUBLIC)
+    finally:
+        refitting.RecipeRefits.models = original  # type: ignore[method-assign]
+
+    def cells(one: Microdata) -> np.ndarray:
+        return one.numbers("region").astype(int) * 2 + one.numbers("ill").astype(int)
+
+    target = int(part["records"][0])
+    own_cell = cells(data)[target]
+    assert len(kept) == 40
+    for (own, released), odds in zip(kept, part["odds"], strict=True):
+        z, base = np.bincount(cells(released), minlength=8), np.bincount(cells(own), minlength=8)
+
+        def log_p(counts: np.ndarray, z: np.ndarray = z) -> float:
+            a = counts + 0.5
+            return float(np.sum(gammaln(a + z) - gammaln(a)) + gammaln(a.sum()) - gammaln(a.sum() + z.sum()))
+
+        others = np.delete(cells(data), target)  # the pool is all eleven others
+        alternatives = []
+        for cell in others:
+            counts = base.copy()
+            counts[own_cell] -= 1
+            counts[cell] += 1
+            alternatives.append(log_p(counts))
+        assert odds == pytest.approx(log_p(base) - logsumexp(alternatives) + np.log(11), abs=1e-6)
