@@ -190,7 +190,9 @@ class _Loss:
         count = np.float32(len(probabilities))
         merged = probabilities if self.merge is None else probabilities @ self.merge
         apart = self.pair[1] * (merged.T @ merged / count - self.pair[0])
-        by_group = np.asarray(merged @ apart, dtype=np.float32)  # each pair stands twice in the symmetric matrix, once for each of its sides
+        by_group = np.asarray(
+            merged @ apart, dtype=np.float32
+        )  # each pair stands twice in the symmetric matrix, once for each of its sides
         by_category = np.zeros_like(probabilities)
         for places, table, weight, at_groups in self.larger:
             if at_groups:
@@ -198,7 +200,9 @@ class _Loss:
             else:
                 _add_gradient(probabilities, by_category, places, table, weight)
         slope = by_group if self.merge is None else by_group @ self.merge.T
-        slope = np.asarray(slope + by_category + self.single[1] * (probabilities.mean(axis=0) - self.single[0]), np.float32)
+        slope = np.asarray(
+            slope + by_category + self.single[1] * (probabilities.mean(axis=0) - self.single[0]), np.float32
+        )
         slope *= probabilities
         for place in self.places:
             slope[:, place] -= probabilities[:, place] * slope[:, place].sum(axis=1, keepdims=True)
