@@ -62,6 +62,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     """A double click opens a row; Textual would also select text on the screen that comes, and cannot draw that yet."""
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("keys", "keys", "Keys", show=True),
         bind("manual", "manual"),
@@ -199,7 +200,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
-            screen.fit(self.size.width)
+            screen.fit(self.size)
             await self.push_screen(screen, answered)
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:

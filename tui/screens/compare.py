@@ -74,8 +74,7 @@ class Compare(TableDialog[int, None], Exports, Split):
         self._refused = self._any_data = False
 
     def above(self) -> Iterator[Widget]:
-        """What is compared, and what is shown."""
-        yield Line(name="compare-head")
+        """What is shown."""
         yield Line(name="compare-tally")
 
     def make_grid(self) -> CompareGrid:

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from sfumato.engine.methods.rows import Row
 from sfumato.tui.variable_titles import titled
 from sfumato.tui.widgets.facts import fact_lines, facts_in
 from sfumato.tui.widgets.lines import Scroll
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.comparison import confidential_text, difference_text, limits_text, outcome
 from sfumato.workspace.reporting.words import (
     DIRECTIONS,
@@ -73,8 +72,7 @@ class ExplainNumber(Dialog[Any]):
         self._meaning = Meaning("…", "…", "", "…")
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield Static("…   (q closes)", classes="dialog-title", markup=False)
+        with Box("…", "q closes", tall=True):
             yield Scroll()
 
     def on_mount(self) -> None:
@@ -91,7 +89,7 @@ class ExplainNumber(Dialog[Any]):
     @on(Understood)
     def _understand(self, event: Understood) -> None:
         self._meaning = event.meaning
-        self.query_one(".dialog-title", Static).update(f"{printable(event.meaning.name)}   (q closes)")
+        self.query_one(Box).say(printable(event.meaning.name))
         self._lay_out()
 
     def on_resize(self) -> None:

@@ -457,6 +457,7 @@ class Plan(EditQueue):
     @on(TomlText.Left)
     def _leave_text(self) -> None:
         self._keep_typed()
+        self.query_one("#plan-body").remove_class("typing")
         self.take_focus()
 
     @on(events.DescendantBlur)
@@ -519,7 +520,8 @@ class Plan(EditQueue):
             self.sfumato.say(NOTHING_TO_REDO)
 
     def action_text(self) -> None:
-        """Give the keys to the text; escape comes back."""
+        """Give the keys to the text; escape comes back. Where there is room for one only, it takes the place of the steps."""
+        self.query_one("#plan-body").add_class("typing")
         self.query_one(TomlText).focus()
 
     def action_editor(self) -> None:

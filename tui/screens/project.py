@@ -18,7 +18,8 @@ from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import FrameLine, Line, TabLine
+from sfumato.tui.widgets.lines import Line, TabLine
+from sfumato.tui.widgets.panel import Edge, Sides, TabEdge
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
@@ -121,10 +122,11 @@ class Project(LeadsBehind, HoldsSeals, Page):
 
     def compose_body(self) -> ComposeResult:
         yield TabLine({place: title for place, (title, _) in PLACES.items()})
-        yield FrameLine()
-        yield Static(id="no-run")
-        yield Panes(self.pane, initial=self._tab, id="panes")
-        yield Line(name="next-step")
+        yield TabEdge()
+        with Sides():
+            yield Static(id="no-run")
+            yield Panes(self.pane, initial=self._tab, id="panes")
+        yield Edge(name="next-step", lower=True)
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
@@ -339,8 +341,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
         await self.action_show_tab("map")
 
     @on(TabLine.Chosen)
-    @on(FrameLine.Chosen)
-    async def _choose_tab(self, event: TabLine.Chosen | FrameLine.Chosen) -> None:
+    @on(TabEdge.Chosen)
+    async def _choose_tab(self, event: TabLine.Chosen | TabEdge.Chosen) -> None:
         if event.name == "release":
             await self.action_release()
         else:
@@ -358,7 +360,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._last[place] = self._tab
         self.query_one(TabLine).active = place
         counted = f": {self.pane.counted}" if self.pane.counted and not self._lacks_run else ""
-        self.query_one(FrameLine).show(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
+        self.query_one(TabEdge).show(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
 
     @on(Pane.Counted)
     def _count(self) -> None:

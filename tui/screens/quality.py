@@ -69,8 +69,7 @@ class Quality(TableDialog[int, None], Exports, Split):
         self._found: QualityBoard | None = None
 
     def above(self) -> Iterator[Widget]:
-        """The verdict, and why."""
-        yield Line(name="quality-head")
+        """Why the verdict is as it is."""
         yield Line(name="quality-why")
 
     def make_grid(self) -> QualityGrid:

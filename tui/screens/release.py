@@ -23,6 +23,7 @@ from textual.widgets import Input, Label, Static
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
+from sfumato.tui.widgets.panel import Box, Edge, Sides, TabEdge
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
 from sfumato.workspace.reporting.words import mark
@@ -31,7 +32,7 @@ from sfumato.workspace.visible_text import printable
 from ..messages import ErrorMessage
 from ..widgets.entries import Entry, Filter, PathName
 from ..widgets.grid import LiveGrid
-from ..widgets.lines import FrameLine, KeyLine, Line, Scroll
+from ..widgets.lines import KeyLine, Line, Scroll
 from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
@@ -78,8 +79,7 @@ class Explained(Dialog[None]):
         self._text = [*finding_text(finding), *([f'Waived here: "{printable(waived)}"'] if waived else [])]
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield Static(f"{self._finding.check}   (q closes)", classes="dialog-title", markup=False)
+        with Box(self._finding.check, "q closes", tall=True):
             yield Scroll()
 
     def on_resize(self) -> None:
@@ -213,20 +213,22 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         """The run, the steps, and the keys."""
         with Vertical(classes="whole"):
             yield Line(name="release-head")
-            yield FrameLine()
-            with Vertical(id="step-findings", classes="step here"):
-                yield FindingGrid(empty=EXAMINING)
-                yield Scroll()
-                yield Label("", id="waiver-label", markup=False)
-                yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
-            with Vertical(id="step-leaves", classes="step"):
-                yield Scroll()
-            with Vertical(id="step-confirm", classes="step"):
-                yield Static("", id="release-headline", markup=False)
-                yield Label("Justification of the release", markup=False)
-                yield Entry(placeholder=LOOKING, id=REASON)
-                yield Label("Output folder", markup=False)
-                yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
+            yield TabEdge()
+            with Sides():
+                with Vertical(id="step-findings", classes="step here"):
+                    yield FindingGrid(empty=EXAMINING)
+                    yield Scroll()
+                    yield Label("", id="waiver-label", markup=False)
+                    yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
+                with Vertical(id="step-leaves", classes="step"):
+                    yield Scroll()
+                with Vertical(id="step-confirm", classes="step"):
+                    yield Static("", id="release-headline", markup=False)
+                    yield Label("Justification of the release", markup=False)
+                    yield Entry(placeholder=LOOKING, id=REASON)
+                    yield Label("Output folder", markup=False)
+                    yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
+            yield Edge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -250,8 +252,8 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         if 0 <= at < len(names):
             self.go_to(names[at])
 
-    @on(FrameLine.Chosen)
-    def _choose_step(self, event: FrameLine.Chosen) -> None:
+    @on(TabEdge.Chosen)
+    def _choose_step(self, event: TabEdge.Chosen) -> None:
         self.go_to(event.name)
 
     def _say_frame(self) -> None:
@@ -260,7 +262,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         if (looked := self._looked) is not None:
             blocking, left = len(looked.examination.blocking), len(looked.left)
             said = f": {counted(blocking, 'block')}, {blocking - left} waived" if blocking else ": nothing blocks"
-        self.query_one(FrameLine).show(f"Release{said}", STEPS, self._step)
+        self.query_one(TabEdge).show(f"Release{said}", STEPS, self._step)
 
     def manual_topics(self) -> Sequence[str]:
         chosen = self.here if self._step == "findings" else None

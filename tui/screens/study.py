@@ -24,6 +24,7 @@ from sfumato.tui.study_views import CurveView, StudyView, by_study
 from sfumato.tui.variable_titles import first_titled, titles_of
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.tables import columns_of, keyed_table
 from sfumato.workspace.plots.axes import AxisUnit
@@ -428,7 +429,10 @@ class StudyDialog(Dialog[None], Exports):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="whole"):
-            yield self._studies
+            yield Edge(text=f"Studies of run {self._line.run.id}")
+            with Sides():
+                yield self._studies
+            yield Edge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:

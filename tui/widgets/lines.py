@@ -21,8 +21,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sfumato.tui.acts import KEYLESS, bind
-from sfumato.tui.widgets.text import cut
-from sfumato.workspace.reporting.words import mark
 
 
 class Line(Static):
@@ -31,7 +29,7 @@ class Line(Static):
     DEFAULT_CSS = "Line { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, *, name: str) -> None:
-        super().__init__("", markup=False, id=name)
+        super().__init__("", markup=False, id=name or None)
 
     def say(self, text: Content | str) -> None:
         if not alike(self.content, text):
@@ -141,64 +139,6 @@ class TabLine(Widget, can_focus=True):
             if at is not None and start <= at.x < start + len(text):
                 self.post_message(self.Chosen(name))
             start += len(text) + 1
-
-
-class FrameLine(Widget, can_focus=False):
-    """The upper edge of a frame: its title with counts, and the tabs of the place where it has several, the active one in brackets."""
-
-    DEFAULT_CSS = "FrameLine { height: 1; }"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._title, self._active = "", ""
-        self._tabs: Mapping[str, str] = {}
-
-    def show(self, title: str, tabs: Mapping[str, str], active: str) -> None:
-        """Show these; what is shown already is not painted again."""
-        if (title, tabs, active) != (self._title, self._tabs, self._active):
-            self._title, self._tabs, self._active = title, tabs, active
-            self.refresh()
-
-    @dataclass
-    class Chosen(Message):
-        """The user clicked the tab called ``name``."""
-
-        name: str
-
-    def _texts(self) -> list[tuple[str, str]]:
-        """Names of tabs and what stands for them; the others are cut where there is no room."""
-        if len(self._tabs) < 2:
-            return []
-        for room in (99, 6, 3):
-            texts = [
-                (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
-            ]
-            if sum(len(text) + 1 for _, text in texts) + len(self._title) + 8 <= self.size.width:
-                break
-        return texts
-
-    def render(self) -> Content:
-        edge, tabs = mark("track"), self._texts()
-        room = sum(cell_len(text) + 1 for _, text in tabs)
-        title = cut(self._title, max(8, self.size.width - room - 6))
-        fill = edge * max(0, self.size.width - cell_len(title) - room - (5 if tabs else 3))
-        parts: list[tuple[str, str]] = [
-            (f"{edge} ", "$primary"),
-            (title, "bold"),
-            (f" {fill}{' ' * bool(tabs)}", "$primary"),
-        ]
-        for name, text in tabs:
-            parts += [(text, "$primary bold" if name == self._active else "$text-muted"), (" ", "")]
-        return Content.assemble(*parts, (edge * bool(tabs), "$primary"))
-
-    def on_click(self, event: events.Click) -> None:
-        """Choose the tab that was clicked."""
-        at, texts = event.get_content_offset(self), self._texts()
-        start = self.size.width - 1 - sum(cell_len(text) + 1 for _, text in texts)
-        for name, text in texts:
-            if at is not None and start <= at.x < start + cell_len(text):
-                self.post_message(self.Chosen(name))
-            start += cell_len(text) + 1
 
 
 GAP = " "
