@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from textual import events, on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.screen import Screen
 
@@ -69,7 +70,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         bind("close", "close_place", "Close", show=True),
         bind("back", "leave"),
         bind("palette", "command_palette", priority=True),
-        bind("command", "command_palette"),
+        bind("command", "command_line"),
         bind("redraw", "redraw"),
         bind("commands", "commands"),
         bind("audit", "audit"),
@@ -236,16 +237,34 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         if len(self.screen_stack) > 1:
             await self._close_screen()
             return
+        await self._quit_after_asking()
+
+    async def action_quit(self) -> None:
+        """``ctrl+q``: the same question as at the top, wherever the app is."""
+        await self._quit_after_asking()
+
+    async def _quit_after_asking(self) -> None:
+        """Quit; ask first where a run would go on or text would be lost."""
+        unsaved = self._unsaved()
         running = self._unended()
-        if not running:
+        if not running and not unsaved:
             self.exit()
             return
         from .screens.dialogs import Confirm
 
+        if isinstance(self.screen, Confirm):
+            self.exit()
+            return
         one = len(running) == 1
         names = f"Run {running[0]} keeps" if one else f"Runs {', '.join(map(str, running))} keep"
-        question = Confirm("Quit Sfumato?", f"{names} running if you quit.", "Quit")
+        said = [unsaved] if unsaved else []
+        said += [f"{names} running if you quit."] if running else []
+        question = Confirm("Quit Sfumato?", " ".join(said), "Quit")
         await self.open(question, lambda yes: self.exit() if yes else None)
+
+    def _unsaved(self) -> str:
+        """What of the screens would be lost, in a sentence; empty where nothing would."""
+        return next(filter(None, (getattr(screen, "unsaved", "") for screen in self.screen_stack)), "")
 
     def _unended(self) -> list[int]:
         """The runs that have not ended."""
@@ -253,6 +272,17 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         return [int(row[0]) for row in rows if not RunState(row[1]).ended]
 
     async def _close_screen(self) -> None:
+        """Leave the screen; ask first where what was typed there would be lost."""
+        unsaved = str(getattr(self.screen, "unsaved", ""))
+        if not unsaved:
+            await self._leave_screen()
+            return
+        from .screens.dialogs import Confirm
+
+        question = Confirm("Discard the text?", unsaved, "Discard")
+        await self.open(question, lambda yes: self.call_later(self._leave_screen) if yes else None)
+
+    async def _leave_screen(self) -> None:
         await self.pop_screen()
         self.remember(project=None)
 
@@ -275,6 +305,35 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
                 self.call_later(self.run_action, *chosen.run)
 
         await self.open(Keys(acts_here(self.screen)), answered)
+
+    async def action_command_line(self) -> None:
+        """Take a command by name, such as ``runs failed``, and do it."""
+        from .screens.command_line import Command, CommandLine
+
+        def answered(found: Command | None) -> None:
+            if found is not None:
+                self.call_later(self._command, found.act, found.words, found.run.run)
+
+        if not isinstance(self.screen, CommandLine):
+            await self.open(CommandLine(self.screen), answered)
+
+    async def _command(self, act: str, words: str, run: tuple[str, DOMNode] | None) -> None:
+        """Do an act; the words behind it are rows to show, a run, a theme or a topic of the manual."""
+        from .screens.manual import Manual
+
+        if words and act == "theme":
+            if words not in THEMES:
+                self.say(f"There is no theme {words}: {', '.join(THEMES)}")
+                return
+            self.theme = words
+        elif words and act == "manual":
+            await self.open(Manual((words,)))
+        elif words and (take := getattr(self.screen, "take_words", None)) is not None:
+            await take(act, words)
+        elif words:
+            self.say(f"{act.replace('_', '-')} takes no words here")
+        elif run is not None:
+            await self.run_action(*run)
 
     async def action_manual(self) -> None:
         """Open the manual at the page that fits what has the focus."""

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import textual
 from large_workspace import RECORDS, ROWS, build
-from pty_app import Answer, Terminal
+from pty_app import TABS, Answer, Terminal, take_own_keys
 
 PAGE, STEP, PALETTE = 12_000, 1_000, 50_000
 KEY_MS, PLOT_MS, PALETTE_MS = 30.0, 50.0, 200.0
@@ -32,15 +32,6 @@ WARM_MS, COLD_MS, OPEN_MS = 400.0, 1_000.0, 500.0
 IDLE_BYTES, MEMORY_MB = 350.0, 150.0
 IDLE_SECONDS = 12
 LARGE, SURVEY, CENSUS = "large", "survey", "census"
-TABS = {
-    "runs": "3", "results": "f3", "verdicts": "f2", "sweep": "f5", "diagnostics": "f7", "records": "f6",
-    "data": "1", "plan": "2", "map": "f8",
-}  # fmt: skip
-"""Every tab and the key that leads to it."""
-OWN_KEYS = {name: key for name, key in TABS.items() if key.startswith("f")} | {
-    "quality": "f9", "planes": "f10", "limits": "f11", "audit": "f12",
-}  # fmt: skip
-"""Keys that ``keys.toml`` gives to acts that have none, so that they can be pressed."""
 
 
 @dataclass(frozen=True)
@@ -314,10 +305,7 @@ def main() -> None:
             shutil.copytree(arguments.workspace, workspace)
         else:
             build(workspace)
-        keys = Path(folder) / "config" / "sfumato" / "keys.toml"
-        keys.parent.mkdir(parents=True)
-        keys.write_text("".join(f'{act} = "{key}"\n' for act, key in OWN_KEYS.items()), "utf-8")
-        os.environ["XDG_CONFIG_HOME"] = str(keys.parents[1])
+        take_own_keys(Path(folder))
         for size in arguments.sizes.split(","):
             columns, lines = map(int, size.split("x"))
             print(f"\n{size}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")

@@ -29,7 +29,7 @@ from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 
-DESTROYING = frozenset({"Delete", "Interrupt"})
+DESTROYING = frozenset({"Delete", "Interrupt", "Discard"})
 """Acts whose button is red."""
 
 

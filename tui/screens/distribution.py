@@ -151,7 +151,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
 
 
 NONE = "This project has no data yet."
-HINT = "arrows move · + - z Z zoom, 0 all · } second variable · enter records · ? keys"
+HINT = "arrows move · + - zoom, 0 all · } second variable · enter records · ? keys"
 MAPS = 4
 """Ways to arrange maps: all three, or one of them."""
 LABEL_ROOM, AROUND = 10, 4

@@ -138,7 +138,7 @@ def facts(found: FoundNumber, meaning: Meaning, titles: Mapping[str, str] = NO_T
     settings = [
         ("measured on", of),
         *full_params(row.params),
-        ("by default", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
+        ("defaults", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
     ]
     return [*explanation(found), *_defined(meaning, titled(row.target, titles), row.level, settings)]
 

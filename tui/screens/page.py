@@ -366,7 +366,7 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("close", "close", "Close", show=True),
         bind("back", "close", "Close"),
-        bind("keys", "app.keys", "Help"),
+        bind("keys", "app.keys", "Keys", show=True),
         bind("manual", "app.manual"),
         bind("commands", "app.commands", "Commands that equal this"),
     ]

@@ -189,6 +189,13 @@ class Projects(TableScreen[Project], Sifted, Page):
         )
         await self.sfumato.open(Confirm(f"Delete {what}?", consequence, "Delete"), answered)
 
+    async def take_words(self, act: str, words: str) -> None:
+        """Show the projects that have these words."""
+        if act == "projects":
+            self.sift_by(words)
+        else:
+            self.sfumato.say(f"Open a project first: {act} {words} is of a project")
+
     async def action_place(self, tab: str) -> None:
         """Open the project under the cursor at a place."""
         if (row := self.here) is not None:

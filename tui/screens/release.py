@@ -32,7 +32,7 @@ from sfumato.workspace.visible_text import printable
 from ..messages import ErrorMessage
 from ..widgets.entries import Entry, Filter, PathName
 from ..widgets.grid import LiveGrid
-from ..widgets.lines import KeyLine, Line, Scroll
+from ..widgets.lines import KeyLine, Line, Scroll, TabLine
 from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
@@ -166,8 +166,11 @@ class FindingGrid(LiveGrid):
         self.post_message(self.WaiverAsked())
 
 
-class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
-    """Releases a run that is done, in three steps: findings with their justifications, what leaves, and a question."""
+class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
+    """The place where a run that is done is released, in three steps: findings with their justifications, what leaves, and a question.
+
+    Answers the place to go to, where it is left for another one.
+    """
 
     manual = "release waive a finding"
     called = "release"
@@ -182,6 +185,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        *(bind(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
         bind("next", "step(1)", "Next step", show=True),
         bind("previous", "step(-1)", "Previous step"),
         bind("release", "write", "Release", show=True),
@@ -195,9 +199,10 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
 
     computes = True
 
-    def __init__(self, run_id: int) -> None:
+    def __init__(self, run_id: int, places: Mapping[str, str], where: Content | str = "") -> None:
+        """``places`` are titles by name of the project, ``where`` its title line."""
         super().__init__()
-        self._run_id = run_id
+        self._run_id, self._places, self._where = run_id, places, where
         self._form: Form = "csv"
         self._plan: ReleasePlan | None = None
         self._past: Sequence[PastRelease] = ()
@@ -212,7 +217,8 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
     def compose(self) -> ComposeResult:
         """The run, the steps, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="release-head")
+            yield Line(name="where")
+            yield TabLine(self._places)
             yield TabEdge()
             with Sides():
                 with Vertical(id="step-findings", classes="step here"):
@@ -228,11 +234,13 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
                     yield Entry(placeholder=LOOKING, id=REASON)
                     yield Label("Output folder", markup=False)
                     yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
-            yield Edge(lower=True)
+            yield Edge(name="release-head", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.query_one("#where", Line).say(self._where)
+        self.query_one(TabLine).active = "release"
         self._show_waiver(None)
         self.go_to("findings")
 
@@ -251,6 +259,15 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         at = names.index(self._step) + step
         if 0 <= at < len(names):
             self.go_to(names[at])
+
+    @on(TabLine.Chosen)
+    def _choose_place(self, event: TabLine.Chosen) -> None:
+        if event.name != "release":
+            self.action_leave_for(event.name)
+
+    def action_leave_for(self, place: str) -> None:
+        """Go to another place of the project."""
+        self._leave(place)
 
     @on(TabEdge.Chosen)
     def _choose_step(self, event: TabEdge.Chosen) -> None:
@@ -457,11 +474,14 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
             self._look_for_answer(self._examined)
 
     def action_close(self) -> None:
+        self._leave(None)
+
+    def _leave(self, place: str | None) -> None:
         """Leave, but not while the release is being written."""
         if self._writing:
             self.sfumato.say("The release is being written")
         else:
-            self.dismiss(None)
+            self.dismiss(place)
 
     @on(Input.Submitted)
     async def _submitted(self, event: Input.Submitted) -> None:

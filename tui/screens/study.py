@@ -38,7 +38,7 @@ from .behind import SaysPoint
 from .page import Dialog, Exports, Pane
 
 NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
-HINT = "left and right move the cursor, + - zoom, z Z zoom up and down, 0 shows all"
+HINT = "left and right move the cursor, + - zoom, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
 

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.acts import KEYLESS, bind
+from sfumato.tui.acts import KEYLESS, TYPED, bind
 
 
 class Line(Static):
@@ -177,6 +177,10 @@ def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
     return found
 
 
+LAST = {"export": 1, "release": 2, "keys": 3, "close": 4}
+"""Acts that stand last among the keys, in this order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A key as bindings call it and as it is shown, what it does, and whether it can be used now."""
@@ -187,6 +191,7 @@ class Named:
     enabled: bool
     reach: int = 0
     """How far away it is declared: 0 by what has the keys or what that is in, 1 by the screen, 2 by the app."""
+    act: str = ""
 
     @property
     def width(self) -> int:
@@ -242,8 +247,9 @@ class KeyLine(Widget, can_focus=False):
             ):
                 shown = self.app.get_key_display(binding)
                 reach = 2 if node is self.app else 1 if node is self.screen else 0
-                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach))
-        return tuple(sorted(found.values(), key=lambda one: one.reach))
+                name = (binding.id or "").removesuffix(TYPED)
+                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach, name))
+        return tuple(sorted(found.values(), key=lambda one: (LAST.get(one.act, 0), one.reach)))
 
     def render_line(self, y: int) -> Strip:
         """The keys, each before what it does."""
