@@ -42,6 +42,11 @@ _POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
 """Asks for another shape of the mouse's pointer: nothing is painted."""
 
 
+def plain(painted: bytes) -> str:
+    """The text of what was painted, without its escape sequences."""
+    return _ESCAPES.sub(b"", painted).decode("utf-8", "replace")
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a key caused: bytes; milliseconds to the first and to the last of them; milliseconds of computing by the app,
@@ -116,6 +121,21 @@ class Terminal:
         size, first, last = self.read(quiet, patience)
         after = self._scheduled()
         return Answer(size, first, last, after[0] - before[0], after[1] - before[1])
+
+    def bytes_within(self, seconds: float) -> bytes:
+        """What is painted within so many seconds."""
+        found, end = b"", time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0 and select.select([self.master], [], [], left)[0]:
+            found += os.read(self.master, 1 << 16)
+        return found
+
+    def read_after(self, key: str) -> bytes:
+        """Press a key; what is painted until nothing comes for ``QUIET`` seconds."""
+        os.write(self.master, KEYS.get(key, key.encode()))
+        found = b""
+        while come := self.bytes_within(QUIET if found else PATIENCE):
+            found += come
+        return found
 
     def run(self, *keys: str) -> None:
         """Press keys whose answers are not measured."""

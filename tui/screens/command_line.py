@@ -91,8 +91,6 @@ class CommandLine(Dialog[Command]):
     BINDINGS: ClassVar[list[BindingType]] = [bind("next_pane", "complete", "Complete")]
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
-    CommandLine { align: center bottom; }
-    CommandLine .dialog { width: 100%; padding: 0 1; }
     CommandLine #command-offers { color: $text-muted; padding: 0; }
     """
 

@@ -260,10 +260,28 @@ class NewRun(Dialog[tuple[str, str | None]]):
 
     def compose(self) -> ComposeResult:
         """The shipped recipes, and two fields."""
-        with Box("New run: choose a recipe", "enter starts, tab to the fields, esc closes", tall=True):
+        with Box("New run: choose a recipe", "a letter finds, enter starts, tab to the fields, esc closes", tall=True):
             yield OptionList(compact=True)
             yield Entry(placeholder=RECIPE, suggester=PathName(), id="recipe")
             yield Entry(placeholder=DATA, suggester=PathName(), id="data")
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter goes to the next recipe that begins with it."""
+        options = self.query_one(OptionList)
+        if (
+            not options.has_focus
+            or not event.character
+            or not event.character.isalnum()
+            or event.key in self.active_bindings
+        ):
+            return
+        names = [str(option.id) for option in options.options]
+        at = (options.highlighted or 0) + 1
+        found = next((place % len(names) for place in range(at, at + len(names))
+                      if names[place % len(names)].startswith(event.character)), None)  # fmt: skip
+        if found is not None:
+            event.stop()
+            options.highlighted = found
 
     def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
         return lambda _: jobs.recipe_titles()

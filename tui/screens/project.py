@@ -50,9 +50,9 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "Findings",
         {
             "verdicts": "Verdicts",
+            "records": "Records",
             "results": "Numbers",
             "sweep": "Studies",
-            "records": "Records",
             "diagnostics": "Diagnostics",
         },
     ),

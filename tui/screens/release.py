@@ -288,7 +288,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     def say_reading(self) -> None:
         """What was found, why it matters, and how to fix it."""
         here, scroll = self.here, self.query_one("#step-findings Scroll", Scroll)
-        width = max(20, self.size.width - 4)
+        width = max(20, scroll.scrollable_content_region.width - 1)
         reason = "" if here is None or self._looked is None else self._looked.waive.get(here.check, "")
         texts = [] if here is None else [*finding_text(here), *([f'Waived: "{printable(reason)}"'] if reason else [])]
         scroll.show(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
