@@ -280,7 +280,12 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         from .screens.dialogs import Confirm
 
         question = Confirm("Discard the text?", unsaved, "Discard")
-        await self.open(question, lambda yes: self.call_later(self._leave_screen) if yes else None)
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.call_later(self._leave_screen)
+
+        await self.open(question, answered)
 
     async def _leave_screen(self) -> None:
         await self.pop_screen()

@@ -76,7 +76,7 @@ class Edge(Line):
                 Content("") if self._lower or not name else Content.assemble(TRACK, " ", (name, "$foreground"), " ")
             )
             parts += [self._meets, beside.truncate(rest), TRACK * (rest - beside.cell_length)]
-        return Content.assemble(*parts, self._right)
+        return Content.assemble(Content.assemble(*parts).truncate(self.size.width - 1), self._right)
 
     @property
     def _heading(self) -> Content:
@@ -107,7 +107,7 @@ class TabEdge(Edge):
         name: str
 
     def _texts(self) -> list[tuple[str, str]]:
-        """Names of tabs and what stands for them; the others are cut where there is no room."""
+        """Names of tabs and what stands for them; where there is no room the others are cut, then left out."""
         if len(self._tabs) < 2:
             return []
         needed = self._heading.cell_length + 5
@@ -116,8 +116,8 @@ class TabEdge(Edge):
                 (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
             ]
             if sum(len(text) + 1 for _, text in texts) + needed <= self._room:
-                break
-        return texts
+                return texts
+        return [(name, text) for name, text in texts if name == self._active and needed + len(text) < self._room]
 
     def _after(self) -> Content:
         parts: list[tuple[str, str] | str] = [" "]

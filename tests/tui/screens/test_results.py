@@ -3,11 +3,11 @@ from textual.widgets import Input
 
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.screens.explain import facts, meaning_of
+from sfumato.tui.screens.explain import facts
 from sfumato.tui.screens.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.reporting.explanation import FoundNumber
+from sfumato.workspace.reporting.explanation import FoundNumber, meaning_of
 from sfumato.workspace.reporting.words import interval, measured, number, params_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import FAILURES, Selection, result_numbers, selected_rows
