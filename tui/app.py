@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from textual import events, on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.screen import Screen
 
@@ -62,13 +63,14 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     """A double click opens a row; Textual would also select text on the screen that comes, and cannot draw that yet."""
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("keys", "keys", "Keys", show=True),
         bind("manual", "manual"),
         bind("close", "close_place", "Close", show=True),
         bind("back", "leave"),
         bind("palette", "command_palette", priority=True),
-        bind("command", "command_palette"),
+        bind("command", "command_line"),
         bind("redraw", "redraw"),
         bind("commands", "commands"),
         bind("audit", "audit"),
@@ -199,7 +201,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
-            screen.fit(self.size.width)
+            screen.fit(self.size)
             await self.push_screen(screen, answered)
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
@@ -235,16 +237,34 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         if len(self.screen_stack) > 1:
             await self._close_screen()
             return
+        await self._quit_after_asking()
+
+    async def action_quit(self) -> None:
+        """``ctrl+q``: the same question as at the top, wherever the app is."""
+        await self._quit_after_asking()
+
+    async def _quit_after_asking(self) -> None:
+        """Quit; ask first where a run would go on or text would be lost."""
+        unsaved = self._unsaved()
         running = self._unended()
-        if not running:
+        if not running and not unsaved:
             self.exit()
             return
         from .screens.dialogs import Confirm
 
+        if isinstance(self.screen, Confirm):
+            self.exit()
+            return
         one = len(running) == 1
         names = f"Run {running[0]} keeps" if one else f"Runs {', '.join(map(str, running))} keep"
-        question = Confirm("Quit Sfumato?", f"{names} running if you quit.", "Quit")
+        said = [unsaved] if unsaved else []
+        said += [f"{names} running if you quit."] if running else []
+        question = Confirm("Quit Sfumato?", " ".join(said), "Quit")
         await self.open(question, lambda yes: self.exit() if yes else None)
+
+    def _unsaved(self) -> str:
+        """What of the screens would be lost, in a sentence; empty where nothing would."""
+        return next(filter(None, (getattr(screen, "unsaved", "") for screen in self.screen_stack)), "")
 
     def _unended(self) -> list[int]:
         """The runs that have not ended."""
@@ -252,6 +272,22 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         return [int(row[0]) for row in rows if not RunState(row[1]).ended]
 
     async def _close_screen(self) -> None:
+        """Leave the screen; ask first where what was typed there would be lost."""
+        unsaved = str(getattr(self.screen, "unsaved", ""))
+        if not unsaved:
+            await self._leave_screen()
+            return
+        from .screens.dialogs import Confirm
+
+        question = Confirm("Discard the text?", unsaved, "Discard")
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.call_later(self._leave_screen)
+
+        await self.open(question, answered)
+
+    async def _leave_screen(self) -> None:
         await self.pop_screen()
         self.remember(project=None)
 
@@ -274,6 +310,35 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
                 self.call_later(self.run_action, *chosen.run)
 
         await self.open(Keys(acts_here(self.screen)), answered)
+
+    async def action_command_line(self) -> None:
+        """Take a command by name, such as ``runs failed``, and do it."""
+        from .screens.command_line import Command, CommandLine
+
+        def answered(found: Command | None) -> None:
+            if found is not None:
+                self.call_later(self._command, found.act, found.words, found.run.run)
+
+        if not isinstance(self.screen, CommandLine):
+            await self.open(CommandLine(self.screen), answered)
+
+    async def _command(self, act: str, words: str, run: tuple[str, DOMNode] | None) -> None:
+        """Do an act; the words behind it are rows to show, a run, a theme or a topic of the manual."""
+        from .screens.manual import Manual
+
+        if words and act == "theme":
+            if words not in THEMES:
+                self.say(f"There is no theme {words}: {', '.join(THEMES)}")
+                return
+            self.theme = words
+        elif words and act == "manual":
+            await self.open(Manual((words,)))
+        elif words and (take := getattr(self.screen, "take_words", None)) is not None:
+            await take(act, words)
+        elif words:
+            self.say(f"{act.replace('_', '-')} takes no words here")
+        elif run is not None:
+            await self.run_action(*run)
 
     async def action_manual(self) -> None:
         """Open the manual at the page that fits what has the focus."""

@@ -268,7 +268,7 @@ def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> J
 
 def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
     """Delete runs that have ended. Raises NotReady for the first that has not; those before it are gone then."""
-    from sfumato.workspace.service.deletion import delete_run
+    from sfumato.workspace.service.deletion import delete_run, pending_removal_text
 
     with Workspace.open(directory) as workspace:
         left = sum(delete_run(workspace, run_id) for run_id in run_ids)
@@ -283,7 +283,7 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
 
 def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
     """Delete projects with their data. Raises NotReady for the first that still computes; those before it are gone then."""
-    from sfumato.workspace.service.deletion import delete_project
+    from sfumato.workspace.service.deletion import delete_project, pending_removal_text
 
     with Workspace.open(directory) as workspace:
         left = sum(delete_project(workspace, project_id) for project_id in project_ids)
@@ -293,13 +293,6 @@ def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
         else f"{counted(len(project_ids), 'project')} {agree(len(project_ids), 'is', 'are')} deleted"
     )
     return JobDone(f"{what}{pending_removal_text(left)}")
-
-
-def pending_removal_text(tables: int) -> str:
-    """What to say of tables that could not be removed at once."""
-    if not tables:
-        return ""
-    return f"; {tables} of its tables are too young to remove: sfumato doctor --fix does so in an hour"
 
 
 def recipe_titles() -> list[tuple[str, str]]:

@@ -68,7 +68,7 @@ def _why_none(workspace: Workspace, run: Run, step: Step) -> str:
     """Why there are none: its method draws none, or nobody asked."""
     traces = {model.target: model.trace for model in traces_of(workspace, run.id)}
     trace = traces.get(step.target)
-    return f"nothing to converge; {trace.reason}" if isinstance(trace, NoTrace) else _how_to_keep(step)
+    return f"no convergence check; {trace.reason}" if isinstance(trace, NoTrace) else _how_to_keep(step)
 
 
 def _how_to_keep(step: Step | None) -> str:

@@ -51,7 +51,7 @@ OUTPUTS = (
     ),
     Output(
         "true_match_rate",
-        "share of the records whose one candidate is right",
+        "share of the records whose only match is the right one",
         "low",
         "share",
         range=SHARE,

@@ -161,7 +161,7 @@ OUTPUTS = (
     ),
     Output(
         RATE,
-        "share of the records whose one candidate is right, for who knows these variables",
+        "share of the records whose only match is the right one, for who knows these variables",
         "low",
         "share",
         range=SHARE,

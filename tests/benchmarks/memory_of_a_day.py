@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pty_app import Terminal
+from pty_app import TABS, Terminal, take_own_keys
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
@@ -40,29 +40,16 @@ PAUSE_SECONDS = 2.2
 """Between two rounds somebody reads what is shown."""
 QUIET = 0.03
 WALKS = {
-    "records": ("6", *"jjjjjkkkkk", "enter", "j", "escape"),
-    "map axis": ("9", "x", *"income", "escape", "y", "escape"),
-    "results": ("2", *"jjjjj", "o", "d", "d", "slash", *"income", "escape", *"kkkkk"),
-    "tabs": tuple("123456789"),
-    "plan": ("8", "j", "enter", "escape", "j", "enter", "escape", "k", "k"),
-    "runs": ("1", "L", "escape", "m", "escape", "c", "j", "k"),
-    "dialogs": (
-        "1",
-        "question_mark",
-        "escape",
-        "ctrl+p",
-        "escape",
-        "A",
-        "escape",
-        "D",
-        "m",
-        "m",
-        "escape",
-        "3",
-        "t",
-        "escape",
-    ),
+    "records": (TABS["records"], *"jjjjjkkkkk", "enter", "j", "escape"),
+    "map axis": (TABS["map"], "f4", *"income", "escape"),
+    "results": (TABS["results"], *"jjjjj", "s", "b", "b", "slash", *"income", "escape", *"kkkkk"),
+    "tabs": tuple(TABS.values()),
+    "plan": ("2", "j", "enter", "escape", "j", "enter", "escape", "k", "k"),
+    "runs": ("3", "space", "j", "space", "c", "escape", "space", "k", "space"),
+    "dialogs": ("3", "question_mark", "escape", "ctrl+p", "escape", TABS["verdicts"], "T", "escape", "colon", "escape"),
+    "projects": ("q", "enter") * 4,
 }
+"""What is done over and over. Sixty rounds of the last open a project and leave it 240 times."""
 RECIPE = {
     "title": "Household survey",
     "variables": {
@@ -106,7 +93,7 @@ def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rou
     terminal = Terminal.of_app(workspace, columns, lines)
     try:
         terminal.settle(1.5)
-        for key in "123456789":
+        for key in TABS.values():
             terminal.press(key)
         terminal.settle(1.0)
         _walk(terminal, walk, WARM_ROUNDS)
@@ -145,6 +132,7 @@ def main() -> None:
     arguments = parser.parse_args()
     columns, lines = map(int, arguments.size.split("x"))
     with tempfile.TemporaryDirectory() as folder:
+        take_own_keys(Path(folder))
         workspace = Path(folder) / "workspace"
         shutil.copytree(arguments.workspace, workspace) if arguments.workspace else build(workspace)
         print(

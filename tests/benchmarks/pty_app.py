@@ -23,12 +23,28 @@ PATIENCE = 0.5
 KEYS = {
     "right": b"\x1b[C", "left": b"\x1b[D", "down": b"\x1b[B", "up": b"\x1b[A", "enter": b"\r", "ctrl+p": b"\x10",
     "escape": b"\x1b", "tab": b"\t", "pagedown": b"\x1b[6~", "pageup": b"\x1b[5~", "end": b"\x1b[F", "home": b"\x1b[H",
-    "question_mark": b"?", "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+u": b"\x15",
+    "question_mark": b"?", "colon": b":", "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+u": b"\x15",
+    "f2": b"\x1bOQ", "f3": b"\x1bOR", "f4": b"\x1bOS", "f5": b"\x1b[15~", "f6": b"\x1b[17~", "f7": b"\x1b[18~", "f8": b"\x1b[19~",
+    "f9": b"\x1b[20~", "f10": b"\x1b[21~", "f11": b"\x1b[23~", "f12": b"\x1b[24~",
 }  # fmt: skip
+TABS = {
+    "runs": "3", "results": "f3", "verdicts": "f2", "sweep": "f5", "diagnostics": "f7", "records": "f6",
+    "data": "1", "plan": "2", "map": "f8",
+}  # fmt: skip
+"""Every tab and the key that leads to it."""
+OWN_KEYS = {name: key for name, key in TABS.items() if key.startswith("f")} | {
+    "quality": "f9", "planes": "f10", "limits": "f11", "audit": "f12",
+}  # fmt: skip
+"""Keys that ``keys.toml`` gives to acts that have none, so that they can be pressed."""
 START = "import sys; from pathlib import Path; from sfumato.tui.app import launch; launch(Path(sys.argv[1]))"
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z$]|\x1b[()][0-9A-B]")
 _POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
 """Asks for another shape of the mouse's pointer: nothing is painted."""
+
+
+def plain(painted: bytes) -> str:
+    """The text of what was painted, without its escape sequences."""
+    return _ESCAPES.sub(b"", painted).decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,21 @@ class Terminal:
         after = self._scheduled()
         return Answer(size, first, last, after[0] - before[0], after[1] - before[1])
 
+    def bytes_within(self, seconds: float) -> bytes:
+        """What is painted within so many seconds."""
+        found, end = b"", time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0 and select.select([self.master], [], [], left)[0]:
+            found += os.read(self.master, 1 << 16)
+        return found
+
+    def read_after(self, key: str) -> bytes:
+        """Press a key; what is painted until nothing comes for ``QUIET`` seconds."""
+        os.write(self.master, KEYS.get(key, key.encode()))
+        found = b""
+        while come := self.bytes_within(QUIET if found else PATIENCE):
+            found += come
+        return found
+
     def run(self, *keys: str) -> None:
         """Press keys whose answers are not measured."""
         for key in keys:
@@ -160,3 +191,11 @@ class Terminal:
                 pass
             sleep(0.1)
         self.process.terminate()
+
+
+def take_own_keys(folder: Path) -> None:
+    """Have the apps that are started from now on give ``OWN_KEYS`` to acts that have no key; their file lies in ``folder``."""
+    file = folder / "config" / "sfumato" / "keys.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(f'{act} = "{key}"\n' for act, key in OWN_KEYS.items()), "utf-8")
+    os.environ["XDG_CONFIG_HOME"] = str(file.parents[1])

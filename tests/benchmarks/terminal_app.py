@@ -18,12 +18,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import textual
 from large_workspace import RECORDS, ROWS, build
-from pty_app import Answer, Terminal
+from pty_app import TABS, Answer, Terminal, take_own_keys
 
 PAGE, STEP, PALETTE = 12_000, 1_000, 50_000
 KEY_MS, PLOT_MS, PALETTE_MS = 30.0, 50.0, 200.0
@@ -31,7 +32,6 @@ WARM_MS, COLD_MS, OPEN_MS = 400.0, 1_000.0, 500.0
 IDLE_BYTES, MEMORY_MB = 350.0, 150.0
 IDLE_SECONDS = 12
 LARGE, SURVEY, CENSUS = "large", "survey", "census"
-TABS = ("runs", "results", "verdicts", "sweep", "diagnostics", "records", "data", "plan", "map")
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class Place:
 
 
 def _switches() -> tuple[Act, ...]:
-    """Every tab by its number, from the tab to the left of it, and back to the first."""
+    """Every tab by its key, from the tab before it, and back to the first."""
+    slow = ("sweep", "map")
     return (
         *(
-            Act(f"{TABS[i - 1]} to {name}", str(i + 1), (str(i),), ms=PLOT_MS if name in ("sweep", "map") else KEY_MS)
-            for i, name in enumerate(TABS)
-            if i
+            Act(f"{before} to {name}", TABS[name], (TABS[before],), ms=PLOT_MS if name in slow else KEY_MS)
+            for before, name in pairwise(TABS)
         ),
-        Act("map to runs", "1", before=("9",)),
+        Act("map to runs", "3", before=(TABS["map"],)),
     )
 
 
@@ -77,20 +77,20 @@ PLACES = (
         Act("results: step", "j", size=STEP), Act("results: page", "pagedown"), Act("results: half a page", "ctrl+d"),
         Act("results: last row", "G", after=("g",)), Act("results: first row", "g", before=("G",)),
         Act("results: column right", "l", after=("h",), silent=True),
-        Act("results: sort", "o"), Act("results: datasets", "d"), Act("results: open filter", "slash", after=("escape",)),
+        Act("results: sort", "s"), Act("results: datasets", "b"), Act("results: open filter", "slash", after=("escape",)),
         Act("results: type into filter", "v", before=("slash",), after=("escape",), size=STEP),
         Act("results: filter", "enter", before=("slash", "value_1"), after=("slash", "clear", "enter")),
         Act("results: explain", "enter", after=("q",)), Act("results: close explain", "q", before=("enter",)),
     )),
-    Place(LARGE, "verdicts", (Act("verdicts: step", "j", before=("k",), size=STEP), Act("verdicts: try limits", "t", after=("escape",)))),
+    Place(LARGE, "verdicts", (Act("verdicts: step", "j", before=("k",), size=STEP), Act("verdicts: try limits", "T", after=("escape",)))),
     Place(LARGE, "sweep", (
-        Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", before=("left",), ms=PLOT_MS), Act("sweep: log", "y", ms=PLOT_MS),
+        Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", before=("left",), ms=PLOT_MS), Act("sweep: log", "o", ms=PLOT_MS),
         Act("sweep: zoom", "+", after=("0",), ms=PLOT_MS), Act("sweep: numbers", "t", after=("t",)),
     )),
-    Place(LARGE, "diagnostics", (Act("diagnostics: step", "j", size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS)), ("s",)),
+    Place(LARGE, "diagnostics", (Act("diagnostics: step", "j", size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS))),
     Place(LARGE, "records", (Act("records: step", "j", size=STEP), Act("records: page", "pagedown"))),
     Place(LARGE, "data", (
-        Act("data: next variable", "j", ms=PLOT_MS, silent=True), Act("data: profile", "p", after=("p",)),
+        Act("data: next variable", "j", ms=PLOT_MS, silent=True),
         Act("data: edit form", "enter", after=("escape",)),
     )),
     Place(LARGE, "plan", (
@@ -99,20 +99,20 @@ PLACES = (
         Act("plan: form", "enter", before=("j",), after=("escape", "k")),
         Act("plan: methods", "a", after=("escape",)),
     )),
-    Place(LARGE, "map", (Act("map: axis", "x", after=("escape",)), Act("map: numbers", "t", after=("t",), ms=PLOT_MS))),
+    Place(LARGE, "map", (Act("map: axis", "f4", after=("escape",)), Act("map: numbers", "t", after=("t",), ms=PLOT_MS))),
     Place(SURVEY, "runs", (
         Act("runs: step", "j", after=("k",), size=STEP), Act("runs: mark", "space", after=("space",), size=STEP),
         Act("runs: compare", "c", before=("space", "j", "space"), after=("q", "space", "k", "space")),
         Act("new run", "n", after=("escape",)),
-        Act("release", "w", after=("escape",)), Act("audit", "A", after=("q",)), Act("help", "?", after=("q",)),
+        Act("release", "w", after=("escape",)), Act("audit", "f12", after=("q",)), Act("help", "?", after=("q",)),
         Act("export", "e", after=("escape",)),
         Act("palette", "ctrl+p", after=("escape",), size=PALETTE, ms=PALETTE_MS),
         Act("palette: type", "q", before=("ctrl+p",), after=("escape",), size=PAGE, ms=PALETTE_MS),
     )),
     Place(SURVEY, "records", (Act("records: why", "enter", after=("q",)), Act("records: dataset", "]"))),
     Place(CENSUS, "runs", (
-        Act("quality", "Q", after=("q",)), Act("calibrate", "C", after=("q",), ms=PLOT_MS),
-        Act("minimise", "N", after=("q",), ms=PLOT_MS), Act("guide", "F", after=("escape",)),
+        Act("quality", "f9", after=("q",)), Act("calibrate", "f10", after=("q",), ms=PLOT_MS),
+        Act("minimise", "f11", after=("q",), ms=PLOT_MS), Act("guide", "S", after=("escape",)),
     )),
 )  # fmt: skip
 
@@ -236,8 +236,8 @@ def measure_idle(workspace: Path, board: Board, columns: int, lines: int) -> Non
     at(workspace, LARGE, "runs")
     terminal = Terminal.of_app(workspace, columns, lines)
     terminal.settle(1.5)
-    for number, name in enumerate(TABS, start=1):
-        terminal.run(str(number))
+    for name, key in TABS.items():
+        terminal.run(key)
         terminal.settle(3.0)
         board.figure(f"idle on {name}", terminal.idle(IDLE_SECONDS / 2), "B/s", IDLE_BYTES)
     terminal.close()
@@ -251,10 +251,10 @@ def measure_opening(workspace: Path, board: Board, columns: int, lines: int, rep
         terminal = Terminal.of_app(workspace, columns, lines)
         terminal.settle(1.5)
         begun = time.perf_counter() - terminal.started
-        os.write(terminal.master, b"7")
+        os.write(terminal.master, TABS["data"].encode())
         seconds.append(terminal.until(b"1,000,000 records")[0] - 1000 * begun)
         terminal.settle(1.0)
-        terminal.run("2", "o", "G")
+        terminal.run(TABS["results"], "s", "G")
         memory.append(terminal.megabytes())
         terminal.close()
     board.figure(f"open {RECORDS:,} records", float(np.median(seconds)), "ms", OPEN_MS)
@@ -264,10 +264,10 @@ def measure_opening(workspace: Path, board: Board, columns: int, lines: int, rep
 def measure_during_work(workspace: Path, board: Board, columns: int, lines: int, repeats: int) -> None:
     """Keys in the results while threads or processes of the app are at work."""
     for what, begin in (
-        ("profiling the records", ("7",)),
-        ("hashing and ranking the records", ("6",)),
-        ("reading and sorting the rows", ("2", "o", "o", "o")),
-        ("writing the rows to a file", ("2", "e", "enter")),
+        ("profiling the records", (TABS["data"],)),
+        ("hashing and ranking the records", (TABS["records"],)),
+        ("reading and sorting the rows", (TABS["results"], "s", "s", "s")),
+        ("writing the rows to a file", (TABS["results"], "e", "enter")),
     ):
         measured: list[Answer] = []
         while len(measured) < 2 * repeats:
@@ -282,8 +282,8 @@ def _while_working(workspace: Path, begin: Sequence[str], columns: int, lines: i
     terminal.settle(1.5)
     for key in begin:
         terminal.press(key, quiet=0.03)
-    if begin[0] != "2":
-        terminal.press("2", quiet=0.03)
+    if begin[0] != TABS["results"]:
+        terminal.press(TABS["results"], quiet=0.03)
     for step in range(15):
         yield terminal.press("jk"[step % 2], quiet=0.05)
     terminal.settle(0.5)
@@ -305,6 +305,7 @@ def main() -> None:
             shutil.copytree(arguments.workspace, workspace)
         else:
             build(workspace)
+        take_own_keys(Path(folder))
         for size in arguments.sizes.split(","):
             columns, lines = map(int, size.split("x"))
             print(f"\n{size}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")

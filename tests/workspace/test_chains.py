@@ -336,7 +336,7 @@ def test_what_there_is_none_of_says_why(done: Workspace, tmp_path: Path) -> None
         library.chains(place)
     with pytest.raises(BadInput, match='no step of run 1 makes "height"; they make: days; region, job; income'):
         library.chains(place, 1, "height")
-    with pytest.raises(NotReady, match="nothing to converge; its posterior draws are exact and independent"):
+    with pytest.raises(NotReady, match="no convergence check; its posterior draws are exact and independent"):
         library.chains(place, 1, "income")
     with carried_out(tmp_path / "w", recipe({**MIXTURE, "keep_chains": False})) as other:
         with pytest.raises(NotReady, match="run 1 kept no chains; a step of a method that draws chains keeps them"):

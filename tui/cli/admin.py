@@ -113,10 +113,8 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     Of a run that was released a tombstone stays: the released datasets, and what later releases are judged by.
     """
     from sfumato.workspace.errors import NotFound
-    from sfumato.workspace.service.deletion import delete_project, delete_run
+    from sfumato.workspace.service.deletion import delete_project, delete_run, pending_removal_text
     from sfumato.workspace.store.runs import find_run, projects
-
-    from ..jobs import pending_removal_text
 
     if (run_id is None) == (project is None):
         raise click.UsageError("name a run, or a project with --project")

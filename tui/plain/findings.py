@@ -62,7 +62,8 @@ def show_verdicts(session: Session) -> None:
 def explain_number(session: Session) -> None:
     """A number in the order in which people ask: what it says, good or bad, compared with what, how sure, what to change."""
     from sfumato.engine.methods.labels import labels_of
-    from sfumato.workspace.reporting.explanation import FoundNumber, definition, explanation, title_called
+    from sfumato.workspace.reporting.explanation import FoundNumber, definition, explanation, meaning_of, title_called
+    from sfumato.workspace.reporting.words import full_params
 
     run, workspace = _ask_run(session), session.workspace
     verdicts = _by_family(verdicts_of(workspace, run.id))
@@ -86,7 +87,8 @@ def explain_number(session: Session) -> None:
     beside, on = rows_beside(workspace, run.id, row), verdicts_on(workspace, run.id, row)
     found = FoundNumber(row, beside, on, records)
     session.talk.say(f"{title_called(row.key)}.")
-    for name, text in (*explanation(found), *definition(row)):
+    settings = list(full_params(row.params))
+    for name, text in (*explanation(found), *definition(meaning_of(row.key), row.target, row.level, settings)):
         session.talk.say(f"{name[:1].upper()}{name[1:]}: {spoken(text)}")
 
 

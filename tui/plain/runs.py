@@ -85,9 +85,7 @@ def resume(session: Session) -> None:
 
 def delete(session: Session) -> None:
     """Delete a run, after a question."""
-    from sfumato.workspace.service.deletion import delete_run
-
-    from ..jobs import pending_removal_text
+    from sfumato.workspace.service.deletion import delete_run, pending_removal_text
 
     run = session.ask_run("Delete which run?")
     session.talk.say(

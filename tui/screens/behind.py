@@ -47,10 +47,9 @@ class Asked(Message):
 
 def ground_of(workspace: Workspace, run_id: int, axis: Axis) -> Ground:
     """What stands behind a number of a run. Raises NotFound, DamagedTable."""
+    from sfumato.workspace.reporting.explanation import meaning_of
     from sfumato.workspace.store.runs import find_run
     from sfumato.workspace.views.records import record_measures
-
-    from .explain import meaning_of
 
     method, family = method_of(axis.key), axis.key.partition(".")[0]
     if axis.level is not None or family == "studies":

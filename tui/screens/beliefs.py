@@ -17,6 +17,7 @@ from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, Lines
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.beliefs import STEP
 from sfumato.workspace.reporting.beliefs import ABOVE, ONLY, belief_figure, belief_tables, sure
@@ -64,13 +65,14 @@ class Beliefs(Dialog[None], Exports):
     def compose(self) -> ComposeResult:
         """The answer, of which use, the plots and tables, what the cursor reads, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="beliefs-answer")
-            yield Line(name="beliefs-use")
-            with Container(id="beliefs-parts"):
-                yield Plot(id="beliefs-moved")
-                yield Plot(id="beliefs-first")
-                yield Scroll()
-            yield Line(name="beliefs-reading")
+            yield Edge(name="beliefs-answer")
+            with Sides():
+                yield Line(name="beliefs-use")
+                with Container(id="beliefs-parts"):
+                    yield Plot(id="beliefs-moved")
+                    yield Plot(id="beliefs-first")
+                    yield Scroll()
+            yield Edge(name="beliefs-reading", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:

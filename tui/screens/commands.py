@@ -45,10 +45,6 @@ class Commands(TableDialog[tuple[str, str], None]):
         here = [("shows this", shows)] if shows else []
         self._lines = [*here, *(("did this", text) for text in reversed(done))]
 
-    def above(self) -> Iterator[Widget]:
-        said = "Commands that equal what was done here (a line with + or - is of the plan)"
-        yield Static(said, classes="dialog-title", markup=False)
-
     def make_grid(self) -> CommandGrid:
         return CommandGrid(empty=NONE)
 
@@ -57,6 +53,7 @@ class Commands(TableDialog[tuple[str, str], None]):
         yield Static("", id="commands-reading", markup=False)
 
     def on_mount(self) -> None:
+        self.say_head("Equivalent commands (a line with + or - changes the plan)")
         self.show_rows(TABLE, self._lines)
 
     def reading(self, row: tuple[str, str]) -> str:

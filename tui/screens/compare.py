@@ -30,12 +30,12 @@ from sfumato.workspace.reporting.comparison import (
     verdict_columns,
     verdict_tally,
 )
-from sfumato.workspace.reporting.explanation import title_called
+from sfumato.workspace.reporting.explanation import Meaning, meaning_of, title_called
 from sfumato.workspace.reporting.recipe_difference import difference_table, sentence
 from sfumato.workspace.reporting.tables import Column, fitted
 from sfumato.workspace.reporting.words import interval, method_of, number, params_text
 
-from .explain import ExplainNumber, Meaning, compared_facts, judged_facts, meaning_of
+from .explain import ExplainNumber, compared_facts, judged_facts
 from .page import Exports
 from .split import DetailQuery, Split
 from .tables import TableDialog
@@ -74,8 +74,7 @@ class Compare(TableDialog[int, None], Exports, Split):
         self._refused = self._any_data = False
 
     def above(self) -> Iterator[Widget]:
-        """What is compared, and what is shown."""
-        yield Line(name="compare-head")
+        """What is shown."""
         yield Line(name="compare-tally")
 
     def make_grid(self) -> CompareGrid:

@@ -21,6 +21,7 @@ from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.marks import MarkedGrid
+from sfumato.tui.widgets.panel import SECOND
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.tables import Cells, Table
 from sfumato.workspace.plan.drafts import draft_of
@@ -43,6 +44,13 @@ NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
+
+
+class Profile(Vertical):
+    """The values of the variable under the cursor."""
+
+    DEFAULT_CLASSES = SECOND
+    pane_title = "Profile"
 
 
 class VariableGrid(MarkedGrid):
@@ -96,7 +104,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         yield Line(name="data-head")
         with Container(id="data-body"):
             yield VariableGrid(empty="…")
-            with Vertical(id="data-profile"):
+            with Profile(id="data-profile"):
                 yield Plot(id="data-plot")
                 yield Line(name="data-reading")
                 yield Line(name="data-more")

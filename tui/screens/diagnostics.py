@@ -18,7 +18,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.tui.acts import bind
@@ -47,7 +47,8 @@ from sfumato.workspace.views.results import diagnostics_of
 
 from ..export import Exportable, Lines, lines_of
 from ..widgets.grid import Grid, LiveGrid
-from ..widgets.lines import Line
+from ..widgets.lines import KeyLine, Line
+from ..widgets.panel import Edge, Sides
 from ..widgets.plot import Plot
 from ..widgets.sparkline import trend
 from ..widgets.tables import Columns, Table, TableColumn, columns_of
@@ -94,10 +95,11 @@ class Parameter(Dialog[None], Exports):
     def compose(self) -> ComposeResult:
         """What is drawn, the drawing, what the cursor reads, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="parameter-head")
-            yield Plot()
-            yield Line(name="parameter-reading")
-            yield Footer(compact=True, show_command_palette=False)
+            yield Edge(name="parameter-head")
+            with Sides():
+                yield Plot()
+            yield Edge(name="parameter-reading", lower=True)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         self._draw()

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -22,13 +22,14 @@ from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.pages import PAGE, TableRow
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
 
 from .page import Dialog
 
-DESTROYING = frozenset({"Delete", "Interrupt"})
+DESTROYING = frozenset({"Delete", "Interrupt", "Discard"})
 """Acts whose button is red."""
 
 
@@ -54,8 +55,7 @@ class Confirm(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         """The question, what follows, and two answers."""
-        with Vertical(classes="dialog"):
-            yield Static(self._question, classes="dialog-title", markup=False)
+        with Box(self._question, destroys=self._destroys):
             yield Static(self._consequence, markup=False)
             yield from self.compose_beside()
             with Horizontal(classes="buttons"):
@@ -120,12 +120,7 @@ class Choose(Dialog[int]):
 
     def compose(self) -> ComposeResult:
         """A field for words, and what has them all."""
-        with Vertical(classes="dialog tall"):
-            yield Static(
-                f"{self._title}   (words to find it, enter chooses, escape closes)",
-                classes="dialog-title",
-                markup=False,
-            )
+        with Box(self._title, "words to find it, enter chooses, esc closes", tall=True):
             yield Entry(placeholder="words that must occur", id="choose-words")
             yield Grid(empty="None has these words.")
             yield Static("", id="choose-whole", markup=False)
@@ -212,8 +207,7 @@ class Letters(Dialog[Answer], Generic[Answer]):
     def compose(self) -> ComposeResult:
         """The answers, each with its letter."""
         longest = max(len(name) for _, _, name, _ in self._offers)
-        with Vertical(classes="dialog"):
-            yield Static(f"{self._title}   (a letter, or enter)", classes="dialog-title", markup=False)
+        with Box(self._title, "a letter, or enter"):
             texts = (f"{letter}  {name:<{longest}}  {what}" for letter, _, name, what in self._offers)
             yield OptionList(*map(Option, texts), compact=True, markup=False)
 
@@ -245,8 +239,7 @@ class Notices(Dialog[None]):
         self._notices = notices
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield Static("Messages   (q closes)", classes="dialog-title", markup=False)
+        with Box("Messages", "q closes", tall=True):
             yield Scroll("\n\n".join(reversed(self._notices)) or "Nothing has been said yet.")
 
 
@@ -267,12 +260,28 @@ class NewRun(Dialog[tuple[str, str | None]]):
 
     def compose(self) -> ComposeResult:
         """The shipped recipes, and two fields."""
-        with Vertical(classes="dialog tall"):
-            yield Static("New run: choose a recipe   (enter starts, tab to the fields, escape closes)",
-                         classes="dialog-title", markup=False)  # fmt: skip
+        with Box("New run: choose a recipe", "a letter finds, enter starts, tab to the fields, esc closes", tall=True):
             yield OptionList(compact=True)
             yield Entry(placeholder=RECIPE, suggester=PathName(), id="recipe")
             yield Entry(placeholder=DATA, suggester=PathName(), id="data")
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter goes to the next recipe that begins with it."""
+        options = self.query_one(OptionList)
+        if (
+            not options.has_focus
+            or not event.character
+            or not event.character.isalnum()
+            or event.key in self.active_bindings
+        ):
+            return
+        names = [str(option.id) for option in options.options]
+        at = (options.highlighted or 0) + 1
+        found = next((place % len(names) for place in range(at, at + len(names))
+                      if names[place % len(names)].startswith(event.character)), None)  # fmt: skip
+        if found is not None:
+            event.stop()
+            options.highlighted = found
 
     def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
         return lambda _: jobs.recipe_titles()

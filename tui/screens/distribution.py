@@ -53,6 +53,7 @@ from ..widgets.heat import HeatView, bin_of, middle, most_bins, panes_of, room_f
 from ..widgets.heatmap import HeatMap
 from ..widgets.lines import KeyLine, Line
 from ..widgets.pages import TableRow
+from ..widgets.panel import Edge, Sides
 from ..widgets.plot import Plot
 from ..widgets.tables import Table, TableColumn
 from .dialogs import Choose, Confirm
@@ -111,8 +112,10 @@ class DrilledRecords(Dialog[None], Exports):
     def compose(self) -> ComposeResult:
         """What they have in common, the records, the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="drilled-head")
-            yield Grid(empty="…")
+            yield Edge(name="drilled-head")
+            with Sides():
+                yield Grid(empty="…")
+            yield Edge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -148,7 +151,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
 
 
 NONE = "This project has no data yet."
-HINT = "arrows move · + - z Z zoom, 0 all · } second variable · enter records · ? keys"
+HINT = "arrows move · + - zoom, 0 all · } second variable · enter records · ? keys"
 MAPS = 4
 """Ways to arrange maps: all three, or one of them."""
 LABEL_ROOM, AROUND = 10, 4
@@ -219,15 +222,16 @@ class Distributions(Dialog[None], Exports):
     def compose(self) -> ComposeResult:
         """What is shown, the picture or its numbers, what the cursor reads, what is left out, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="distribution-head")
-            with ContentSwitcher(initial="distribution-plots", id="distribution-body"):
-                with Horizontal(id="distribution-plots"):
-                    yield Plot(id=PLOT)
-                    yield SidePlot(id=SIDE)
-                yield HeatMap(id=MAP)
-                yield LiveGrid(empty="There are no numbers", id=NUMBERS)
-            yield Line(name="distribution-reading")
-            yield Line(name="distribution-notes")
+            yield Edge(name="distribution-head")
+            with Sides():
+                with ContentSwitcher(initial="distribution-plots", id="distribution-body"):
+                    with Horizontal(id="distribution-plots"):
+                        yield Plot(id=PLOT)
+                        yield SidePlot(id=SIDE)
+                    yield HeatMap(id=MAP)
+                    yield LiveGrid(empty="There are no numbers", id=NUMBERS)
+                yield Line(name="distribution-reading")
+            yield Edge(name="distribution-notes", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.draft_data import DraftedText
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
-MADE = ("sensitive", "all")
+MADE = ("sensitive only", "all")
 NO_ROLES = "No variable has a role yet: mark what an intruder may know of a person (quasi-identifiers) and what must not be learnt (sensitive) first"
 
 
@@ -90,14 +90,14 @@ def draft_fields(variables: Sequence[Variable]) -> list[Field]:
     """The form: synthesis where a variable is sensitive, else anonymisation."""
     sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
     want = "synthesis" if sensitive or not known else "anonymisation"
-    classes, models = ("wanted", ("anonymisation",)), ("wanted", ("synthesis",))
+    classes, models = ("goal", ("anonymisation",)), ("goal", ("synthesis",))
     return [
-        Field("wanted", "records drawn from models, a table of classes that look alike, or the scores of a table made elsewhere",
+        Field("goal", "synthetic records, a k-anonymous table, or an evaluation of existing files",
               value=want, choices=WANTS),
         Field("k", "fewest records of a class", "value", 5, when=classes),
-        Field("l", "fewest different sensitive values in a class; left out, any", "value", when=classes),
-        Field("t", "how far the sensitive values of a class may be from the whole table's, above 0 to 1; left out, any", "value", when=classes),
-        Field("made", "which variables are synthesised", value="sensitive", choices=MADE, when=models),
+        Field("l", "fewest different sensitive values in a class; default: any", "value", when=classes),
+        Field("t", "largest distance of a class's sensitive values from the whole table's, above 0 to 1; default: any", "value", when=classes),
+        Field("synthesise", "which variables are synthesised", value=MADE[0], choices=MADE, when=models),
         Field("m", "how many datasets are drawn", "value", 5, when=models),
     ]  # fmt: skip
 
@@ -106,7 +106,7 @@ def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
     """What a form asks of a draft. Raises BadInput."""
     from sfumato.workspace.plan.drafting import Wanted
 
-    want, k, m, l, t = (answers.get(name) for name in ("wanted", "k", "m", "l", "t"))  # noqa: E741
+    want, k, m, l, t = (answers.get(name) for name in ("goal", "k", "m", "l", "t"))  # noqa: E741
     for name, number, least in (("k", k, 2), ("m", m, 1)):
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
             raise BadInput(name, f"must be a whole number of at least {least}")
@@ -118,7 +118,7 @@ def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
     if t is not None and t > 1:
         raise BadInput("t", "must be at most 1")
     l_asked, t_asked = (None if number is None else float(number) for number in (l, t))
-    return Wanted(want, answers.get("made") == "all", m or 5, k or 5, l_asked, None, t_asked)
+    return Wanted(want, answers.get("synthesise") == "all", m or 5, k or 5, l_asked, None, t_asked)
 
 
 def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
@@ -126,17 +126,17 @@ def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> Non
     sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
     if not sensitive and not known:
         raise BadInput("roles", NO_ROLES)
-    if answers["wanted"] == "anonymisation" and not known:
+    if answers["goal"] == "anonymisation" and not known:
         raise BadInput("roles", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person")
-    if answers["wanted"] != "anonymisation" and not sensitive and answers.get("made") != "all":
+    if answers["goal"] != "anonymisation" and not sensitive and answers.get("synthesise") != "all":
         raise BadInput("roles", "no variable is sensitive: mark those to be synthesised, or set made = all")
 
 
 def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
     sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
     every = [v.name for v in variables if v.role is not Role.IDENTIFIER]
-    want = answers["wanted"]
-    changed = known if want == "anonymisation" else every if answers.get("made") == "all" else sensitive
+    want = answers["goal"]
+    changed = known if want == "anonymisation" else every if answers.get("synthesise") == "all" else sensitive
     word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
     parts = [f"{word}: {_few(changed)}", f"unchanged: {_few(kept)}" if kept else ""]

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from sfumato.engine.methods.rows import Row
 from sfumato.tui.variable_titles import titled
 from sfumato.tui.widgets.facts import fact_lines, facts_in
 from sfumato.tui.widgets.lines import Scroll
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.comparison import confidential_text, difference_text, limits_text, outcome
+from sfumato.workspace.reporting.explanation import Meaning, definition, explanation, given, meaning_of, title_called
 from sfumato.workspace.reporting.words import (
-    DIRECTIONS,
     Apart,
     full_params,
     interval,
@@ -45,19 +44,6 @@ if TYPE_CHECKING:
 NO_TITLES: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Meaning:
-    """What a method says of itself and of one of its measures, by its ``key``; ``name`` is the human one, ``defaults`` those of its settings."""
-
-    title: str
-    meaning: str
-    goal: str
-    source: str
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    key: str = ""
-    name: str = ""
-
-
 class ExplainNumber(Dialog[Any]):
     """A number by its key, such as ``risk.identification.true_match_rate``, explained: what its method says, and ``facts_of`` it."""
 
@@ -73,8 +59,7 @@ class ExplainNumber(Dialog[Any]):
         self._meaning = Meaning("…", "…", "", "…")
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield Static("…   (q closes)", classes="dialog-title", markup=False)
+        with Box("…", "q closes", tall=True):
             yield Scroll()
 
     def on_mount(self) -> None:
@@ -91,7 +76,7 @@ class ExplainNumber(Dialog[Any]):
     @on(Understood)
     def _understand(self, event: Understood) -> None:
         self._meaning = event.meaning
-        self.query_one(".dialog-title", Static).update(f"{printable(event.meaning.name)}   (q closes)")
+        self.query_one(Box).say(printable(event.meaning.name))
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -114,25 +99,8 @@ class Explain(ExplainNumber):
         super().__init__(found.row.key, partial(facts, found, titles=titles or {}))
 
 
-def meaning_of(key: str) -> Meaning:
-    """What this version's method says of a measure; slow the first time."""
-    from sfumato.engine.methods.labels import name_called
-    from sfumato.engine.methods.registry import method_called
-    from sfumato.engine.methods.spec import written
-
-    name, _, measure = key.rpartition(".")
-    method = method_called(name)
-    outputs = [] if method is None else [output for output in method.outputs if output.name == measure]
-    if method is None or not outputs:
-        return Meaning("a method that this version does not have", "", "", "", key=key, name=name_called(key))
-    defaults = {info.name: written(info.default) for info in method.spec.params() if not info.required}
-    return Meaning(method.title, outputs[0].meaning, outputs[0].goal, method.source, defaults, key, name_called(key))
-
-
 def facts(found: FoundNumber, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> list[tuple[str, str]]:
     """Every fact about a row that there is, by name: what people ask first, then definition, source, settings and key."""
-    from sfumato.workspace.reporting.explanation import explanation
-
     row = found.row
     together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
@@ -140,9 +108,9 @@ def facts(found: FoundNumber, meaning: Meaning, titles: Mapping[str, str] = NO_T
     settings = [
         ("measured on", of),
         *full_params(row.params),
-        ("by default", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
+        ("defaults", use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
     ]
-    return [*explanation(found), *_defined(meaning, titled(row.target, titles), row.level, settings)]
+    return [*explanation(found), *definition(meaning, titled(row.target, titles), row.level, settings)]
 
 
 def read_number(workspace: Workspace, run_id: int, row: Row) -> FoundNumber:
@@ -157,8 +125,6 @@ def read_number(workspace: Workspace, run_id: int, row: Row) -> FoundNumber:
 
 def explained(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, str]) -> LaidOut:
     """A row of a run with what stands beside it, and what it means."""
-    from sfumato.workspace.reporting.explanation import title_called
-
     found = read_number(workspace, run_id, row)
     return partial(facts_in, title_called(row.key), facts(found, meaning_of(row.key), titles))
 
@@ -176,7 +142,7 @@ def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: 
         ("reason", row.reason),
         ("settings", params_text(row.params, apart.get(method_of(row.key), {}))),
     ]
-    return [*_given(said), *_defined(meaning, row.target, row.level)]
+    return [*given(said), *definition(meaning, row.target, row.level)]
 
 
 def judged_facts(
@@ -195,28 +161,7 @@ def judged_facts(
         ),
         ("settings", params_text(verdict.params or {}, apart.get(method_of(verdict.value), {}))),
     ]
-    return [*_given(said), *_defined(meaning, verdict.target, verdict.level)]
-
-
-def _defined(
-    meaning: Meaning, variable: str, level: float | None, settings: Sequence[tuple[str, str]] = ()
-) -> list[tuple[str, str]]:
-    """What a number is, how it was made, where that comes from, and its key; only what there is."""
-    named = [
-        ("definition", meaning.meaning),
-        ("direction", DIRECTIONS.get(meaning.goal, "")),
-        ("method", meaning.title),
-        ("variable", variable),
-        ("level", "" if level is None else f"S = {number(level)}"),
-        ("source", meaning.source),
-        *settings,
-        ("key", meaning.key),
-    ]
-    return _given(named)
-
-
-def _given(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(name, text) for name, text in named if text]
+    return [*given(said), *definition(meaning, verdict.target, verdict.level)]
 
 
 def _value(side: Side, unit: str) -> str:

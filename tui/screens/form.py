@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
@@ -20,6 +20,7 @@ from textual.worker import get_current_worker
 from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field, read_fields, shown_value
 from sfumato.tui.widgets.entries import Choice, Entry, LastWord, PathName
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.words import mark
 
 from .page import Dialog
@@ -98,8 +99,7 @@ class Form(Dialog[dict[str, Any]]):
 
     def compose(self) -> ComposeResult:
         """A line a field; what the one in focus is for; what is wrong."""
-        with Vertical(classes="dialog tall"):
-            yield Static(f"{self._form_title}   (enter accepts, escape closes)", classes="dialog-title", markup=False)
+        with Box(self._form_title, "enter accepts, esc closes", tall=True):
             with Lines():
                 for order, field in enumerate(self._form_fields):
                     yield Label(field.name, markup=False, id=f"label-{order}")

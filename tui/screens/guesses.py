@@ -12,7 +12,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sfumato.tui.acts import bind
-from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.beliefs import belief_lines, guess_table
 from sfumato.workspace.reporting.words import number
@@ -48,8 +47,7 @@ class Guesses(TableDialog[Sequence[Any], None], Revealing, Exports):
         return f"run-{self._records.run_id}-guesses-{self._record}"
 
     def above(self) -> Iterator[Widget]:
-        """Which record, and what is believed of it."""
-        yield Line(name="guesses-head")
+        """What is believed of the record."""
         yield Static("…", id="guesses-why", markup=False)
 
     def below(self) -> Iterator[Widget]:

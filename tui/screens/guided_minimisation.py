@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -17,6 +16,7 @@ from sfumato.engine.wording import counted
 from sfumato.tui import jobs
 from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.service.guided_minimisation import StoredData, stored_data
 from sfumato.workspace.visible_text import printable
 
@@ -52,9 +52,7 @@ class GuidedMinimisation(Dialog[StoredData]):
 
     def compose(self) -> ComposeResult:
         """What it is about, and the tables."""
-        with Vertical(classes="dialog tall"):
-            yield Static("Smallest sample: choose the data   (enter chooses, escape closes)",
-                         classes="dialog-title", markup=False)  # fmt: skip
+        with Box("Smallest sample: choose the data", "enter chooses, esc closes", tall=True):
             yield Static(WHAT, id="guided-what", markup=False)
             yield OptionList(compact=True)
 

@@ -9,22 +9,21 @@ from typing import Any, ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.dom import DOMNode
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from sfumato.tui.acts import ACTS, BY_KEY, BY_NAME, Act, act_of, bind
 from sfumato.tui.own_keys import MODIFIERS, key_text
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.panel import Box
 from sfumato.tui.widgets.tables import Table, TableColumn
 
 from .page import Dialog
 from .tables import TableScreen
 
-TITLE = "Keys of this place   (enter runs one, / searches, q closes)"
 ELSEWHERE = "Elsewhere"
 HINT = "Press a key to find what it does"
 
@@ -115,8 +114,7 @@ class Keys(TableScreen[HelpAct], Dialog[HelpAct]):
 
     def compose(self) -> ComposeResult:
         """A title, the acts, what a key does that was pressed, and the field for words."""
-        with Vertical(classes="dialog tall"):
-            yield Static(TITLE, classes="dialog-title", markup=False)
+        with Box("Keys of this place", "enter runs one, / searches, q closes", tall=True):
             yield LiveGrid(empty="No act has these words.")
             yield Line(name="keys-said")
             yield Filter(placeholder="words of what it does, or a key such as R or ctrl+r", id="keys-words")

@@ -10,14 +10,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
 from sfumato.tui.offers import Offer
 from sfumato.tui.widgets.grid import Grid, LiveGrid
-from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.lines import KeyLine, Line
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.tables import Columns, Table, TableColumn
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.tables import fitted
@@ -71,10 +72,12 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
     def compose(self) -> ComposeResult:
         """What the hierarchy is, its nodes, what it shows of the records, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="hierarchy-head")
-            yield LiveGrid(empty="It has no nodes.")
-            yield Static("", id="hierarchy-said", markup=False)
-            yield Footer(compact=True, show_command_palette=False)
+            yield Edge(name="hierarchy-head")
+            with Sides():
+                yield LiveGrid(empty="It has no nodes.")
+                yield Static("", id="hierarchy-said", markup=False)
+            yield Edge(lower=True)
+            yield KeyLine()
 
     def on_mount(self) -> None:
         self._show()

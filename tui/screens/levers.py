@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.tui.acts import bind
 from sfumato.tui.widgets.lines import KeyLine, Scroll
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.visible_text import printable
 
 from .explain import Explain
@@ -48,8 +48,7 @@ class ExplainVerdict(Explain):
         self._levers = levers
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield Static("…", classes="dialog-title", markup=False)
+        with Box("…", "enter changes the plan, esc closes", tall=True):
             yield Scroll()
             yield Static(TITLE, id="lever-title", markup=False)
             yield OptionList(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
@@ -83,8 +82,7 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
         self._lever = lever
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Static("The plan has changed", classes="dialog-title", markup=False)
+        with Box("The plan has changed"):
             yield Static(printable(f"{self._lever.text}\n"), markup=False)
             yield Scroll(difference_text(self._lever.lines))
             yield KeyLine()

@@ -20,6 +20,7 @@ from sfumato.tui.acts import bind
 from sfumato.tui.manual_text import PageLine, page_lines, plain
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.workspace.manual import TOPICS, Entry, find, look_up, sections
 from sfumato.workspace.reporting.words import mark
 
@@ -90,9 +91,11 @@ class Manual(Dialog[None]):
     def compose(self) -> ComposeResult:
         """The page's name, its text, the field for words, the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="manual-head")
-            yield Scroll()
-            yield Filter(placeholder="words to find on all pages", id="manual-words")
+            yield Edge(name="manual-head")
+            with Sides():
+                yield Scroll()
+                yield Filter(placeholder="words to find on all pages", id="manual-words")
+            yield Edge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:

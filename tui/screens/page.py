@@ -35,6 +35,7 @@ from sfumato.tui.messages import ErrorMessage, JobDone, WorkspaceChanged
 from sfumato.tui.widgets.entries import Entry, PathName
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
+from sfumato.tui.widgets.panel import Box
 from sfumato.tui.words import state_text
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of
@@ -365,7 +366,7 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("close", "close", "Close", show=True),
         bind("back", "close", "Close"),
-        bind("keys", "app.keys", "Help"),
+        bind("keys", "app.keys", "Keys", show=True),
         bind("manual", "app.manual"),
         bind("commands", "app.commands", "Commands that equal this"),
     ]
@@ -401,8 +402,7 @@ class Export(Dialog[tuple[Exportable, Path]]):
     def compose(self) -> ComposeResult:
         """What can be written, the file's name, and what is wrong with it."""
         kinds = "\n".join(KINDS[suffix] for suffix in self._exportable.suffixes if suffix in KINDS)
-        with Vertical(classes="dialog"):
-            yield Static("Write to a file   (enter writes, escape closes)", classes="dialog-title", markup=False)
+        with Box("Write to a file", "enter writes, esc closes"):
             yield Static(f"{kinds}\n", markup=False)
             yield Static(self._marking, id="export-mark", markup=False)
             yield Entry(self._path, suggester=PathName(), id="export-path")

@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -16,6 +15,7 @@ from textual.widgets.option_list import Option
 from sfumato.tui.acts import bind
 from sfumato.tui.offers import Offer, found
 from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
@@ -68,8 +68,7 @@ class PickList(Dialog[tuple[str, ...]]):
     def compose(self) -> ComposeResult:
         """A field to search, what is found, what is marked, what the one under the cursor is."""
         keys = "space marks, enter takes the marked" if self._several else "enter chooses, escape closes"
-        with Vertical(classes="dialog tall"):
-            yield Static(f"{printable(self._title)}   ({keys})", classes="dialog-title", markup=False)
+        with Box(printable(self._title), keys, tall=True):
             yield Entry(placeholder="type to search", leaves=("space", "asterisk", "slash"), id="pick-search")
             yield OptionList(compact=True, markup=False)
             yield Static("", id="pick-more", markup=False)

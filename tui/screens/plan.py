@@ -276,6 +276,7 @@ def _settings(table: Mapping[str, Any]) -> list[str]:
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
 TYPING_SECONDS = 1.0
+UNSAVED = "The text of the plan cannot be read yet, so it is not saved."
 MEND = "The TOML cannot be read; fix it first, or press u to undo what was typed"
 
 
@@ -352,6 +353,11 @@ class Plan(EditQueue):
     def _is_typed(self) -> bool:
         """Whether the text was changed and is not the plan yet."""
         return self._history is not None and self.query_one(TomlText).text != self._history.now.toml
+
+    @property
+    def unsaved(self) -> str:
+        """That the text was typed and cannot be the plan; empty where all is saved."""
+        return UNSAVED if self._is_typed and self.is_mounted else ""
 
     def _put(self, history: PlanHistory, *, save: bool = True) -> None:
         """Make a plan the one that is shown, and store it."""
@@ -457,6 +463,7 @@ class Plan(EditQueue):
     @on(TomlText.Left)
     def _leave_text(self) -> None:
         self._keep_typed()
+        self.query_one("#plan-body").remove_class("typing")
         self.take_focus()
 
     @on(events.DescendantBlur)
@@ -519,7 +526,8 @@ class Plan(EditQueue):
             self.sfumato.say(NOTHING_TO_REDO)
 
     def action_text(self) -> None:
-        """Give the keys to the text; escape comes back."""
+        """Give the keys to the text; escape comes back. Where there is room for one only, it takes the place of the steps."""
+        self.query_one("#plan-body").add_class("typing")
         self.query_one(TomlText).focus()
 
     def action_editor(self) -> None:

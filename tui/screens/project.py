@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
@@ -18,7 +19,8 @@ from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import FrameLine, Line, TabLine
+from sfumato.tui.widgets.lines import Line, TabLine
+from sfumato.tui.widgets.panel import Edge, Sides, TabEdge
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
@@ -48,15 +50,15 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "Findings",
         {
             "verdicts": "Verdicts",
+            "records": "Records",
             "results": "Numbers",
             "sweep": "Studies",
-            "records": "Records",
             "diagnostics": "Diagnostics",
         },
     ),
     "release": ("Release", {}),
 }
-"""The places of a project in the order of the work, each with its tabs by name; a release has its own screen."""
+"""The places of a project in the order of the work, each with its tabs by name; a release has a screen of its own that looks like them."""
 TABS = {name: title for _, tabs in PLACES.values() for name, title in tabs.items()}
 PLACE_OF = {name: place for place, (_, tabs) in PLACES.items() for name in tabs}
 TITLES = {"data": "Data", "plan": "Plan", "runs": "Runs", "sweep": "Studies", "results": "Results"}
@@ -121,10 +123,11 @@ class Project(LeadsBehind, HoldsSeals, Page):
 
     def compose_body(self) -> ComposeResult:
         yield TabLine({place: title for place, (title, _) in PLACES.items()})
-        yield FrameLine()
-        yield Static(id="no-run")
-        yield Panes(self.pane, initial=self._tab, id="panes")
-        yield Line(name="next-step")
+        yield TabEdge()
+        with Sides():
+            yield Static(id="no-run")
+            yield Panes(self.pane, initial=self._tab, id="panes")
+        yield Edge(name="next-step", lower=True)
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
@@ -144,6 +147,12 @@ class Project(LeadsBehind, HoldsSeals, Page):
     @property
     def pane(self) -> Pane:
         return self._panes[self._tab]
+
+    @property
+    def unsaved(self) -> str:
+        """What would be lost if the project were left, in a sentence."""
+        plan = self._panes["plan"]
+        return plan.unsaved if isinstance(plan, Plan) and plan.is_attached else ""
 
     @property
     def _grid(self) -> Grid | None:
@@ -339,8 +348,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
         await self.action_show_tab("map")
 
     @on(TabLine.Chosen)
-    @on(FrameLine.Chosen)
-    async def _choose_tab(self, event: TabLine.Chosen | FrameLine.Chosen) -> None:
+    @on(TabEdge.Chosen)
+    async def _choose_tab(self, event: TabLine.Chosen | TabEdge.Chosen) -> None:
         if event.name == "release":
             await self.action_release()
         else:
@@ -352,13 +361,30 @@ class Project(LeadsBehind, HoldsSeals, Page):
         again = PLACE_OF[self._tab] == name
         await self.action_show_tab(tabs[(tabs.index(self._tab) + 1) % len(tabs)] if again else self._last[name])
 
+    async def take_words(self, act: str, words: str) -> None:
+        """Go to a place or tab, for the run or with the filter that ``words`` name."""
+        tab = act if act in TABS else self._last.get(act, "")
+        run = next((line.run.id for line in self._lines if words in (str(line.run.id), line.run.name)), None)
+        if not tab:
+            self.sfumato.say(f"{act.replace('_', '-')} takes no words")
+            return
+        if run is not None and tab in OF_A_RUN:
+            await self.open_run(run, tab)
+            return
+        await self.action_show_tab(tab)
+        sift = getattr(self.pane, "sift_by", None)
+        if sift is None:
+            self.sfumato.say(f"{TABS[tab]} has no filter, and there is no run {words}")
+        else:
+            sift(words)
+
     def _name_place(self) -> None:
         """Name the place and its tabs, the present one marked."""
         place = PLACE_OF[self._tab]
         self._last[place] = self._tab
         self.query_one(TabLine).active = place
         counted = f": {self.pane.counted}" if self.pane.counted and not self._lacks_run else ""
-        self.query_one(FrameLine).show(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
+        self.query_one(TabEdge).show(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
 
     @on(Pane.Counted)
     def _count(self) -> None:
@@ -406,6 +432,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
         """A release is named where the run is done, and distributions where there are data."""
         if action in ("release", "report"):
             return self.is_mounted and self.here is not None and self.here.run.state is RunState.DONE
+        if not getattr(self.pane, "in_footer", lambda _: True)(action):
+            return False
         return self._standing.has_data if action == "distributions" else super().in_footer(action)
 
     @property
@@ -459,4 +487,12 @@ class Project(LeadsBehind, HoldsSeals, Page):
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done can be released")
             return
-        await self.sfumato.open(ReleaseScreen(here.run.id))
+        where = self.query_one("#where", Line).content
+        places = {place: title for place, (title, _) in PLACES.items()}
+        release = ReleaseScreen(here.run.id, places, where if isinstance(where, Content) else str(where))
+
+        def answered(place: str | None) -> None:
+            if place is not None:
+                self.call_later(self.action_show_tab, self._last[place])
+
+        await self.sfumato.open(release, answered)

@@ -19,6 +19,7 @@ from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.widgets.marks import MarkedGrid
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.tui.words import progress, state_text, tally_text
 from sfumato.workspace.reporting.words import duration
@@ -90,9 +91,12 @@ class Projects(TableScreen[Project], Sifted, Page):
 
     def compose_body(self) -> ComposeResult:
         """One table, or what to do while it is empty."""
-        yield Static(id="welcome")
-        yield ProjectGrid(empty="…")
-        yield from self.compose_sift()
+        yield Edge(name="projects-head")
+        with Sides():
+            yield Static(id="welcome")
+            yield ProjectGrid(empty="…")
+            yield from self.compose_sift()
+        yield Edge(lower=True)
 
     def read_query(self) -> Callable[[Workspace], list[Project]]:
         return projects
@@ -103,6 +107,7 @@ class Projects(TableScreen[Project], Sifted, Page):
         self.show_rows(TABLE, answer)
         self._welcome()
         self.say_where(f"  {self.sfumato.directory}")
+        self.query_one("#projects-head", Edge).say(Content.styled(f"Projects: {len(answer)}", "bold"))
 
     def _welcome(self) -> None:
         """In place of an empty table, the keys to begin with."""
@@ -183,6 +188,13 @@ class Projects(TableScreen[Project], Sifted, Page):
             "imported are removed for good. The audit log keeps that there were such runs; files outside the workspace are not touched."
         )
         await self.sfumato.open(Confirm(f"Delete {what}?", consequence, "Delete"), answered)
+
+    async def take_words(self, act: str, words: str) -> None:
+        """Show the projects that have these words."""
+        if act == "projects":
+            self.sift_by(words)
+        else:
+            self.sfumato.say(f"Open a project first: {act} {words} is of a project")
 
     async def action_place(self, tab: str) -> None:
         """Open the project under the cursor at a place."""

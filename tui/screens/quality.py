@@ -18,13 +18,13 @@ from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.workspace.reporting.explanation import meaning_of
 from sfumato.workspace.reporting.words import mark, number, outcome_text
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
 from sfumato.workspace.visible_text import printable
 
-from .explain import meaning_of
 from .page import Exports
 from .split import DetailQuery, LaidOut, Split
 from .tables import TableDialog
@@ -69,8 +69,7 @@ class Quality(TableDialog[int, None], Exports, Split):
         self._found: QualityBoard | None = None
 
     def above(self) -> Iterator[Widget]:
-        """The verdict, and why."""
-        yield Line(name="quality-head")
+        """Why the verdict is as it is."""
         yield Line(name="quality-why")
 
     def make_grid(self) -> QualityGrid:

@@ -22,6 +22,7 @@ from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages, TableRow
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.tables import Table, TablePages, columns_of
 from sfumato.tui.widgets.text import cut, fit
 from sfumato.workspace.reporting.records import columns_of as record_columns
@@ -105,9 +106,11 @@ class Record(Revealing, Exports):
     def compose(self) -> ComposeResult:
         """Which record, why it is at risk, who matches it, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="record-head")
-            yield Static("…", id="record-why", markup=False)
-            yield Grid(empty=NOBODY)
+            yield Edge(name="record-head")
+            with Sides():
+                yield Static("…", id="record-why", markup=False)
+                yield Grid(empty=NOBODY)
+            yield Edge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -134,7 +137,7 @@ class Record(Revealing, Exports):
         self._found, self._own, self._draw = found, own, found.draw
         measure = self._records.measure
         head = f"record {self._record:,} of run {self._records.run_id} · {measure.key} · dataset {self._draw} of {len(measure.draws)}"
-        self.query_one(Line).say(head)
+        self.query_one("#record-head", Line).say(head)
         self._show()
 
     def on_resize(self) -> None:

@@ -23,6 +23,7 @@ from textual.widgets import Input, Label, Static
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
+from sfumato.tui.widgets.panel import Box, Edge, Sides, TabEdge
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
 from sfumato.workspace.reporting.words import mark
@@ -31,7 +32,7 @@ from sfumato.workspace.visible_text import printable
 from ..messages import ErrorMessage
 from ..widgets.entries import Entry, Filter, PathName
 from ..widgets.grid import LiveGrid
-from ..widgets.lines import FrameLine, KeyLine, Line, Scroll
+from ..widgets.lines import KeyLine, Line, Scroll, TabLine
 from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
@@ -78,8 +79,7 @@ class Explained(Dialog[None]):
         self._text = [*finding_text(finding), *([f'Waived here: "{printable(waived)}"'] if waived else [])]
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield Static(f"{self._finding.check}   (q closes)", classes="dialog-title", markup=False)
+        with Box(self._finding.check, "q closes", tall=True):
             yield Scroll()
 
     def on_resize(self) -> None:
@@ -166,8 +166,11 @@ class FindingGrid(LiveGrid):
         self.post_message(self.WaiverAsked())
 
 
-class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
-    """Releases a run that is done, in three steps: findings with their justifications, what leaves, and a question."""
+class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
+    """The place where a run that is done is released, in three steps: findings with their justifications, what leaves, and a question.
+
+    Answers the place to go to, where it is left for another one.
+    """
 
     manual = "release waive a finding"
     called = "release"
@@ -182,6 +185,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        *(bind(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
         bind("next", "step(1)", "Next step", show=True),
         bind("previous", "step(-1)", "Previous step"),
         bind("release", "write", "Release", show=True),
@@ -195,9 +199,10 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
 
     computes = True
 
-    def __init__(self, run_id: int) -> None:
+    def __init__(self, run_id: int, places: Mapping[str, str], where: Content | str = "") -> None:
+        """``places`` are titles by name of the project, ``where`` its title line."""
         super().__init__()
-        self._run_id = run_id
+        self._run_id, self._places, self._where = run_id, places, where
         self._form: Form = "csv"
         self._plan: ReleasePlan | None = None
         self._past: Sequence[PastRelease] = ()
@@ -212,25 +217,30 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
     def compose(self) -> ComposeResult:
         """The run, the steps, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="release-head")
-            yield FrameLine()
-            with Vertical(id="step-findings", classes="step here"):
-                yield FindingGrid(empty=EXAMINING)
-                yield Scroll()
-                yield Label("", id="waiver-label", markup=False)
-                yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
-            with Vertical(id="step-leaves", classes="step"):
-                yield Scroll()
-            with Vertical(id="step-confirm", classes="step"):
-                yield Static("", id="release-headline", markup=False)
-                yield Label("Justification of the release", markup=False)
-                yield Entry(placeholder=LOOKING, id=REASON)
-                yield Label("Output folder", markup=False)
-                yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
+            yield Line(name="where")
+            yield TabLine(self._places)
+            yield TabEdge()
+            with Sides():
+                with Vertical(id="step-findings", classes="step here"):
+                    yield FindingGrid(empty=EXAMINING)
+                    yield Scroll()
+                    yield Label("", id="waiver-label", markup=False)
+                    yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
+                with Vertical(id="step-leaves", classes="step"):
+                    yield Scroll()
+                with Vertical(id="step-confirm", classes="step"):
+                    yield Static("", id="release-headline", markup=False)
+                    yield Label("Justification of the release", markup=False)
+                    yield Entry(placeholder=LOOKING, id=REASON)
+                    yield Label("Output folder", markup=False)
+                    yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
+            yield Edge(name="release-head", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.query_one("#where", Line).say(self._where)
+        self.query_one(TabLine).active = "release"
         self._show_waiver(None)
         self.go_to("findings")
 
@@ -250,8 +260,17 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         if 0 <= at < len(names):
             self.go_to(names[at])
 
-    @on(FrameLine.Chosen)
-    def _choose_step(self, event: FrameLine.Chosen) -> None:
+    @on(TabLine.Chosen)
+    def _choose_place(self, event: TabLine.Chosen) -> None:
+        if event.name != "release":
+            self.action_leave_for(event.name)
+
+    def action_leave_for(self, place: str) -> None:
+        """Go to another place of the project."""
+        self._leave(place)
+
+    @on(TabEdge.Chosen)
+    def _choose_step(self, event: TabEdge.Chosen) -> None:
         self.go_to(event.name)
 
     def _say_frame(self) -> None:
@@ -260,7 +279,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
         if (looked := self._looked) is not None:
             blocking, left = len(looked.examination.blocking), len(looked.left)
             said = f": {counted(blocking, 'block')}, {blocking - left} waived" if blocking else ": nothing blocks"
-        self.query_one(FrameLine).show(f"Release{said}", STEPS, self._step)
+        self.query_one(TabEdge).show(f"Release{said}", STEPS, self._step)
 
     def manual_topics(self) -> Sequence[str]:
         chosen = self.here if self._step == "findings" else None
@@ -269,7 +288,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
     def say_reading(self) -> None:
         """What was found, why it matters, and how to fix it."""
         here, scroll = self.here, self.query_one("#step-findings Scroll", Scroll)
-        width = max(20, self.size.width - 4)
+        width = max(20, scroll.scrollable_content_region.width - 1)
         reason = "" if here is None or self._looked is None else self._looked.waive.get(here.check, "")
         texts = [] if here is None else [*finding_text(here), *([f'Waived: "{printable(reason)}"'] if reason else [])]
         scroll.show(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
@@ -455,11 +474,14 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[None]):
             self._look_for_answer(self._examined)
 
     def action_close(self) -> None:
+        self._leave(None)
+
+    def _leave(self, place: str | None) -> None:
         """Leave, but not while the release is being written."""
         if self._writing:
             self.sfumato.say("The release is being written")
         else:
-            self.dismiss(None)
+            self.dismiss(place)
 
     @on(Input.Submitted)
     async def _submitted(self, event: Input.Submitted) -> None:

@@ -297,6 +297,11 @@ class Results(Pane, Split):
             self._change(filter=event.value.strip())
         self._leave_filter()
 
+    def sift_by(self, words: str) -> None:
+        """Show the rows that have these words."""
+        self._change(filter=words)
+        self._leave_filter()
+
     @on(Filter.Left)
     def _leave_filter(self) -> None:
         field = self.query_one(Filter)

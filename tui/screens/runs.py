@@ -265,6 +265,10 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
                 f"Mark two runs with {key_for(self.app, 'mark')}, then press {key_for(self.app, 'compare')} to compare them"
             )
             return
+        states = {line.run.id: line.run.state for line in self._lines}
+        if unfinished := [run for run in chosen if states.get(run) is not RunState.DONE]:
+            self.sfumato.say(f"run {unfinished[0]} is not done; compare runs that are")
+            return
         await self.sfumato.open(Compare(chosen[0], chosen[1]))
 
     async def action_again(self) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.tui.acts import bind
 from sfumato.tui.widgets.lines import KeyLine, Scroll
+from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.searches import conclusion, finalist_cells, headline
 from sfumato.workspace.store.searches import newest_of
 from sfumato.workspace.visible_text import printable
@@ -73,8 +73,7 @@ class SearchFound(Dialog[Answer]):
 
     def compose(self) -> ComposeResult:
         found = self._found
-        with Vertical(classes="dialog tall"):
-            yield Static(printable(headline(found)), classes="dialog-title", markup=False)
+        with Box(printable(headline(found)), tall=True):
             if found.finalists:
                 options = (Option(printable(finalist_text(one))) for one in found.finalists)
                 yield OptionList(*options, compact=True, markup=False)

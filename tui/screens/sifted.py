@@ -37,6 +37,12 @@ class Sifted(Widget):
         field.display = True
         field.focus()
 
+    def sift_by(self, words: str) -> None:
+        """Show the rows that have these words."""
+        self.query_one(MarkedGrid).sift(words)
+        self.sifted()
+        self._leave()
+
     @on(Input.Changed, ".sift")
     def _sift(self, event: Input.Changed) -> None:
         event.stop()

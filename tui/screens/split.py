@@ -16,6 +16,7 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
+from sfumato.tui.widgets.panel import SECOND
 from sfumato.workspace.store.workspace import Workspace
 
 from .page import Beside, Reads, unexpected_error
@@ -42,10 +43,13 @@ DetailQuery = tuple[object, object, Callable[[Workspace], LaidOut]]
 class Detail(Scroll):
     """The row under the cursor, in full."""
 
+    DEFAULT_CLASSES = SECOND
+    pane_title = "Explanation"
+
     DEFAULT_CSS = f"""
     Detail {{
         display: none; width: {DETAIL_PERCENT}%; height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable;
-        border-left: solid $panel;
+        border-left: solid $primary;
         &:focus {{ border-left: heavy $primary; }}
     }}
     """

@@ -24,6 +24,7 @@ from sfumato.tui.study_views import CurveView, StudyView, by_study
 from sfumato.tui.variable_titles import first_titled, titles_of
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.tables import columns_of, keyed_table
 from sfumato.workspace.plots.axes import AxisUnit
@@ -37,7 +38,7 @@ from .behind import SaysPoint
 from .page import Dialog, Exports, Pane
 
 NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
-HINT = "left and right move the cursor, + - zoom, z Z zoom up and down, 0 shows all"
+HINT = "left and right move the cursor, + - zoom, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
 
@@ -428,7 +429,10 @@ class StudyDialog(Dialog[None], Exports):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="whole"):
-            yield self._studies
+            yield Edge(text=f"Studies of run {self._line.run.id}")
+            with Sides():
+                yield self._studies
+            yield Edge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from ..export import Exportable
 from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import KeyLine, Line
+from ..widgets.panel import Edge, Sides
 from ..widgets.tables import Row, Table
 from .page import Dialog, ScreenResult, grid_exportable
 from .split import DetailQuery, Split
@@ -103,24 +104,33 @@ class TableScreen(_Mixed, Generic[Row]):
 
 
 class TableDialog(TableScreen[Row], Dialog[ScreenResult]):
-    """A table that fills the terminal: a line above it, one below it that says all of the row under the cursor, and the keys."""
+    """A table that fills the terminal, in a frame whose lower edge says all of the row under the cursor; below it the keys."""
 
     AUTO_FOCUS = "Grid"
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="whole"):
-            yield from self.above()
-            yield from self._table()
+            yield Edge(name=f"{self.called}-head")
+            with Sides():
+                yield from self.above()
+                yield from self._table()
+            yield Edge(name="" if self._has_below else f"{self.called}-reading", lower=True)
             yield KeyLine()
 
     def above(self) -> Iterator[Widget]:
-        yield Line(name=f"{self.called}-head")
+        """What stands above the table, under the head in the frame."""
+        yield from ()
 
     def make_grid(self) -> LiveGrid:
         return LiveGrid(empty="…")
 
     def below(self) -> Iterator[Widget]:
-        yield Line(name=f"{self.called}-reading")
+        """What stands below the table; without it what is said of the row stands in the frame."""
+        yield from ()
+
+    @property
+    def _has_below(self) -> bool:
+        return type(self).below is not TableDialog.below
 
     def _table(self) -> Iterator[Widget]:
         parts = (self.make_grid(), *self.below())

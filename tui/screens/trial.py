@@ -21,6 +21,7 @@ from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
 from sfumato.tui.widgets.verdict_board import board, overall
 from sfumato.workspace.reporting.words import limit_text
 
@@ -55,7 +56,7 @@ class Trial(Dialog[None]):
     manual = "app verdicts"
 
     DEFAULT_CSS = """
-    Trial #trial-head { background: $warning; color: $background; text-style: bold; }
+    Trial Edge, Trial .sides--edge { color: $warning; } Trial #trial-head { text-style: bold; }
     Trial Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,11 +85,13 @@ class Trial(Dialog[None]):
     def compose(self) -> ComposeResult:
         """That it is a trial, the threshold with its limit, the board, and the keys."""
         with Vertical(classes="whole"):
-            yield Line(name="trial-head")
-            yield Line(name="trial-name")
-            yield Limit(id="trial-limit")
-            yield Line(name="trial-wrong")
-            yield Scroll()
+            yield Edge(name="trial-head")
+            with Sides():
+                yield Line(name="trial-name")
+                yield Limit(id="trial-limit")
+                yield Line(name="trial-wrong")
+                yield Scroll()
+            yield Edge(lower=True)
             yield KeyLine()
 
     def read_query(self) -> Callable[[Workspace], Judged]:

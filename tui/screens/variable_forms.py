@@ -37,10 +37,10 @@ def choose_kind(what: str, now: Kind) -> Letters[Kind]:
 
 
 ROLES = {
-    Role.QUASI_IDENTIFIER: ("i", "an intruder may know it (indirect identifier)"),
+    Role.QUASI_IDENTIFIER: ("i", "an intruder may know it"),
     Role.SENSITIVE: ("s", "an intruder wants to learn it"),
-    Role.IDENTIFIER: ("d", "names a person (direct identifier); never released"),
-    Role.WEIGHT: ("w", "survey weight"),
+    Role.IDENTIFIER: ("d", "names a person; never released"),
+    Role.WEIGHT: ("w", "weights of a survey"),
     Role.OTHER: ("o", "neither"),
 }
 """The letter and the meaning of each role that a variable can be given."""
@@ -55,7 +55,7 @@ def choose_role(what: str, now: str, *, several: bool) -> Letters[str]:
     offers = [(letter, role.value, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
     offers.append(("x", EXCLUDE, "exclude", "not in the project"))
     if not several:
-        offers.append((" ", NEXT, "space", "unchanged; go on to the next variable"))
+        offers.append((" ", NEXT, "space", "leave it, next variable"))
     return Letters(f"Role of {what}", offers, now)
 
 

@@ -19,7 +19,7 @@ from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.verdict_board import VerdictBoard, grouped
-from sfumato.workspace.store.runs import find_run
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from sfumato.tui.levers import Lever
     from sfumato.workspace.reporting.explanation import FoundNumber
 
+MARGIN = 3
+"""Cells of the list that are not for its lines: a blank either side, the scrollbar."""
 NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
 
 
@@ -94,9 +96,19 @@ class Verdicts(Pane, Split):
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
             self._others = answer.others
-            unmet = sum(one.outcome != "met" for one in answer.verdicts)
-            self.count(f"{unmet} of {len(answer.verdicts)} not met" if answer.verdicts else "no limits")
+            self.count(self._counts(answer.verdicts))
             self._show()
+
+    def _counts(self, verdicts: Sequence[Verdict]) -> str:
+        """``1 of 6 not met``; nothing before the run is done."""
+        unmet, total = sum(one.outcome != "met" for one in verdicts), len(verdicts)
+        if not total:
+            return "no limits" if self.line is not None and self.line.run.state is RunState.DONE else ""
+        return f"{unmet} of {total} not met" if unmet else f"all {total} met"
+
+    def in_footer(self, action: str) -> bool:
+        """Other limits can be tried where there are verdicts."""
+        return action != "try" or bool(self._verdicts)
 
     async def action_try(self) -> None:
         """See what other limits would give, without a new run."""
@@ -173,7 +185,7 @@ class Verdicts(Pane, Split):
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
         if self._verdicts:
-            shown.lay_out(self._verdicts, max(40, self.list_width - 4), self._records, self._others)
+            shown.lay_out(self._verdicts, max(40, self.list_width - MARGIN), self._records, self._others)
         else:
             shown.clear(self.why_none("verdicts", NONE) if self._is_read else "…")
 

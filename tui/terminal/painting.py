@@ -29,10 +29,12 @@ PAINT_SECONDS = 1 / 120
 class SinglePaintScreen(Screen[ScreenResult]):
     """A screen that does nothing twice while it opens."""
 
-    def fit(self, width: int) -> None:
-        """Take the class for a terminal of ``width`` cells, before there are any styles."""
-        names = [name for least, name in sorted(self.app.HORIZONTAL_BREAKPOINTS or []) if width >= least]
-        self.add_class(*names[-1:], update=False)
+    def fit(self, size: Size) -> None:
+        """Take the classes for a terminal of this size, before there are any styles."""
+        breaks = (size.width, self.app.HORIZONTAL_BREAKPOINTS), (size.height, self.app.VERTICAL_BREAKPOINTS)
+        for cells, names in breaks:
+            found = [name for least, name in sorted(names or []) if cells >= least]
+            self.add_class(*found[-1:], update=False)
 
     def _on_screen_resume(self, event: events.ScreenResume) -> None:
         """What has just been mounted has its styles."""

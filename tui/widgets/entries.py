@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -18,6 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from sfumato.tui.acts import bind
+from sfumato.tui.widgets.panel import SECOND
 
 
 class Entry(Input):
@@ -167,7 +169,25 @@ class Choice(Widget, can_focus=True):
         self.post_message(self.Changed(self))
 
 
+TOML = re.compile(
+    r"(?P<comment>#.*)|(?P<string>\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*')|(?P<header>^\s*\[\[?[^\]=]*\]\]?(?=\s*(?:#|$)))"
+    r"|(?P<key>(?:[A-Za-z0-9_.-]+|\"[^\"]*\")(?=\s*=))"
+)
+"""What has a colour of its own in a line of TOML; strings of several lines have none."""
+
+
 class TomlText(TextArea):
+    """The text of a plan, its tables, keys, strings and comments each in a colour."""
+
+    DEFAULT_CLASSES = SECOND
+    pane_title = "TOML"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"toml--header", "toml--key", "toml--string", "toml--comment"}
+    DEFAULT_CSS = """
+    TomlText > .toml--header { color: $text-accent; text-style: bold; }
+    TomlText > .toml--key { color: $text-primary; }
+    TomlText > .toml--string { color: $text-success; }
+    TomlText > .toml--comment { color: $text-muted; text-style: italic; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("back", "leave", "Back to the list", show=True),
     ]
@@ -181,6 +201,14 @@ class TomlText(TextArea):
 
     def action_leave(self) -> None:
         self.post_message(self.Left())
+
+    def get_line(self, line_index: int) -> Text:
+        """A line with its colours."""
+        line = super().get_line(line_index)
+        for found in TOML.finditer(line.plain):
+            colours = self.get_component_rich_style(f"toml--{found.lastgroup}", partial=True)
+            line.stylize(colours, found.start(), found.end())
+        return line
 
     def show_table(self, section: str, index: int) -> None:
         """Scroll to a table: ``[section]``, or the ``[[section]]`` with this index."""

@@ -20,9 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.acts import KEYLESS, bind
-from sfumato.tui.widgets.text import cut
-from sfumato.workspace.reporting.words import mark
+from sfumato.tui.acts import KEYLESS, TYPED, bind
 
 
 class Line(Static):
@@ -31,7 +29,7 @@ class Line(Static):
     DEFAULT_CSS = "Line { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, *, name: str) -> None:
-        super().__init__("", markup=False, id=name)
+        super().__init__("", markup=False, id=name or None)
 
     def say(self, text: Content | str) -> None:
         if not alike(self.content, text):
@@ -143,64 +141,6 @@ class TabLine(Widget, can_focus=True):
             start += len(text) + 1
 
 
-class FrameLine(Widget, can_focus=False):
-    """The upper edge of a frame: its title with counts, and the tabs of the place where it has several, the active one in brackets."""
-
-    DEFAULT_CSS = "FrameLine { height: 1; }"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._title, self._active = "", ""
-        self._tabs: Mapping[str, str] = {}
-
-    def show(self, title: str, tabs: Mapping[str, str], active: str) -> None:
-        """Show these; what is shown already is not painted again."""
-        if (title, tabs, active) != (self._title, self._tabs, self._active):
-            self._title, self._tabs, self._active = title, tabs, active
-            self.refresh()
-
-    @dataclass
-    class Chosen(Message):
-        """The user clicked the tab called ``name``."""
-
-        name: str
-
-    def _texts(self) -> list[tuple[str, str]]:
-        """Names of tabs and what stands for them; the others are cut where there is no room."""
-        if len(self._tabs) < 2:
-            return []
-        for room in (99, 6, 3):
-            texts = [
-                (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
-            ]
-            if sum(len(text) + 1 for _, text in texts) + len(self._title) + 8 <= self.size.width:
-                break
-        return texts
-
-    def render(self) -> Content:
-        edge, tabs = mark("track"), self._texts()
-        room = sum(cell_len(text) + 1 for _, text in tabs)
-        title = cut(self._title, max(8, self.size.width - room - 6))
-        fill = edge * max(0, self.size.width - cell_len(title) - room - (5 if tabs else 3))
-        parts: list[tuple[str, str]] = [
-            (f"{edge} ", "$primary"),
-            (title, "bold"),
-            (f" {fill}{' ' * bool(tabs)}", "$primary"),
-        ]
-        for name, text in tabs:
-            parts += [(text, "$primary bold" if name == self._active else "$text-muted"), (" ", "")]
-        return Content.assemble(*parts, (edge * bool(tabs), "$primary"))
-
-    def on_click(self, event: events.Click) -> None:
-        """Choose the tab that was clicked."""
-        at, texts = event.get_content_offset(self), self._texts()
-        start = self.size.width - 1 - sum(cell_len(text) + 1 for _, text in texts)
-        for name, text in texts:
-            if at is not None and start <= at.x < start + cell_len(text):
-                self.post_message(self.Chosen(name))
-            start += cell_len(text) + 1
-
-
 GAP = " "
 SHORT = {
     "Distributions": "Plots",
@@ -237,6 +177,10 @@ def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
     return found
 
 
+LAST = {"export": 1, "release": 2, "keys": 3, "close": 4}
+"""Acts that stand last among the keys, in this order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A key as bindings call it and as it is shown, what it does, and whether it can be used now."""
@@ -247,6 +191,7 @@ class Named:
     enabled: bool
     reach: int = 0
     """How far away it is declared: 0 by what has the keys or what that is in, 1 by the screen, 2 by the app."""
+    act: str = ""
 
     @property
     def width(self) -> int:
@@ -302,8 +247,9 @@ class KeyLine(Widget, can_focus=False):
             ):
                 shown = self.app.get_key_display(binding)
                 reach = 2 if node is self.app else 1 if node is self.screen else 0
-                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach))
-        return tuple(sorted(found.values(), key=lambda one: one.reach))
+                name = (binding.id or "").removesuffix(TYPED)
+                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach, name))
+        return tuple(sorted(found.values(), key=lambda one: (LAST.get(one.act, 0), one.reach)))
 
     def render_line(self, y: int) -> Strip:
         """The keys, each before what it does."""

@@ -70,9 +70,8 @@ STYLES = {
     "not computed": "$text-muted bold",
 }
 NAME_LEAST = 30
-OUTCOME = 14
 GAP = 2
-MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 19
+MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 18
 """Cells for a limit, which may name what it compares with, and where there is little room."""
 
 
@@ -92,24 +91,25 @@ def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -
 
     Where there is little room people are left out of the values, then the gauges; names are shortened, no two alike.
     """
+    state = max(map(cell_len, ("verdict", *(outcome_text(one.outcome) for one in verdicts))))
     names, limits = labels_of(verdicts), [limit_text(one.bound, one.limit, one.value) for one in verdicts]
     wanted = min(max(map(cell_len, names), default=0), 60)
     for people, gauges in ((records, True), (None, True), (None, False)):
         values = [observed_text(one, people).removesuffix(" of the people") for one in verdicts]
         sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", limits))]
         sizes[1] = min(sizes[1], MOST_OF_LIMIT if gauges else LEAST_OF_LIMIT)
-        room = width - OUTCOME - sum(sizes) - 3 * GAP - ((GAUGE + GAP) if gauges else 0)
+        room = width - state - sum(sizes) - 3 * GAP - ((GAUGE + GAP) if gauges else 0)
         if room >= max(NAME_LEAST, wanted if people else 0):
             break
     room = max(room, 8)
     short = shortened(names, room)
     gap = " " * GAP
     found = [Content.styled(gap.join(
-        [fit("verdict", OUTCOME), fit("number", room), f"{'value':>{sizes[0]}}", *([" " * GAUGE] if gauges else []), "limit"]
+        [fit("verdict", state), fit("number", room), f"{'value':>{sizes[0]}}", *([" " * GAUGE] if gauges else []), "limit"]
     ), "bold")]  # fmt: skip
     for verdict, name, value, limit in zip(verdicts, names, values, limits, strict=True):
         parts: list[Content | str | tuple[str, str]] = [
-            (fit(outcome_text(verdict.outcome), OUTCOME), STYLES[verdict.outcome]),
+            (fit(outcome_text(verdict.outcome), state), STYLES[verdict.outcome]),
             f"{gap}{fit(printable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
         ]
         parts += [gauge(verdict, STYLES[verdict.outcome]), gap] if gauges else []
@@ -149,6 +149,7 @@ def group_heading(group: str, verdicts: Sequence[Verdict]) -> Content:
 class VerdictBoard(Scroll):
     """Every verdict of a run in groups, one of them chosen; below them all other numbers, folded into one line."""
 
+    DEFAULT_CSS = "VerdictBoard { scrollbar-size: 1 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "ask", "Explain", show=True)]
 
     @dataclass

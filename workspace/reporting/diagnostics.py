@@ -155,7 +155,7 @@ PARAMETER_COLUMNS = (
     Column("verdict", "verdict", 22),
 )
 CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
-WITHIN, NOTHING, NO_TRACE = "within limits", "nothing to converge", "no trace kept"
+WITHIN, NOTHING, NO_TRACE = "within limits", "no convergence check", "no trace kept"
 OLD = "no trace: an earlier version fitted it; run its recipe again (s in Runs)"
 Shapes = Mapping[tuple[str, str], Sequence[float]]
 """What a line draws of each parameter, by model and parameter."""
@@ -252,7 +252,7 @@ def known_text(line: ParameterLine | None, whole: ParameterLine | None) -> str:
 
 
 def summary(lines: Sequence[ModelLine], whys: Mapping[str, str]) -> str:
-    """``17 parameters of 1 model: ✓ all within limits · nothing to converge in price``."""
+    """``17 parameters of 1 model: ✓ all within limits · no convergence check in price``."""
     judged = [one for one in lines if one.line.judged and not one.why]
     flagged = sum(one.flagged for one in judged)
     parts = []
@@ -262,12 +262,12 @@ def summary(lines: Sequence[ModelLine], whys: Mapping[str, str]) -> str:
         known = len({one.key for one in lines if not one.why and one.line.parameter != ALL})
         parts.append(f"{counted(known, 'parameter')} of {counted(models, 'model')}: {state}")
     if free := [target for target, why in whys.items() if why != OLD]:
-        parts.append(f"nothing to converge in {', '.join(free)}")
+        parts.append(f"no convergence check in {', '.join(free)}")
     if OLD in whys.values():
         parts.append("no traces of an earlier version")
     return " · ".join(parts)
 
 
 def why_text(line: ModelLine) -> str:
-    """``price: nothing to converge; its posterior draws are exact and independent``."""
+    """``price: no convergence check; its posterior draws are exact and independent``."""
     return f"{line.line.target}: {line.why}" if line.why == OLD else f"{line.line.target}: {NOTHING}; {line.why}"

@@ -4,8 +4,9 @@ then its definition, formula, settings and key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from sfumato.engine.methods.labels import declared, name_called, quantity_of, sentence_of
 from sfumato.engine.methods.outputs import Output
@@ -16,7 +17,6 @@ from sfumato.engine.wording import percent
 from .words import (
     DIRECTIONS,
     FAMILIES,
-    full_params,
     interval,
     judged_interval,
     limit_quantity,
@@ -29,6 +29,7 @@ from .words import (
 OWN_VALUE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
 """By family what the confidential data's own value stands for; else the confidential data themselves."""
 Facts = list[tuple[str, str]]
+NO_FACTS: Facts = []
 
 
 @dataclass(frozen=True)
@@ -140,17 +141,48 @@ def title_called(key: str) -> str:
     return f"{name_called(key)}{f' · {family}' if family else ''}"
 
 
-def definition(row: Row) -> Facts:
-    """What a number is, by which method and settings, where that comes from, and its key; only what there is."""
-    method, output = declared(row.key)
-    facts = [
-        ("definition", output.meaning),
-        ("direction", DIRECTIONS.get(output.goal, "")),
-        ("method", "a method that this version does not have" if method is None else method.title),
-        ("variable", row.target),
-        ("level", "" if row.level is None else f"S = {number(row.level)}"),
-        ("source", "" if method is None else method.source),
-        *full_params(row.params),
-        ("key", row.key),
-    ]
-    return [(name, text) for name, text in facts if text]
+@dataclass(frozen=True)
+class Meaning:
+    """What a method says of itself and of one of its measures, by its ``key``; ``name`` is the human one, ``defaults`` those of its settings."""
+
+    title: str
+    meaning: str
+    goal: str
+    source: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    name: str = ""
+
+
+def meaning_of(key: str) -> Meaning:
+    """What this version's method says of a measure; slow the first time."""
+    from sfumato.engine.methods.spec import written
+
+    method, output = declared(key)
+    if method is None:
+        return Meaning(
+            "a method that this version does not have", output.meaning, output.goal, "", key=key, name=name_called(key)
+        )
+    defaults = {info.name: written(info.default) for info in method.spec.params() if not info.required}
+    return Meaning(method.title, output.meaning, output.goal, method.source, defaults, key, name_called(key))
+
+
+def definition(meaning: Meaning, variable: str, level: float | None, settings: Facts = NO_FACTS) -> Facts:
+    """What a number is, how it was made, by which settings, where that comes from, and its key; only what there is."""
+    return given(
+        [
+            ("definition", meaning.meaning),
+            ("direction", DIRECTIONS.get(meaning.goal, "")),
+            ("method", meaning.title),
+            ("variable", variable),
+            ("level", "" if level is None else f"S = {number(level)}"),
+            ("source", meaning.source),
+            *settings,
+            ("key", meaning.key),
+        ]
+    )
+
+
+def given(named: Facts) -> Facts:
+    """Those of the facts that say something."""
+    return [(name, text) for name, text in named if text]

@@ -356,7 +356,7 @@ def _traces(runs: Sequence[ReportedRun]) -> Iterator[Part]:
 
 def _why_none(target: str, trace: Trace | None) -> str:
     reason = getattr(trace, "reason", "")
-    return f"{target}: nothing to converge; {reason}." if reason else f"{target}: no trace was kept."
+    return f"{target}: no convergence check; {reason}." if reason else f"{target}: no trace was kept."
 
 
 def _trace(trace: Trace | None, line: ParameterLine, ident: str) -> Drawing:

@@ -37,9 +37,9 @@ def sentence(one: Difference) -> str:
     elif not one.key and one.place is not None:
         said = f"{one.kind}{settings(one)}"
     elif one.kind == "added":
-        said = f"{setting} was left out, is {exact(one.now)}"
+        said = f"{setting}: (not set) -> {exact(one.now)}"
     elif one.kind == "removed":
-        said = f"{setting} was {exact(one.before)}, is left out"
+        said = f"{setting}: {exact(one.before)} -> (not set)"
     else:
         said = f"{setting} {_moved(one.before, one.now)}"
     return printable(f"{subject}{said}")

@@ -86,11 +86,7 @@ def interval(lower: float | None, upper: float | None) -> str:
 
 def controls_text(controls: int) -> str:
     """How many records were held out, and what for; empty where none were."""
-    return (
-        f"{counted(controls, 'more record')} held out: no release is made of them, attacks are held against them"
-        if controls
-        else ""
-    )
+    return f"{counted(controls, 'hold-out record')}, kept from synthesis to calibrate attacks" if controls else ""
 
 
 def records_text(records: int, dropped: int | None = None) -> str:

@@ -21,6 +21,13 @@ SETTLED_SECONDS = 60.0
 """A table written this lately may be that of an import whose rows are still to come; ``doctor --fix`` looks again."""
 
 
+def pending_removal_text(tables: int) -> str:
+    """What to say of tables that could not be removed at once."""
+    if not tables:
+        return ""
+    return f"; {tables} of its tables are too young to remove: sfumato doctor --fix does so in an hour"
+
+
 def delete_run(workspace: Workspace, run_id: int) -> int:
     """Delete a run with its released datasets, results and log; returns how many of its tables are left on the disk.
 

@@ -198,7 +198,11 @@ class Seat:
 
     @property
     def text(self):
-        return text_of(self.app)
+        """What the terminal shows, without the sides of frames."""
+        return "\n".join(
+            line.removeprefix("│").removesuffix("│").rstrip() if line.startswith("│") else line
+            for line in text_of(self.app).splitlines()
+        )
 
     @property
     def footer(self):
@@ -206,9 +210,10 @@ class Seat:
 
     @property
     def reading(self):
-        """What a screen says of the place of its cursor: the line above the footer, and above the next step where one is said."""
+        """What a screen says of the place of its cursor: in the lower edge of its frame, or above it where that says the next step."""
         above = self.text.splitlines()[:-1]
-        return above[-2] if above[-1].strip().startswith("next:") else above[-1]
+        said = "" if self.app.screen.query("#next-step") else above[-1].strip("╰╯─ ")
+        return said or above[-2]
 
 
 @pytest.fixture

@@ -64,11 +64,11 @@ async def test_the_form_shows_only_what_the_kind_of_plan_asks(sit, with_roles):
         return [str(one.render()) for one in labels if one.display and str(one.id).startswith("label-")]
 
     async with sit(with_roles, "D") as seat:
-        assert shown(seat) == ["wanted", "made", "m"]
+        assert shown(seat) == ["goal", "synthesise", "m"]
         await seat.press("right")
-        assert shown(seat) == ["wanted", "k", "l", "t"]
+        assert shown(seat) == ["goal", "k", "l", "t"]
         await seat.press("right")
-        assert shown(seat) == ["wanted"]
+        assert shown(seat) == ["goal"]
 
 
 @pytest.mark.slow

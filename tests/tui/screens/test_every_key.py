@@ -143,6 +143,7 @@ PLACES = {
     "choose": Place(("Choose",), "map", ("f4",)),
     "task log": Place(("TaskLog",), "runs", ("G", "act:log")),
     "compare": Place(("Compare", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
+    "command line": Place(("CommandLine",), "runs", ("colon", "f", "i")),
     "audit": Place(("Audit",), "runs", ("act:audit",)),
     "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("Doctor",), "runs", ("act:doctor",), data="built_data"),

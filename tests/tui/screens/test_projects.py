@@ -31,7 +31,7 @@ async def test_an_empty_workspace_names_the_next_keys(sit, empty, size):
             "W   Open or create",
         ):
             assert words in seat.text
-        assert " ".join(seat.footer.split()) == "n New run I Import W Workspace q Quit ? Keys"
+        assert " ".join(seat.footer.split()) == "n New run I Import W Workspace ? Keys q Quit"
 
 
 async def test_enter_on_an_empty_workspace_does_nothing(sit, empty):

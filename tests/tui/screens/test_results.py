@@ -3,11 +3,11 @@ from textual.widgets import Input
 
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.screens.explain import facts, meaning_of
+from sfumato.tui.screens.explain import facts
 from sfumato.tui.screens.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
 from sfumato.tui.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.reporting.explanation import FoundNumber
+from sfumato.workspace.reporting.explanation import FoundNumber, meaning_of
 from sfumato.workspace.reporting.words import interval, measured, number, params_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import FAILURES, Selection, result_numbers, selected_rows
@@ -176,7 +176,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
     told = facts(FoundNumber(line(baseline=0.4), [own], [low], 1000), meaning_of(line().key))
     assert [name for name, _ in told] == [
         "in words", "verdict", "this means", "good is", "compared with", "how sure", "what to change",
-        "definition", "direction", "method", "source", "measured on", "known", "radius", "by default", "key",
+        "definition", "direction", "method", "source", "measured on", "known", "radius", "defaults", "key",
     ]  # fmt: skip
     found = dict(told)
     assert found["verdict"] == "✗ not met: 18.13 of 1,000 (1.81 %), at most 1 %, 0.81 points outside the limit"
@@ -285,5 +285,5 @@ def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
     found = dict(facts(FoundNumber(pmse), meaning_of(pmse.key)))
     assert found["model"] == "cart"
-    assert found["by default"].startswith("minbucket 20, cp ")
-    assert "model" not in found["by default"]
+    assert found["defaults"].startswith("minbucket 20, cp ")
+    assert "model" not in found["defaults"]

@@ -189,8 +189,8 @@ async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
 @pytest.mark.slow
 async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
-        assert "nothing to converge in income" in seat.text.splitlines()[3]
-        reading = "income: nothing to converge; its posterior draws are exact and independent"
+        assert "no convergence check in income" in seat.text.splitlines()[3]
+        reading = "income: no convergence check; its posterior draws are exact and independent"
         assert reading in seat.reading
         await seat.press("enter")
         assert isinstance(seat.app.screen, Project)
@@ -221,7 +221,7 @@ def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
     ]  # fmt: skip
     assert (
         summary(lines, {"z": "it is exact"})
-        == "2 parameters of 1 model: ✗ 1 outside a limit · nothing to converge in z"
+        == "2 parameters of 1 model: ✗ 1 outside a limit · no convergence check in z"
     )
     good = [one for one in statistics if one.parameter != "beta"]
     assert summary(model_lines(good, {}, {}), {}) == "1 parameter of 1 model: ✓ all within limits"

@@ -88,7 +88,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see("risk.identification.true_match_rate", "lower is better").press("q")
     at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
     at.press("4").see(r"\[Records\]", "probability").press("enter").see("must be", "Driver").press("q")
-    at.press("4").see(r"\[Diagnostics\]", "nothing to converge")
+    at.press("4").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
     at.press("w").see("Release of run 1", "Release: 2 blocks").press("w").see("Output folder").type(REASON).press("tab")

@@ -25,8 +25,8 @@ def step(**settings: Any) -> dict[str, Any]:
     ("before", "now", "words"),
     [
         (step(minbucket=5), step(minbucket=7), "synthesis[0] price: minbucket was 5, is 7"),
-        (step(), step(minbucket=7), "synthesis[0] price: minbucket was left out, is 7"),
-        (step(minbucket=7), step(), "synthesis[0] price: minbucket was 7, is left out"),
+        (step(), step(minbucket=7), "synthesis[0] price: minbucket: (not set) -> 7"),
+        (step(minbucket=7), step(), "synthesis[0] price: minbucket: 7 -> (not set)"),
         (step(), {}, "synthesis[0] price: removed (method cart)"),
         ({"data": {"where": "a > 0"}}, {"data": {"where": "a > 1"}}, "data.where was a > 0, is a > 1"),
         ({"title": "A"}, {"title": "B"}, "title was A, is B"),

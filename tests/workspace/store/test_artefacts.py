@@ -227,7 +227,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
     assert "R-hat at most 1.01, effective sample sizes at least 400" in page
     assert "✗ R-hat over 1.01" in page
     assert sum(f'id="trace-1-{i}-title"' in page for i in range(1, 20)) == WORST
-    assert "income: nothing to converge; its posterior draws are exact and independent." in page
+    assert "income: no convergence check; its posterior draws are exact and independent." in page
     assert "which are as confidential as the data: this page is not for release" in page
     assert report_page(done, 1, traces=True) == page
 

@@ -1,0 +1,59 @@
+"""Commands that are typed: places with words or a run, acts by name, and what is wrong with a line."""
+
+import pytest
+
+from sfumato.tui.screens.command_line import CommandLine, command_of, commands_here
+from sfumato.tui.screens.manual import Manual
+
+
+async def typed(seat, text):
+    """Type a line after the colon and accept it."""
+    return await seat.press("colon", *("space" if sign == " " else sign for sign in text), "enter")
+
+
+async def test_a_place_takes_words_that_its_rows_must_have(sit, directory):
+    async with sit(directory, tab="runs") as seat:
+        assert "✓ done" in seat.text
+        await typed(seat, "runs failed")
+        rows = [line for line in seat.text.splitlines()[3:] if line.lstrip()[:2] in ("1 ", "2 ", "3 ", "4 ")]
+        assert [row.split()[0] for row in rows] == ["2"]
+
+
+async def test_a_line_may_be_cut_short_and_completed(sit, directory):
+    async with sit(directory, "colon", *"dat", "tab", tab="runs") as seat:
+        assert seat.app.screen.query_one("Entry").value == "data"
+        await seat.press("enter")
+        assert "[1 Data]" in seat.text
+
+
+@pytest.mark.slow
+async def test_findings_take_a_run_by_its_number(sit, directory):
+    async with sit(directory, "G", tab="runs") as seat:
+        assert "› run 1" in await typed(seat, "find 1")
+        assert "[4 Findings]" in seat.text
+
+
+@pytest.mark.slow
+async def test_themes_and_topics_are_named_too(sit, directory):
+    async with sit(directory, tab="runs") as seat:
+        await typed(seat, "theme light")
+        assert seat.app.theme == "light"
+        await typed(seat, "manual recipe")
+        assert isinstance(seat.app.screen, Manual)
+        await seat.press("q")
+        await typed(seat, "doctor")
+        assert type(seat.app.screen).__name__ == "Doctor"
+
+
+async def test_a_wrong_line_says_why_and_stays(sit, directory):
+    async with sit(directory, tab="runs") as seat:
+        assert 'There is no command "rnus" here; did you mean "runs"?' in await typed(seat, "rnus")
+        assert isinstance(seat.app.screen, CommandLine)
+        known = commands_here(seat.app.screen_stack[-2])
+        assert "runs" in known
+        assert "results" in str(command_of("re", known))
+        assert command_of("  :runs   not met ", known).words == "not met"
+        assert command_of("", known) == "Type the name of a place or an act"
+        await seat.press("escape")
+        await typed(seat, "export what")
+        assert "export takes no words" in seat.app.notices[-1]

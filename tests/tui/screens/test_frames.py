@@ -1,0 +1,73 @@
+"""Frames are closed, in every place and size, and name in their edges what they hold."""
+
+import pytest
+
+from sfumato.tui.widgets.panel import LOWER, UPPER
+
+PLACES = {
+    "data": "Data: 3 of 3",
+    "plan": "Plan: 9 steps",
+    "runs": "Runs: 4",
+    "verdicts": "Findings: 2 of 3 not met",
+    "map": "Runs",
+}
+
+
+def frame_of(app):
+    """The lines from the upper to the lower edge."""
+    lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+    first = next(at for at, line in enumerate(lines) if line.startswith(UPPER[0]))
+    last = next(at for at, line in enumerate(lines) if line.startswith(LOWER[0]))
+    return lines[first : last + 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", PLACES)
+async def test_the_frame_of_a_place_is_closed_and_has_a_title(sit, built_data, tab):
+    async with sit(built_data, size=(80, 24), tab=tab) as seat:
+        for size in ((80, 24), (160, 50), (40, 12)):
+            await seat.pilot.resize_terminal(*size)
+            await seat.press("shift")
+            upper, *between, lower = frame_of(seat.app)
+            assert (len(upper), upper[-1], lower[-1]) == (size[0], UPPER[1], LOWER[1])
+            assert all(line[0] == line[-1] == "│" and len(line) == size[0] for line in between)
+            if size[0] >= 80:
+                assert PLACES[tab] in upper
+
+
+async def test_a_second_pane_shares_the_edges_and_is_named_there(sit, built_data):
+    async with sit(built_data, size=(160, 50), tab="plan") as seat:
+        upper, *between, lower = frame_of(seat.app)
+        at = upper.index(UPPER[2])
+        assert upper[at:].startswith("┬─ TOML ─")
+        assert lower[at] == LOWER[2]
+        assert all(line[at] == "│" for line in between[1:])
+        assert "[1 Data]" in await seat.press("1")
+        assert "┬─ Profile" in frame_of(seat.app)[0]
+
+
+async def test_a_dialog_has_its_title_and_its_keys_in_its_frame(sit, built_data):
+    async with sit(built_data, "e", size=(80, 24), tab="runs") as seat:
+        assert "╭─ Write to a file ─" in seat.text
+        assert "─ enter writes, esc closes ─╯" in seat.text
+
+
+@pytest.mark.slow
+async def test_leaving_asks_before_text_is_lost(sit, built_data):
+    async with sit(built_data, "t", "left_square_bracket", "escape", size=(80, 24), tab="plan") as seat:
+        assert "Discard the text?" in await seat.press("q")
+        assert "The text of the plan cannot be read yet" in seat.text
+        assert "[2 Plan]" in await seat.press("n")
+        await seat.press("ctrl+q")
+        assert "Quit Sfumato?" in seat.text
+        assert "cannot be read yet" in seat.text
+        await seat.press("n", "u", "q")
+        assert len(seat.app.screen_stack) == 1
+
+
+@pytest.mark.slow
+async def test_the_text_takes_the_place_of_the_steps_where_there_is_room_for_one(sit, built_data):
+    async with sit(built_data, "t", size=(80, 24), tab="plan") as seat:
+        assert "[release]" in seat.text
+        assert "linear_regression  " not in seat.text
+        assert "linear_regression  " in await seat.press("escape")

@@ -1,0 +1,168 @@
+"""Closed frames: the edges of a pane with its title, its tabs and what it says in them, and the box of a dialog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Region
+from textual.message import Message
+from textual.screen import Screen
+from textual.strip import Strip
+
+from ..terminal.painting import Backdrop
+from .lines import Line
+
+TRACK, SIDE = "─", "│"
+UPPER, LOWER = ("╭", "╮", "┬"), ("╰", "╯", "┴")
+"""The left and right corner of an edge, and where the frame of a second pane meets it."""
+SECOND = "second"
+"""The class of a pane to the right of another, whose left side is drawn by itself; ``pane_title`` names it in the edge."""
+LEAST_TITLE = 8
+
+
+class Edge(Line):
+    """The upper edge of a frame with a title, or the ``lower`` one with what the pane says; what does not fit is cut."""
+
+    DEFAULT_CSS = "Edge { padding: 0; color: $primary; text-overflow: clip; }"
+
+    def __init__(self, *, name: str = "", lower: bool = False, text: Content | str = "") -> None:
+        super().__init__(name=name)
+        self._left, self._right, self._meets = LOWER if lower else UPPER
+        self._lower = lower
+        self._second: tuple[int, str] = 0, ""
+        if text:
+            self.say(text)
+
+    def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._look_beside)
+
+    def _look_beside(self, _: Screen[object]) -> None:
+        """Learn where a second pane begins, if there is one."""
+        parent = self.parent
+        shown = (one for one in parent.query(f".{SECOND}") if one.is_on_screen and one.region) if parent else ()
+        found = (one for one in shown if one.region.x > self.region.x + 1)
+        second = next(iter(found), None)
+        at = (0, "") if second is None else (second.region.x - self.region.x, getattr(second, "pane_title", ""))
+        if at != self._second:
+            self._second = at
+            self.refresh()
+
+    @property
+    def _room(self) -> int:
+        """Cells from one corner to the other, or to the second pane."""
+        return (self._second[0] or self.size.width - 1) - 1
+
+    def _after(self) -> Content:
+        """What stands at the right end of the first pane's edge."""
+        return Content("")
+
+    def render(self) -> Content:
+        room, after, title = self._room, self._after(), self._heading
+        if title:
+            most = max(LEAST_TITLE, room - len(after) - 3)
+            title = Content.assemble(TRACK, " ", title.truncate(most, ellipsis=True), " ")
+        fill = TRACK * (room - title.cell_length - len(after))
+        parts: list[Content | str] = [self._left, title, fill, after]
+        at, name = self._second
+        if at:
+            rest = self.size.width - at - 2
+            beside = (
+                Content("") if self._lower or not name else Content.assemble(TRACK, " ", (name, "$foreground"), " ")
+            )
+            parts += [self._meets, beside.truncate(rest), TRACK * (rest - beside.cell_length)]
+        return Content.assemble(Content.assemble(*parts).truncate(self.size.width - 1), self._right)
+
+    @property
+    def _heading(self) -> Content:
+        shown = self.content
+        text = shown if isinstance(shown, Content) else Content(str(shown))
+        return text.stylize_before("$foreground") if text else text
+
+
+class TabEdge(Edge):
+    """The upper edge of a frame whose pane is one of several: all are named in it, the active one in brackets."""
+
+    def __init__(self, *, name: str = "") -> None:
+        super().__init__(name=name)
+        self._active = ""
+        self._tabs: Mapping[str, str] = {}
+
+    def show(self, title: str, tabs: Mapping[str, str], active: str) -> None:
+        """Show these; what is shown already is not painted again."""
+        if (tabs, active) != (self._tabs, self._active):
+            self._tabs, self._active = tabs, active
+            self.refresh()
+        self.say(Content.styled(title, "bold"))
+
+    @dataclass
+    class Chosen(Message):
+        """The user clicked the tab called ``name``."""
+
+        name: str
+
+    def _texts(self) -> list[tuple[str, str]]:
+        """Names of tabs and what stands for them; where there is no room the others are cut, then left out."""
+        if len(self._tabs) < 2:
+            return []
+        needed = self._heading.cell_length + 5
+        for room in (99, 6, 3):
+            texts = [
+                (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
+            ]
+            if sum(len(text) + 1 for _, text in texts) + needed <= self._room:
+                return texts
+        return [(name, text) for name, text in texts if name == self._active and needed + len(text) < self._room]
+
+    def _after(self) -> Content:
+        parts: list[tuple[str, str] | str] = [" "]
+        for name, text in self._texts():
+            parts += [(text, "bold" if name == self._active else "$text-muted"), " "]
+        return Content.assemble(*parts, TRACK) if len(parts) > 1 else Content("")
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the tab that was clicked."""
+        at, texts = event.get_content_offset(self), self._texts()
+        start = self._room - sum(len(text) + 1 for _, text in texts)
+        for name, text in texts:
+            if at is not None and start <= at.x < start + len(text):
+                self.post_message(self.Chosen(name))
+            start += len(text) + 1
+
+
+class Sides(Backdrop, Vertical):
+    """What stands between the edges of a frame, with its two sides."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"sides--edge"}
+    DEFAULT_CSS = "Sides { padding: 0 1; height: 1fr; & > .sides--edge { color: $primary; } }"
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        style = self.get_component_rich_style("sides--edge")
+        inner = Segment(" " * max(0, self.outer_size.width - 2), style)
+        strip = Strip([Segment(SIDE, style), inner, Segment(SIDE, style)]).crop(crop.x, crop.right)
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, self.background_colors[1])
+        return [strip] * crop.height
+
+
+class Box(Vertical):
+    """The frame of a dialog: its title in the upper edge, the keys that it has in the lower one."""
+
+    DEFAULT_CLASSES: ClassVar[str] = "dialog"
+
+    def __init__(self, title: str, keys: str = "", *, tall: bool = False, destroys: bool = False) -> None:
+        super().__init__()
+        self.set_class(tall, "tall")
+        self.set_class(destroys, "destroys")
+        self.say(title)
+        if keys:
+            self.border_subtitle = Content(keys)
+
+    def say(self, title: str) -> None:
+        """Have another title in the edge."""
+        self.border_title = Content(title)
