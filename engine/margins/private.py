@@ -1,13 +1,15 @@
 """Margins measured with noise, and chosen by choices that pay for what they look at: one budget in zero-concentrated privacy for all of it.
 
 Every variable is measured alone first. Margins of two are then the given ones, all of them, those of a spanning tree (McKenna, Miklau & Sheldon
-2021, MST), or those in which a model of what was measured so far is worst (McKenna et al. 2022, AIM): in each round some margins are chosen by the
-exponential mechanism with the score ||margin - model||_1 less what the noise would add, which one record changes by 1, each at its share of the budget;
-they are measured, and the model is fitted to all measurements. The k largest of scores with independent Gumbel noise are k such choices
+2021, MST), or those in which a model of what was measured so far is worst (McKenna et al. 2022, AIM; a tree where the noise leaves no more
+readable): in each round some margins are chosen by the exponential mechanism with the score ||margin - model||_1 less what the noise would add,
+which one record changes by 1, each at its share of the budget; they are measured, and the model is fitted to all measurements. The k largest of scores with independent Gumbel noise are k such choices
 after each other (Durfee & Rogers 2019), so that a round needs one fit.
 
 Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells that noise would drown. That
 reads measurements alone, as does everything here but ``answer``.
+
+How the budget is divided, and when all pairs are measured, was set by looking at Adult; it follows from no theory.
 
 Noisy counts are rounded to whole numbers: the last bits of a sum of floating-point numbers would tell more of its parts than the noise hides
 (Mironov 2012). Neighbours differ by one record, added or removed; where a record may have a weight, it is at most 1.
@@ -30,17 +32,19 @@ from .soft_records import SoftRecords, Target
 
 Choice = Literal["given", "pairs", "mst", "aim"]
 
-ONES, CHOSEN = 0.15, 0.1
+ONES, CHOSEN = 0.3, 0.1
 """Shares of the budget: for the margins of single variables, and for choosing."""
-RARE = 3.0
+RARE = 1.5
 """A category is rare whose noisy count is below so many standard deviations of the noise in a cell."""
-BORNE = 0.045
+BORNE = 0.1
 """The share of a table that noise may displace on average where the number of margins is chosen."""
 PENALTY = 0.5
 """Of the noise of a margin, the part that a fit leaves: what a choice subtracts."""
 FLOOR = 0.5
 """Times the noise of all categories of a variable, as a share of the records, squared: the share that is spread evenly over them."""
 ROUNDS = 6
+ENOUGH = 0.9
+"""The weighted sum of squares for each cell at which a fit ends; the noise alone would leave 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def measure(
     choice: Choice,
     rng: np.random.Generator,
     given: Sequence[Clique] = (),
-    components: int = 400,
+    components: int = 800,
     steps: int = 600,
     note: Callable[[int, int], None] = lambda done, total: None,
 ) -> Measurements:
@@ -112,9 +116,11 @@ def measure(
     start = [(1 - share) * own + share / len(own) for own, share in zip(singles, floor, strict=True)]
     model = SoftRecords.start(domain, components, rng, start, groups)
     found = Measurements(domain, tuple(margins), groups, total, floor, model)
-    model.fit(targets_of(found), steps // 10)
+    _fit(found, steps // 10)
     if not pairs:
         return found
+    if choice == "aim" and pairs < len(wanted) and pairs <= len(domain) - 1:
+        choice = "mst"
     rounds = _rounds(wanted, pairs, choice)
     each = math.sqrt(8 * budget.chosen / pairs) if budget.chosen else math.inf
     for number, size in enumerate(rounds):
@@ -125,8 +131,13 @@ def measure(
             table = _noisy(grouped_table(answer(clique), clique, groups), noise, rng)
             margins.append(NoisyMargin(clique, table, noise, grouped=True))
         found = Measurements(domain, tuple(margins), groups, total, floor, model)
-        model.fit(targets_of(found), steps if number == len(rounds) - 1 else max(steps // 6, 1))
+        _fit(found, steps if number == len(rounds) - 1 else steps // 6)
     return found
+
+
+def _fit(found: Measurements, steps: int) -> None:
+    cells = sum(one.table.size for one in found.margins)
+    found.model.fit(targets_of(found), steps, enough=ENOUGH * cells)
 
 
 def _noisy(table: Floats, sigma: float, rng: np.random.Generator) -> Floats:

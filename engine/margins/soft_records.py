@@ -104,14 +104,26 @@ class SoftRecords:
         return found
 
     def fit(
-        self, targets: Sequence[Target], steps: int, rate: float = 0.1, note: Callable[[int], None] = lambda _: None
-    ) -> None:
-        """Go on for ``steps`` of Adam towards the targets, the last third at a smaller rate."""
+        self,
+        targets: Sequence[Target],
+        steps: int,
+        rate: float = 0.1,
+        enough: float = 0.0,
+        note: Callable[[int], None] = lambda _: None,
+    ) -> float:
+        """Go on for ``steps`` of Adam towards the targets, the last third at a smaller rate; the weighted sum of squares that is left.
+
+        It ends where that is at most ``enough``. For noise of known precision that is the number of cells (the discrepancy principle of
+        Morozov 1966): a closer fit would be one to the noise.
+        """
+        left = 0.0
         if not targets:
-            return
+            return left
         loss = _Loss.of(self, targets)
         for step in range(steps):
-            gradient = loss.gradient(self.probabilities())
+            gradient, left = loss.gradient(self.probabilities())
+            if left <= enough:
+                break
             self.steps += 1
             first, second = self.moments
             first += np.float32(1 - FIRST_DECAY) * (gradient - first)
@@ -122,6 +134,7 @@ class SoftRecords:
                 size * first / (np.sqrt(second / np.float32(1 - SECOND_DECAY**self.steps)) + np.float32(1e-14))
             )
             note(step)
+        return left
 
     def smoothed(self, floor: Sequence[float]) -> Singles:
         """The distributions with a share ``floor`` (variables,) of each variable's spread evenly over its categories."""
@@ -154,6 +167,7 @@ class _Loss:
     single: tuple[Singles, Singles]
     pair: tuple[Singles, Singles]
     larger: list[tuple[list[slice], Singles, np.float32, bool]]
+    largest: float
 
     @classmethod
     def of(cls, model: SoftRecords, targets: Sequence[Target]) -> _Loss:
@@ -183,30 +197,32 @@ class _Loss:
                 at_groups = target.grouped and merge is not None
                 own = [(places if at_groups else own_places)[at] for at in target.clique]
                 larger.append((own, table, weight, at_groups))
-        return cls(own_places, merge, single, pair, larger)
+        return cls(own_places, merge, single, pair, larger, largest)
 
-    def gradient(self, probabilities: Singles) -> Singles:
-        """By the logits, (count, categories), times the number of components."""
+    def gradient(self, probabilities: Singles) -> tuple[Singles, float]:
+        """By the logits, (count, categories), times the number of components; and the sum of squares by precision."""
         count = np.float32(len(probabilities))
         merged = probabilities if self.merge is None else probabilities @ self.merge
-        apart = self.pair[1] * (merged.T @ merged / count - self.pair[0])
+        off = merged.T @ merged / count - self.pair[0]
+        apart = self.pair[1] * off
+        left = float((apart * off).sum(dtype=np.float64)) / 2
         by_group = np.asarray(
             merged @ apart, dtype=np.float32
         )  # each pair stands twice in the symmetric matrix, once for each of its sides
         by_category = np.zeros_like(probabilities)
         for places, table, weight, at_groups in self.larger:
             if at_groups:
-                _add_gradient(merged, by_group, places, table, weight)
+                left += _add_gradient(merged, by_group, places, table, weight)
             else:
-                _add_gradient(probabilities, by_category, places, table, weight)
+                left += _add_gradient(probabilities, by_category, places, table, weight)
         slope = by_group if self.merge is None else by_group @ self.merge.T
-        slope = np.asarray(
-            slope + by_category + self.single[1] * (probabilities.mean(axis=0) - self.single[0]), np.float32
-        )
+        alone = probabilities.mean(axis=0) - self.single[0]
+        left += float((self.single[1] * alone**2).sum(dtype=np.float64))
+        slope = np.asarray(slope + by_category + self.single[1] * alone, np.float32)
         slope *= probabilities
         for place in self.places:
             slope[:, place] -= probabilities[:, place] * slope[:, place].sum(axis=1, keepdims=True)
-        return slope
+        return slope, left * self.largest
 
 
 def _outer(parts: Sequence[Singles]) -> Singles:
@@ -222,14 +238,16 @@ def _average(parts: Sequence[Singles]) -> Singles:
     return np.asarray(_outer(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
 
 
-def _add_gradient(source: Singles, sink: Singles, places: list[slice], table: Singles, weight: np.float32) -> None:
-    """Of one margin of any number of variables, by the probabilities of each."""
+def _add_gradient(source: Singles, sink: Singles, places: list[slice], table: Singles, weight: np.float32) -> float:
+    """Of one margin of any number of variables, by the probabilities of each; and its weighted sum of squares."""
     parts = [source[:, place] for place in places]
-    apart = weight * (_average(parts).reshape(table.shape) - table)
+    off = _average(parts).reshape(table.shape) - table
+    apart = weight * off
     for axis, place in enumerate(places):
         others = [part for at, part in enumerate(parts) if at != axis]
         moved = np.moveaxis(apart, axis, -1).reshape(-1, table.shape[axis])
         sink[:, place] += (_outer(others) @ moved) if others else moved
+    return float((apart * off).sum(dtype=np.float64))
 
 
 def components_for(domain: Domain, cells: int) -> int:

@@ -102,7 +102,9 @@ def test_the_gradient_of_soft_records_is_the_slope_of_their_loss() -> None:
             total += target.precision / 3.0 * float(((own - target.table) ** 2).sum()) / 2
         return total
 
-    slope = _Loss.of(model, targets).gradient(model.probabilities()) / model.logits.shape[0]
+    slope, left = _Loss.of(model, targets).gradient(model.probabilities())
+    assert left == pytest.approx(6.0 * loss(model.logits.astype(np.float64)), rel=1e-4)
+    slope = slope / model.logits.shape[0]
     start = model.logits.astype(np.float64)
     for row, column in [(0, 0), (1, 4), (2, 5), (3, 8), (4, 11), (0, 2)]:
         step = np.zeros_like(start)
