@@ -87,6 +87,9 @@ class RiskOutput:
     "chance", without any disclosure; or by the "margin" of the data, which a useful release goes beyond too; or beyond "nothing", where it
     is a share of the records that has no baseline of its own. Only what is beyond chance may block a release.
 
+    ``gate_lower`` says that the lower limit of its interval is held against the limits in place of its value, as of a largest of many, which is
+    large by chance.
+
     ``raised_by_noise``: a release that is less like the data has more of it, so that more than the data have is no disclosure by itself.
     """
 
@@ -94,6 +97,7 @@ class RiskOutput:
     gate_reference: Literal["", "chance", "margin", "nothing"] = ""
     evidence: str = ""
     ratio_to: str = ""
+    gate_lower: bool = False
     raised_by_noise: bool = False
 
 

@@ -68,7 +68,7 @@ class RecordAuditSpec(Spec):
     """Who is asked about, how many shadows, and what the intruder knows."""
 
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
-    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000)] = 20
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = 20
     people: TargetKinds = BOTH
     shadows: Annotated[
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
@@ -118,7 +118,7 @@ LEVERS = (
     MEMBERSHIP[2],
 )
 ROW = (("people", "random"),)
-OUTPUTS = (
+AREAS = (
     Output(
         "auc",
         "chance that a shadow release with the record of a target looks more like it than one without; mean over the targets",
@@ -150,7 +150,7 @@ OUTPUTS = (
         estimated=True,
         detectable="detectable_auc",
         row_defaults=ROW,
-        risk=RiskOutput(gate_reference="chance", questions=("membership",)),
+        risk=RiskOutput(gate_reference="chance", questions=("membership",), gate_lower=True),
         statbarn="StatisticalHypothesisTests",
         label=Label(
             "Audit: most exposed person (AUC)",
@@ -161,22 +161,53 @@ OUTPUTS = (
             counts="share",
         ),
     ),
+)
+OF_VALUES = tuple(
+    replace(
+        output,
+        name=f"values_{output.name}",
+        meaning=f"{output.meaning}; without means that the record has another's values",
+        short=f"{output.short} of values",
+        risk=replace(output.risk, questions=("inference",)),
+        label=replace(output.label, name=name, says=says, good=good, fails=fails),
+    )
+    for output, name, says, good, fails in (
+        (
+            AREAS[0],
+            "Audit: values distinguished (mean AUC)",
+            "Releases made of a person's own values are distinguished from others in {value} of pairs on average; 50 % is chance.",
+            "Good is 50 %: a release looks the same whatever a person's values are.",
+            "Releases show values of single people.",
+        ),
+        (
+            AREAS[1],
+            "Audit: most exposed values (AUC)",
+            "Of the person who stands out most, releases made of the own values are distinguished in {value} of pairs; 50 % is chance.",
+            "Good is an interval that contains 50 %.",
+            "Values of at least one person can be recognised in the release.",
+        ),
+    )
+)
+"""The areas where the question is about values."""
+OUTPUTS = (
+    *AREAS,
+    *OF_VALUES,
     Output(
         "given_away",
         "targets of whom a release shows beyond chance whether they are in the data",
         "low",
-        "targets",
+        "records",
         range=NON_NEGATIVE,
         short="given away",
         estimated=True,
         row_defaults=ROW,
-        risk=RiskOutput(questions=("membership",)),
         label=Label(
             "Audit: people given away",
-            "The audit recognises {value} in the releases, beyond chance.",
+            "The audit recognises {value} of {targets} in the releases, beyond chance.",
             "Good is 0.",
             "Some people can be recognised in the release.",
             LEVERS,
+            counts="people",
         ),
     ),
     Output(
@@ -187,7 +218,6 @@ OUTPUTS = (
         range=SHARE,
         short="found",
         estimated=True,
-        risk=RiskOutput(questions=("membership",)),
         label=Label(
             "Audit: shadows found at few false alarms",
             "At the allowed rate of false alarms, {value} of the releases with the person are found.",
@@ -203,7 +233,6 @@ OUTPUTS = (
         range=(-1.0, 1.0),
         short="advantage",
         estimated=True,
-        risk=RiskOutput(questions=("membership",)),
         label=Label(
             "Audit: advantage of the attack",
             "The attack is right by {value} more often than chance.",
@@ -221,7 +250,6 @@ OUTPUTS = (
         range=SHARE,
         short="reconstruction",
         estimated=True,
-        risk=RiskOutput(questions=("inference",)),
         label=Label(
             "Audit: sensitive values guessed right",
             "From the nearest released records, {value} of the targets' sensitive values are guessed right.",
@@ -238,7 +266,6 @@ OUTPUTS = (
         range=(-1.0, 1.0),
         short="memorisation",
         estimated=True,
-        risk=RiskOutput(questions=("inference",)),
         label=Label(
             "Audit: memorisation",
             "Being in the data raises the share of sensitive values guessed right by {value}.",
@@ -424,6 +451,7 @@ class _Scored:
     guessed: slice
     claimed: float | None
     words: str
+    prefix: str
 
     @classmethod
     def of(cls, parts: Sequence[Mapping[str, NDArray[Any]]], spec: RecordAuditSpec) -> _Scored:
@@ -454,7 +482,7 @@ class _Scored:
         guessed = slice(*map(int, one["guessed"]))
         return cls(
             held, labels, ratios, found, one["records"], kinds, tuple(map(str, one["names"])), guessed,
-            None if np.isnan(claimed) else claimed, str(one["words"]),
+            None if np.isnan(claimed) else claimed, str(one["words"]), str(one["prefix"]),
         )  # fmt: skip
 
     @property
@@ -479,11 +507,13 @@ class _Scored:
         ) -> Estimate:
             return Estimate(name, value, "", low, high, base, reason=words, params=params)
 
-        yield said("auc", *found.mean(some), NO_LEAK)
+        yield said(f"{self.prefix}auc", *found.mean(some), NO_LEAK)
         low, high = found.limits(simultaneous=True)
         rows = np.flatnonzero(some)
         most = int(rows[np.argmax(low[rows] + 1e-9 * found.areas[0, rows])])
-        yield said("largest_auc", float(found.areas[0, most]), float(low[most]), float(high[most]), NO_LEAK)
+        yield said(
+            f"{self.prefix}largest_auc", float(found.areas[0, most]), float(low[most]), float(high[most]), NO_LEAK
+        )
         away = int((low[rows] > NO_LEAK).sum())
         shares = score_interval(away / number, number)
         yield Estimate(
@@ -493,7 +523,7 @@ class _Scored:
             shares[0] * number,
             shares[1] * number,
             0.0,
-            unit="targets",
+            unit="records",
             reason=words,
             params=params,
         )
@@ -612,4 +642,5 @@ def record_audit(
         "claimed": np.asarray(np.nan if refits.epsilon is None else times * refits.epsilon),
         "seed": np.asarray(seed),
         "words": np.asarray(words),
+        "prefix": np.asarray("values_" if audit.design.question == "values" else ""),
     }

@@ -88,5 +88,7 @@ def test_every_setting_that_an_advice_turns_is_one_of_some_method_or_m():
     turned = {(setting, turn) for one in advice for setting, turn in one.turns.items()}
     assert {setting for setting, _ in turned} <= known
     assert {turn for _, turn in turned} == set(CHANGES)
-    assert {"m", "minbucket", "smoothing", "k", "epsilon", "draws", "kept", "method"} == {setting for setting, _ in turned}
+    assert {"m", "minbucket", "smoothing", "k", "epsilon", "draws", "kept", "method"} == {
+        setting for setting, _ in turned
+    }
     assert ("minbucket", "less") in turned

@@ -151,6 +151,8 @@ def _sighting(row: Row, output: Output, records: int, series: int, label: str, m
     found = Estimated(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
         found = simultaneous(found, series, output.range)
+    if output.risk.gate_lower and found.lower is not None:
+        beyond = _held(replace(row, value=found.lower), output, records)[2]
     sure = found.lower if output.estimated else value if row.lower is None else row.lower
     figure = partial(quantity_of, row.key, params=row.params, unit=row.unit)
     against = "" if output.risk.gate_reference == "nothing" else f", {figure(base)} without a disclosure"

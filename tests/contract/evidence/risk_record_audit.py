@@ -13,7 +13,17 @@ EVIDENCE = Evidence(
     ),
     expected=dict.fromkeys(
         (
-            *("auc", "largest_auc", "given_away", "tpr", "advantage", "reconstruction", "memorisation"),
+            *(
+                "auc",
+                "largest_auc",
+                "values_auc",
+                "values_largest_auc",
+                "given_away",
+                "tpr",
+                "advantage",
+                "reconstruction",
+                "memorisation",
+            ),
             *("epsilon_lower", "mu_lower", "p_value", "detectable_auc"),
         ),
         Expected(*[free("it makes releases of its own: its own tests change tables")] * 8),
