@@ -92,7 +92,7 @@ class RecordAuditSpec(Spec):
     def grid(self) -> tuple[float, ...]:
         return tuple(map(float, range(self.blocks)))
 
-    def refits(self) -> float:
+    def refits_a_task(self) -> float:
         """The shadows of a block."""
         own = 1 if self.background == "half" else self.targets * len(self.people)
         return self.shadows * own / self.blocks
