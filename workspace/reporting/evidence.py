@@ -74,7 +74,7 @@ def _measured(rows: Sequence[Row]) -> list[Line]:
             lines.append(
                 [
                     kind,
-                    ", ".join(part for part in (name_called(row.key), row.target) if part),
+                    ", ".join(part for part in (name_called(row.key), row.target, _people(row)) if part),
                     _value(row),
                     interval(row.lower, row.upper),
                     "" if beside is None else number(beside.value),
@@ -87,6 +87,11 @@ def _measured(rows: Sequence[Row]) -> list[Line]:
             why = "what was asked for could not be computed" if released else f"add {asked}"
             lines.append([kind, Cell(NOT_MEASURED, "not computed"), "", "", "", "", why])
     return lines
+
+
+def _people(row: Row) -> str:
+    """Of whom a number is, where a measure speaks of several groups of people."""
+    return f"{row.params['people']} people" if "people" in row.params else ""
 
 
 def _baseline(row: Row, beside: Row | None) -> str:

@@ -211,7 +211,7 @@ def _result(own: Row | None, released: Row | None, published: Sequence[Published
         *_value(released, published),
         interval(released.lower, released.upper) if released else "",
         number(row.baseline) if own is None and row.baseline is not None else "",
-        Cell(row.reason or short, full=whole),
+        Cell("; ".join(part for part in (short, row.reason) if part), full=whole),
     ]
 
 
