@@ -159,7 +159,7 @@ def test_every_link_leads_somewhere_and_every_id_is_one_element_s(page: str) -> 
     [
         "What was released", "m = 2, of 80 records each", "Seed", "numpy", "Bayesian linear regression", "Variables", "sensitive",
         "Verdicts", "✓ met", "✗ not met", "1 of 2 thresholds is not met", "Utility", "ecdf.max_abs_difference",
-        "Disclosure risk", "identification.true_match_rate", "share of the records whose one candidate is right", "lower is better",
+        "Disclosure risk", "identification.true_match_rate", "share of the records whose only match is the right one", "lower is better",
         "Uncertainty of the intruder's knowledge", "Published figures", "61.25", "Figure 1. Histogram of visits", "Estimate and interval: mean",
         "fewer than three confidential records", "Methods and sources", "Reiter & Mitra", "Guo & Hu", "[[synthesis]]",
         "Verdicts, second", "Utility, second", "These thresholds are only shown",
