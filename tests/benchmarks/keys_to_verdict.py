@@ -31,7 +31,7 @@ from sfumato.workspace.store.workspace import Workspace
 
 ADULT_ROLES = "iiwiiisiiiooiis"
 """A letter for each of the fifteen variables: i quasi-identifier, s sensitive, w weight, o other."""
-WAIT_SECONDS = 900.0
+WAIT_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ TASKS = (
     Task("three riskiest records and why", 2, "done", ("4", "4", Wait("driver"))),
     Task(
         "a verdict not met, its lever, a new run", 4, "not met",
-        (Wait("not met"), "enter", Wait("enter changes"), "enter", Wait("The plan has changed"), "R", Wait("Run this plan"), "y", Wait()),
+        ( "enter", Wait("enter changes"), "enter", Wait("The plan has changed"), "R", Wait("Run this plan"), "y", Wait()),
     ),
     Task(
         "release with one waiver", 6, "not met",
         (
-            "w", Wait("unmet thresholds"), "enter", Wait("Justification for"), Typed("Agreed with the data owner on 3 March."), "enter",
+            "w", Wait("unmet_thresholds"), "enter", Wait("Justification for"), Typed("Agreed with the data owner on 3 March."), "enter",
             Wait("waived"), "w", Typed("out"), "enter", Wait("recorded"), "y", Wait("leaves the building"),
         ),
     ),
@@ -94,7 +94,7 @@ def build(directory: Path, start: str) -> None:
     if not start:
         workspace.close()
         return
-    settings = ["threshold[2].max_ratio=0.5"] if start == "not met" else []
+    settings = ["synthesis[1].minbucket=5"] if start == "not met" else []
     prepare_run(find_recipe("randhie"), settings=settings, key=PUBLIC).enter(workspace)
     workspace.close()
     work(directory, jobs=1, idle=0)

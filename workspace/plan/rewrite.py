@@ -266,7 +266,7 @@ def _put(held: Any, key: str, new: Values) -> None:
         _assign(held, key, None)
     elif key not in held:
         _assign(held, key, inline(new[key]))
-    elif _equal(held[key].unwrap(), new[key]):
+    elif _equal(_plain(held[key]), new[key]):
         return
     elif isinstance(new[key], Mapping) and (_has_lines(held[key]) or _is_long(held[key], InlineTable)):
         _merge(held[key], new[key])
@@ -278,6 +278,11 @@ def _put(held: Any, key: str, new: Values) -> None:
         _assign(held, key, text)
     else:
         _assign(held, key, inline(_ordered(held[key], new[key])))
+
+
+def _plain(value: Any) -> Any:
+    """The value of an item; tomlkit gives booleans as they are."""
+    return value if isinstance(value, bool) else value.unwrap()
 
 
 def _assign(held: Any, key: str, text: str | None) -> None:

@@ -347,7 +347,7 @@ def _converged(case: Case) -> Sighting:
 RUN_CHECKS = (
     Check(
         "unmet_thresholds", "thresholds of the recipe that are not met", "thresholds", None, 0,
-        "the recipe says what its author holds to be safe; thresholds are how a recipe is tighter than the policy",
+        "the recipe states what its author considers safe; thresholds are how a recipe is tighter than the policy",
         "change the plan until they are met", _thresholds,
     ),
     Check(

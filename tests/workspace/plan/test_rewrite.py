@@ -69,6 +69,13 @@ def test_a_step_is_changed_in_its_place() -> None:
     assert changed(after) == ('target = "region"  # R', 'target = "price"  # R')
 
 
+def test_a_step_with_a_switch_is_changed_in_its_place() -> None:
+    old = '[[synthesis]]\nmethod = "cart"\nsmoothing = true # kept\nminbucket = 50\n'
+    step = {"method": "cart", "smoothing": True, "minbucket": 100}
+    assert rewritten(old, {"synthesis": [step]}) == old.replace("50", "100")
+    assert "smoothing = false" in rewritten(old, {"synthesis": [{**step, "smoothing": False}]})
+
+
 def test_a_step_moves_with_the_comment_above_it_and_titles_stay() -> None:
     after = with_moved(PLAN, StepPlace("synthesis", 0), 1)
     assert re.findall("# (the .* model|----.*)\n", after) == [
