@@ -283,7 +283,7 @@ OUTPUTS = (
         short="epsilon at least",
         estimated=True,
         statbarn="none",
-        risk=RiskOutput(evidence="an attack on shadow releases proves that the loss is at least this"),
+        risk=RiskOutput(evidence="audit by shadow releases"),
         label=Label(
             "Audit: privacy loss, lower bound (epsilon)",
             "The attack proves a privacy loss of at least {value}.",

@@ -14,7 +14,8 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.design.structural_zeros import Impossible
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution.tasks import draw_dataset, fit_model, seen_by_drawing
+from sfumato.engine.execution.making import seen_by_drawing
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.methods.spec import Named, Param, Spec
 from sfumato.engine.recipe.recipe import Recipe

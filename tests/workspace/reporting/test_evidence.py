@@ -31,20 +31,26 @@ def test_account_and_evidence_stand_in_one_table() -> None:
         ["privacy account", "Privacy loss of the release (epsilon) (Perturbed Gibbs sampler)", "12.5", "", "", "", ""],
         ["exact copies", "Released records equal to a person's", "0.25", "0.2 .. 0.3", "", "0.5", ""],
         ["inference attack", "Wrong inferences from similar records, job", "0.75", "", "0.625", "0.5", ""],
+        ["audit by shadow releases", NOT_MEASURED, "", "", "", "", "add [[measure]] risk.record_audit"],
     ]
     assert "12.5" in text(table) if table else False
     assert evidence_lines([EPSILON, COPIES, ATTACK, OWN]) == [
         "epsilon: of the release 12.5",
         "exact copies: Released records equal to a person's 0.25 (baseline 0.5)",
         "inference attack: Wrong inferences from similar records 0.75 (baseline 0.5)",
+        "audit by shadow releases: NOT MEASURED",
     ]
 
 
 def test_what_was_not_measured_is_said_and_how_to_measure_it() -> None:
-    (_, copies, attack) = cells(evidence_table([EPSILON]))
+    (_, copies, attack, audit) = cells(evidence_table([EPSILON]))
     assert copies == ["exact copies", NOT_MEASURED, "", "", "", "", "add [[measure]] risk.exact_copies"]
     assert attack == ["inference attack", NOT_MEASURED, "", "", "", "", "add [[measure]] risk.inference_attack"]
-    assert evidence_lines([EPSILON])[1:] == ["exact copies: NOT MEASURED", "inference attack: NOT MEASURED"]
+    assert audit == ["audit by shadow releases", NOT_MEASURED, "", "", "", "", "add [[measure]] risk.record_audit"]
+    not_measured = [
+        f"{kind}: NOT MEASURED" for kind in ("exact copies", "inference attack", "audit by shadow releases")
+    ]
+    assert evidence_lines([EPSILON])[1:] == not_measured
 
 
 def test_what_could_not_be_computed_is_no_evidence() -> None:
@@ -97,6 +103,7 @@ def test_the_kinds_of_evidence_are_those_that_methods_declare() -> None:
     assert {kind: [method.key for method in methods] for kind, methods in kinds().items()} == {
         "exact copies": ["risk.exact_copies"],
         "inference attack": ["risk.inference_attack"],
+        "audit by shadow releases": ["risk.record_audit"],
     }
     assert all(method.family == "risk" for methods in kinds().values() for method in methods)
     assert any(output.risk.evidence for method in registry().values() for output in method.outputs)
