@@ -45,6 +45,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "risk.linkability": (0.3, 226000000.0, 290.0, 13.0),
     "risk.membership_inference": (0.99, 291000000.0, 277.0, 56.2),
     "risk.population_uniqueness": (0.0073, 227000000.0, 134.0, 11.6),
+    "risk.record_audit": (1.0, 229000000.0, 0.4, 87.2),
     "risk.record_linkage": (0.098, 285000000.0, 244.0, 11.3),
     "risk.singling_out": (0.056, 227000000.0, 20.3, 61.4),
     "risk.special_uniques": (0.0093, 225000000.0, 128.0, 10.7),

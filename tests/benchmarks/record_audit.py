@@ -93,6 +93,7 @@ def found(records: int, shadows: int, names: Sequence[str]) -> None:
         took = time.process_time() - started
         for kind in ("vulnerable", "random"):
             own = {r.measure: r for r in rows if r.params.get("people", "random") == kind}
+            own |= {m.removeprefix("values_"): r for m, r in own.items() if m.startswith("values_")}
             if own["auc"].value is None:
                 print(f"{name:34} {kind:10} {own['auc'].reason}")
                 continue
@@ -191,7 +192,7 @@ def exact(records: int, shadows: int) -> None:
             audit = {"background": "all", "people": ["vulnerable"], "shadows": shadows, "exact": own, "blocks": 1}
             recipe = recipe_of(steps, audit, names)
             rows = execute(recipe, people(records, recipe), key=KEY).rows
-            row = next(r for r in rows if r.measure == "auc")
+            row = next(r for r in rows if r.measure.removeprefix("values_") == "auc" and r.value is not None)
             areas.append(f"{row.value:.3f} ({row.lower:.3f} to {row.upper:.3f})")
         print(f"{name:20} {areas[0]:>24} {areas[1]:>24}", flush=True)
 
