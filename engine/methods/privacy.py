@@ -175,9 +175,11 @@ class PrivacyAccount:
     concentrated: Concentrated | None = None
 
     @classmethod
-    def of_rho(cls, cost: Concentrated, uncovered: tuple[Uncovered, ...] = ()) -> PrivacyAccount:
-        """The account of what was measured once with Gaussian noise."""
-        return cls(epsilon_at(cost.rho, cost.delta), 1, 1, uncovered, concentrated=cost)
+    def of_rho(
+        cls, cost: Concentrated, uncovered: tuple[Uncovered, ...] = (), epsilon: float | None = None
+    ) -> PrivacyAccount:
+        """The account of what was measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
+        return cls(epsilon or epsilon_at(cost.rho, cost.delta), 1, 1, uncovered, concentrated=cost)
 
     @property
     def noise(self) -> float:

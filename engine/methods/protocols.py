@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
+    from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
     from .refits import Refits
     from .release_form import Anonymised
@@ -120,6 +121,14 @@ class Account(Protocol[S_contra]):
     def __call__(
         self, data: Microdata, targets: tuple[str, ...], spec: S_contra, records: int, datasets: int, /
     ) -> PrivacyAccount | NoAccount: ...
+
+
+class Approved(Protocol[S_contra]):
+    """The protected tables of a fit that may be published, and none where they may not."""
+
+    def __call__(
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+    ) -> tuple[ApprovedTable, ...]: ...
 
 
 class ReleaseModelOf(Protocol[S_contra]):

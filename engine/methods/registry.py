@@ -33,6 +33,7 @@ from .protocols import (  # fmt: skip
     MEASURES,
     Account,
     AnonymisationMethod,
+    Approved,
     Check,
     Combine,
     Draw,
@@ -77,7 +78,8 @@ class SynthesisPart:
     ``targets`` are the kinds of variable that it can produce. ``account`` says what a release costs in differential privacy.
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
     this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
-    gives the same fits to several tables of the same variables as one fit after the other, and is faster.
+    gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
+    tables that may be published beside the datasets.
     """
 
     draw: Draw[Any] | None = None
@@ -89,6 +91,7 @@ class SynthesisPart:
     weighted_release_model: bool = False
     tables: Tables[Any] | None = None
     together: Together[Any] | None = None
+    approved: Approved[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +320,7 @@ def synthesis_method(
     targets: tuple[str, ...] = ...,
     check: JointCheck[S] | None = ...,
     account: Account[S] | None = ...,
+    approved: Approved[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,

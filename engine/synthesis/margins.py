@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -33,10 +34,11 @@ from ..margins.domain import Clique, Domain, as_clique, margin_of, shares, total
 from ..margins.drawing import draw_cells
 from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
 from ..margins.junction_tree import FittedTree, JunctionTree
-from ..margins.linear_bounds import Released, audit
+from ..margins.linear_bounds import Audit, Released, audit
 from ..margins.private import Budget, Choice, measure
 from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
 from ..margins.soft_records import SoftRecords, Target, components_for, drawn_softly
+from ..methods.approved_tables import ApprovedTable
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
@@ -269,7 +271,8 @@ def account(
     budget = _budget(spec, len(targets))
     changed = 2 * (budget.ones + budget.several) + 4 * budget.chosen  # two cells of a margin move; a score by 2
     share = changed / budget.total
-    return PrivacyAccount.of_rho(Concentrated(rho, rho * share, spec.delta), learned_of(data, targets, spec.bins))
+    learned = learned_of(data, targets, spec.bins)
+    return PrivacyAccount.of_rho(Concentrated(rho, rho * share, spec.delta), learned, spec.epsilon)
 
 
 def _choice(spec: MarginsSpec) -> Choice:
@@ -333,6 +336,55 @@ def margins_of(fit: Fit) -> dict[Clique, Floats]:
     return {tuple(map(int, name.split("."))): np.asarray(fit.arrays[f"margin/{name}"]) for name in names}
 
 
+def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[ApprovedTable, ...]:
+    """The protected margins with their categories: none that are exact, where small counts follow or were not looked for, or where
+    categories come from the data and noise has to hide them.
+    """
+    table = Table.of(data, targets, spec)
+    noisy = spec.protected_by == "gaussian"
+    if spec.protected_by == "exact" or (noisy and learned_of(data, targets, spec.bins)):
+        return ()
+    if not noisy and ("audit" not in fit.arrays or fit.arrays["audit"][0] > 0):
+        return ()
+    found = []
+    for clique, counts in margins_of(fit).items():
+        grouped = noisy and len(clique) > 1
+        labels = tuple(
+            _grouped_labels(one, np.asarray(fit.arrays[f"groups/{at}"])) if grouped else one
+            for at, one in ((at, _labels(table.categories[targets[at]], data)) for at in clique)
+        )
+        noise = float(fit.arrays[f"sigma/{_name(clique)}"][0]) if noisy else 0.0
+        found.append(ApprovedTable(table.names(clique), labels, counts, 0 if noisy else spec.limit, noise))
+    return tuple(found)
+
+
+def _labels(categories: Categories, data: Microdata) -> tuple[str, ...]:
+    """The categories of a variable in words: levels, intervals that are closed below, and missing."""
+    edges = categories.edges
+    if not len(edges):
+        texts = [str(level) for level in data.column(categories.variable.name).cat.categories]
+    else:
+        ends = [_end(edge, categories) for edge in edges]
+        texts = [f"[{low}, {high})" for low, high in pairwise(ends)]
+        texts[-1] = texts[-1].replace(")", "]")
+    return (*texts, "(missing)") if categories.gaps else tuple(texts)
+
+
+def _end(edge: float, categories: Categories) -> str:
+    if categories.variable.kind is Kind.DATE:
+        return str(np.datetime64(int(edge), "D"))
+    return f"{edge:g}"
+
+
+def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...]:
+    """One text a group: that of its category, or how many categories it has."""
+    found = []
+    for group in range(int(groups.max()) + 1):
+        own = [label for label, at in zip(labels, groups, strict=True) if at == group]
+        found.append(own[0] if len(own) == 1 else f"(others: {', '.join(own)})")
+    return tuple(found)
+
+
 @synthesis_method(
     "Protected margins",
     spec=MarginsSpec,
@@ -341,13 +393,14 @@ def margins_of(fit: Fit) -> dict[Clique, Floats]:
     targets=tuple(Kind),
     check=check,
     account=account,
+    approved=approved,
     outputs=CONCENTRATED,
 )
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
 
     Arrays: ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
-    several variables; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
+    several variables; ``audit`` (4,) what linear programs found of coarsened ones; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
     """
     table = Table.of(data, targets, spec)
     codes = table.codes(data)
@@ -395,6 +448,12 @@ def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec,
     counts = {clique: answer(clique) for clique in selected(table, answer, spec)}
     impossible = {clique: table.impossible(clique) for clique in counts}
     protected = {clique: protected_table(own, spec, impossible[clique]) for clique, own in counts.items()}
+    for clique, own in protected.items():
+        if not own.sum():
+            names = " and ".join(table.names(clique))
+            raise BadInput(
+                "limit", f"every count of {names} is rounded to 0; use a smaller limit or coarser categories"
+            )
     arrays: dict[str, NDArray[np.generic]] = {f"margin/{_name(clique)}": own for clique, own in protected.items()}
     fitted, distance, how = _fitted(table, protected, spec, run)
     kept = [total_variation(shares(counts[clique]), shares(protected[clique])) for clique in counts]
@@ -406,7 +465,9 @@ def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec,
         Diagnostic("largest_distance_of_the_fit", how, distance),
     ]
     if spec.protected_by == "coarsened" and spec.audit and weights is None:
-        said += _audited(table, protected, impossible, answer, spec, run)
+        looked = _audited(table, protected, impossible, answer, spec)
+        arrays["audit"] = np.array([looked.exact, looked.looked_at, looked.unions, looked.too_large])
+        said += _audit_said(looked)
     return Fit({**arrays, **fitted}, tuple(said), NoTrace(FITTED))
 
 
@@ -441,16 +502,16 @@ def _fitted(
     """What records are drawn from, how far its margins are from the protected ones at most, and what it is."""
     domain = table.domain
     if domain.cells() <= LARGEST_TABLE:
-        wanted = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
+        wanted = _agreed(domain, protected)
         fitted = fit_joint(
             domain, wanted, table.impossible(), note=lambda sweep: run.report(Progress(sweep, SWEEPS, "sweeps"))
         )
         if not fitted.table.sum():
-            raise BadInput("margins", "nothing is left to draw: every count was rounded to 0; use a smaller limit")
+            raise BadInput("impossible", "the conditions and the margins leave nothing to draw; check the conditions")
         return {"joint": fitted.table.astype(np.float32)}, _farthest(domain, protected, fitted.table), "joint table"
     tree = JunctionTree.of(domain, list(protected))
     if tree.cells <= LARGEST_TABLE:
-        wanted = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
+        wanted = _agreed(domain, protected)
         along = tree.fitted(wanted)
         tables: dict[str, NDArray[np.generic]] = {
             f"clique/{_name(c)}": own.astype(np.float32) for c, own in zip(tree.cliques, along.tables, strict=True)
@@ -461,7 +522,14 @@ def _fitted(
     targets = [Target(clique, shares(own), 1.0) for clique, own in protected.items()]
     model.fit(targets, SOFT_STEPS, note=lambda step: run.report(Progress(step + 1, SOFT_STEPS, "steps")))
     distance = max(total_variation(model.margin(target.clique), target.table) for target in targets)
-    return {"soft": model.smoothed([0.0] * len(domain))}, distance, "soft records"
+    found = model.probabilities() * (np.concatenate(_singles(domain, protected)) > 0)
+    return {"soft": found.astype(np.float32)}, distance, "soft records"
+
+
+def _agreed(domain: Domain, protected: Mapping[Clique, Floats]) -> dict[Clique, Floats]:
+    """Shares of the protected margins, made to agree; a count of 0 stays 0, so that nothing is drawn that no table shows."""
+    found = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
+    return {clique: shares(np.where(protected[clique] > 0, own, 0.0)) for clique, own in found.items()}
 
 
 def _singles(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]:
@@ -484,10 +552,12 @@ def _audited(
     impossible: Mapping[Clique, Booleans | None],
     answer: Answer,
     spec: MarginsSpec,
-    run: Run,
-) -> Iterator[Diagnostic]:
+) -> Audit:
     released = [Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()]
-    found = audit(table.domain, released, answer, spec.limit)
+    return audit(table.domain, released, answer, spec.limit)
+
+
+def _audit_said(found: Audit) -> Iterator[Diagnostic]:
     yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
     yield Diagnostic("small_counts_looked_at", "linear programs", float(found.looked_at))
     yield Diagnostic("sets_of_variables_too_large_to_look_at", "linear programs", float(found.too_large))

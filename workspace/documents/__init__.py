@@ -6,13 +6,14 @@ from .acro import acro
 from .croissant import croissant
 from .ddi_codebook import ddi_codebook
 from .disclosure_control import disclosure_control
+from .kept_tables import kept_documents
 from .risk_assessment import risk_assessment
 from .ro_crate import ro_crate
 from .structure_check import structure_check
 from .user_guide import users_documents
 from .written import Document, Written
 
-PUBLIC_DOCUMENTS: tuple[Document, ...] = (users_documents, ddi_codebook, croissant)
+PUBLIC_DOCUMENTS: tuple[Document, ...] = (users_documents, kept_documents, ddi_codebook, croissant)
 """What leaves the building beside the datasets: nothing here may say more of the confidential data than they do."""
 INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment, disclosure_control, acro, ro_crate, structure_check)
 """What stays with whoever answers for the release: as confidential as the data."""

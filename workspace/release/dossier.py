@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sfumato.engine.methods.results import Diagnostic
+from sfumato.engine.methods.approved_tables import ApprovedTable
+from sfumato.engine.methods.results import Diagnostic, Fit
 from sfumato.engine.methods.rows import Row
 
 from ..audit import user
 from ..policy.policy import Policy
-from ..store.runs import done_together
+from ..store.runs import Run, done_together
 from ..store.workspace import Dataset, Workspace
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
@@ -38,7 +39,7 @@ class Dossier:
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
     datasets too; ``promise()`` is what they promise of privacy, read once. ``judgements`` is what people have said of it, by what they were asked;
-    ``found_by`` is how many people the kept columns alone find; ``figures()`` draws those of the report, once. ``user`` is who releases.
+    ``approved()`` are the protected tables that may be published. ``found_by`` is how many people the kept columns alone find; ``figures()`` draws those of the report, once. ``user`` is who releases.
     """
 
     plan: ReleasePlan
@@ -55,6 +56,7 @@ class Dossier:
     found_by: FoundBy
     promise: Callable[[], PrivacyPromise | None]
     figures: Callable[[], Sequence[Figure]]
+    approved: Callable[[], tuple[ApprovedTable, ...]]
     user: str
 
 
@@ -79,5 +81,21 @@ def dossier_of(
         Case(workspace, plan, policy).found_by,
         cache(lambda: promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
+        cache(lambda: approved_tables(workspace, plan.run, original)),
         user(),
     )
+
+
+def approved_tables(workspace: Workspace, run: Run, original: Dataset) -> tuple[ApprovedTable, ...]:
+    """The protected tables of all synthesis steps of a run that may be published."""
+    data = workspace.read(original).alone
+    found: list[ApprovedTable] = []
+    for item, step in enumerate(run.recipe.synthesis):
+        if (give := step.method.synthesis.approved) is None:
+            continue
+        row = workspace.connection.execute(
+            "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?", (run.id, f"fit/{item}")
+        ).fetchone()
+        if row is not None:
+            found += give(Fit(workspace.tables.read_arrays(row["sha256"])), step.spec, step.targets, data)
+    return tuple(found)

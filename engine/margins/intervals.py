@@ -1,0 +1,58 @@
+"""Shares and means by noisy margins, with intervals that include the noise: analyses of a private release that know what it cannot know.
+
+The estimate is a ratio of two sums over the least-squares margin, the wanted one and the number of records. Its variance is that of the
+linearised ratio (delta method): the noise by ``Residuals.variance``, and beside it what a sample of so many records would vary by, where the
+population is asked about and not the confidential table. Margins that were chosen by earlier ones are taken as if they had been given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..arrays import Floats
+from .consistency import Measured, Residuals
+from .domain import Clique, Domain
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyEstimate:
+    """A share or a mean, its interval, and the standard errors that it has from the noise and from sampling (0 where not asked for)."""
+
+    value: float
+    lower: float
+    upper: float
+    noise: float
+    sampling: float
+
+
+def estimate(
+    domain: Domain,
+    measured: Sequence[Measured],
+    clique: Clique,
+    values: Floats,
+    *,
+    population: bool = True,
+    level: float = LEVEL,
+) -> NoisyEstimate:
+    """The mean of ``values`` (in the shape of the margin) over the records: 1 and 0 for a share, the middles of bins for a mean.
+
+    ``population``: of the population that the records are a simple random sample of, else of the records themselves. Values inside a bin are
+    taken as its one value; that is no part of the interval. Raises ZeroDivisionError where noise leaves no records.
+    """
+    residuals = Residuals.of(domain, measured)
+    table, total = residuals.table(clique), residuals.total
+    if total <= 0:
+        raise ZeroDivisionError("the noise is larger than the number of records")
+    found = float((values * table).sum()) / total
+    noise = residuals.variance(clique, values - found) / total**2
+    spread = float((np.maximum(table, 0) * (values - found) ** 2).sum()) / total
+    sampling = spread / total if population else 0.0
+    half = float(ndtri((1 + level) / 2)) * math.sqrt(noise + sampling)
+    return NoisyEstimate(found, found - half, found + half, math.sqrt(noise), math.sqrt(sampling))
