@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -70,7 +71,7 @@ def penalty_of(verdicts: Sequence[Verdict], blocks: int) -> float:
     return sum(missed_by(verdict) for verdict in verdicts) + blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchPlan:
     """The levers of a search, how many plans it looks at, of how many records it screens, and its seed.
 
@@ -128,7 +129,7 @@ class SearchPlan:
     def _stage(self, stage: Stage, wanted: int, before: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
         small, large = self.sizes
         if stage == "screen":
-            choices, records = screened(self.levers, wanted, self.seed, self.same), small
+            choices, records = self._screened, small
         elif stage == "enlarge":
             ranked = _ranked(before, found)
             choices, records = [look.choice for look in ranked[:wanted]], large
@@ -137,6 +138,10 @@ class SearchPlan:
         else:
             choices, records = self._around(before, found, wanted), large
         return self._numbered(stage, before, choices, records)
+
+    @cached_property
+    def _screened(self) -> Sequence[Choice]:
+        return screened(self.levers, self.counts["screen"], self.seed, self.same)
 
     @staticmethod
     def _numbered(stage: Stage, before: Sequence[Look], choices: Sequence[Choice], records: int | None) -> list[Look]:

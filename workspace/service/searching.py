@@ -9,9 +9,10 @@ looking at the data (``search.looked_at`` voids it).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 from sfumato.engine.data.toml import read_toml
@@ -122,6 +123,17 @@ def objective_of(recipe: Recipe) -> str:
     return named or next((key for key, goal in goals.items() if goal == "one"), next(iter(goals)))
 
 
+@lru_cache(maxsize=4)
+def _planned(recipe_toml: str, offered: str, records: int) -> tuple[Table, Recipe, SearchPlan]:
+    """The plan of a search, kept between its stages: which choices are the same plan is found out by comparing tables."""
+    table = read_toml(recipe_toml)
+    recipe = Recipe.from_table(table)
+    asked = recipe.search or SearchTable()
+    levers = tuple(levers_of(recipe, json.loads(offered)))
+    same = cache(partial(distinct_choice, table, levers))
+    return table, recipe, SearchPlan(levers, asked.looks, records, recipe.seed, same)
+
+
 @dataclass(frozen=True)
 class _Search:
     """A search as it stands: its plan, its looks, and what they found."""
@@ -136,12 +148,7 @@ class _Search:
     @classmethod
     def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
         stored = find_search(workspace, search_id)
-        table = read_toml(stored.recipe_toml)
-        recipe = Recipe.from_table(table)
-        asked = recipe.search or SearchTable()
-        levers = tuple(levers_of(recipe, stored.offered))
-        same = partial(distinct_choice, table, levers)
-        plan = SearchPlan(levers, asked.looks, stored.records, recipe.seed, same)
+        table, recipe, plan = _planned(stored.recipe_toml, json.dumps(stored.offered), stored.records)
         return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
 
     def found(self) -> dict[int, Found]:
