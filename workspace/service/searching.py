@@ -57,6 +57,8 @@ TRYING = 0.5
 """The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
 AT_A_TIME = 4
 """Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
+DIGITS = 1
+"""Of the logarithm of a ratio that is best at 1: on a sample, utilities that differ by less than a tenth are taken for equal."""
 IDLE_BETWEEN = 30.0
 """Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
@@ -177,6 +179,8 @@ class _Search:
             verdicts = verdicts_of(self.workspace, run.id)
             value, output = self.value(run.id), output_called(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
+            if cost is not None and output is not None and output.goal == "one":
+                cost = round(cost, DIGITS)
             found[look.number] = Found(penalty_of(verdicts, blocks), cost, guided_moves(self.plan.levers, verdicts))
 
     def blocks(self, stored: StoredLook) -> tuple[str, ...]:
