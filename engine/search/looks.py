@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -70,7 +71,7 @@ def penalty_of(verdicts: Sequence[Verdict], blocks: int) -> float:
     return sum(missed_by(verdict) for verdict in verdicts) + blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchPlan:
     """The levers of a search, how many plans it looks at, of how many records it screens, and its seed.
 
@@ -128,9 +129,9 @@ class SearchPlan:
     def _stage(self, stage: Stage, wanted: int, before: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
         small, large = self.sizes
         if stage == "screen":
-            choices, records = screened(self.levers, wanted, self.seed, self.same), small
+            choices, records = self._screened, small
         elif stage == "enlarge":
-            ranked = _ranked(before, found)
+            ranked = self._ranked(before, found)
             choices, records = [look.choice for look in ranked[:wanted]], large
         elif stage == "judge":
             return self._numbered(stage, before, self._finalists(before, found), None)
@@ -138,16 +139,20 @@ class SearchPlan:
             choices, records = self._around(before, found, wanted), large
         return self._numbered(stage, before, choices, records)
 
+    @cached_property
+    def _screened(self) -> Sequence[Choice]:
+        return screened(self.levers, self.counts["screen"], self.seed, self.same)
+
     @staticmethod
     def _numbered(stage: Stage, before: Sequence[Look], choices: Sequence[Choice], records: int | None) -> list[Look]:
         return [Look(len(before) + at, stage, choice, records) for at, choice in enumerate(choices, start=1)]
 
     def _around(self, before: Sequence[Look], found: Mapping[int, Found], wanted: int) -> list[Choice]:
-        """Plans a step away from the non-dominated ones of the larger sample, the best first, that were not looked at."""
+        """Plans around the non-dominated ones of the larger sample, the best first, that were not looked at; then around the others."""
         large = [look for look in before if look.stage != "screen"]
         seen = {look.choice for look in before}
         taken: list[Choice] = []
-        for look in _front(large, found):
+        for look in dict.fromkeys([*self._front(large, found), *self._ranked(large, found)]):
             own = found[look.number]
             safer = (own.penalty or 0.0) > 0
             for choice in map(self.same, moves(self.levers, look.choice, safer=safer, asks=own.asks)):
@@ -160,7 +165,7 @@ class SearchPlan:
     def _finalists(self, before: Sequence[Look], found: Mapping[int, Found]) -> list[Choice]:
         """The best plans of the larger sample, and the most protective one beside them; where these are too few, the best of the small sample."""
         large, every = (
-            [look.choice for look in _ranked(looks, found)]
+            [look.choice for look in self._ranked(looks, found)]
             for looks in ([look for look in before if look.stage != "screen"], before)
         )
         ranked = list(dict.fromkeys([*large, *every]))
@@ -168,24 +173,31 @@ class SearchPlan:
         best = ranked[: FINALISTS - 1]
         return list(dict.fromkeys([*best, *([] if safest is None else [safest]), *ranked]))[:FINALISTS]
 
+    def _ranked(self, looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+        """The looks whose plans could be carried out, the best first, of each plan the last look.
+
+        Of plans that are equally useful the one that protects less, where both meet the limits: it changes less than the others need to.
+        """
+        last = {look.choice: look for look in looks if found[look.number].penalty is not None}
+
+        def key(look: Look) -> tuple[float, ...]:
+            penalty, cost = found[look.number].rank
+            protection = self._protection(look.choice)
+            return penalty, cost, -protection if penalty else protection, look.number
+
+        return sorted(last.values(), key=key)
+
+    def _front(self, looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
+        """The looks that none beats in both penalty and cost, the best first."""
+        ranked = self._ranked(looks, found)
+        if not ranked:
+            return []
+        costs = np.array([[found[look.number].penalty, found[look.number].rank[1]] for look in ranked], dtype=float)
+        return [look for look, kept in zip(ranked, non_dominated(costs), strict=True) if kept]
+
     def _protection(self, choice: Choice) -> float:
         return sum(at / (len(lever.options) - 1) for at, lever in zip(choice, self.levers, strict=True) if lever.rising)
 
 
 def _is_open(looks: Sequence[Look], found: Mapping[int, Found]) -> bool:
     return any(look.number not in found for look in looks)
-
-
-def _ranked(looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
-    """The looks whose plans could be carried out, the best first, of each plan the last look."""
-    last = {look.choice: look for look in looks if found[look.number].penalty is not None}
-    return sorted(last.values(), key=lambda look: (*found[look.number].rank, look.number))
-
-
-def _front(looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
-    """The looks that none beats in both penalty and cost, the best first."""
-    ranked = _ranked(looks, found)
-    if not ranked:
-        return []
-    costs = np.array([[found[look.number].penalty, found[look.number].rank[1]] for look in ranked], dtype=float)
-    return [look for look, kept in zip(ranked, non_dominated(costs), strict=True) if kept]

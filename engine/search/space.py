@@ -313,10 +313,11 @@ def screened(
         return list(dict.fromkeys([*found, *(same(tuple(map(int, row))) for row in every)]))
     sequence = qmc.Sobol(len(levers), scramble=True, rng=np.random.default_rng(seed))
     for _ in range(MOST_POINTS // 64):
-        points = np.minimum((sequence.random(64) * sizes).astype(int), sizes - 1)
-        found = list(dict.fromkeys([*found, *(same(tuple(map(int, row))) for row in points)]))[:count]
-        if len(found) == count:
-            break
+        for row in np.minimum((sequence.random(64) * sizes).astype(int), sizes - 1):
+            if len(found) == count:
+                return found
+            if (choice := same(tuple(map(int, row)))) not in found:
+                found.append(choice)
     return found
 
 

@@ -9,9 +9,10 @@ looking at the data (``search.looked_at`` voids it).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 from sfumato.engine.data.toml import read_toml
@@ -56,6 +57,8 @@ TRYING = 0.5
 """The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
 AT_A_TIME = 4
 """Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
+DIGITS = 1
+"""Of the logarithm of a ratio that is best at 1: on a sample, utilities that differ by less than a tenth are taken for equal."""
 IDLE_BETWEEN = 30.0
 """Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
@@ -122,6 +125,17 @@ def objective_of(recipe: Recipe) -> str:
     return named or next((key for key, goal in goals.items() if goal == "one"), next(iter(goals)))
 
 
+@lru_cache(maxsize=4)
+def _planned(recipe_toml: str, offered: str, records: int) -> tuple[Table, Recipe, SearchPlan]:
+    """The plan of a search, kept between its stages: which choices are the same plan is found out by comparing tables."""
+    table = read_toml(recipe_toml)
+    recipe = Recipe.from_table(table)
+    asked = recipe.search or SearchTable()
+    levers = tuple(levers_of(recipe, json.loads(offered)))
+    same = cache(partial(distinct_choice, table, levers))
+    return table, recipe, SearchPlan(levers, asked.looks, records, recipe.seed, same)
+
+
 @dataclass(frozen=True)
 class _Search:
     """A search as it stands: its plan, its looks, and what they found."""
@@ -136,12 +150,7 @@ class _Search:
     @classmethod
     def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
         stored = find_search(workspace, search_id)
-        table = read_toml(stored.recipe_toml)
-        recipe = Recipe.from_table(table)
-        asked = recipe.search or SearchTable()
-        levers = tuple(levers_of(recipe, stored.offered))
-        same = partial(distinct_choice, table, levers)
-        plan = SearchPlan(levers, asked.looks, stored.records, recipe.seed, same)
+        table, recipe, plan = _planned(stored.recipe_toml, json.dumps(stored.offered), stored.records)
         return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
 
     def found(self) -> dict[int, Found]:
@@ -170,6 +179,8 @@ class _Search:
             verdicts = verdicts_of(self.workspace, run.id)
             value, output = self.value(run.id), output_called(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
+            if cost is not None and output is not None and output.goal == "one":
+                cost = round(cost, DIGITS)
             found[look.number] = Found(penalty_of(verdicts, blocks), cost, guided_moves(self.plan.levers, verdicts))
 
     def blocks(self, stored: StoredLook) -> tuple[str, ...]:
