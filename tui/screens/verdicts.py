@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MARGIN = 3
 """Cells of the list that are not for its lines: a blank either side, the scrollbar."""
-NONE = "The recipe of this run sets no thresholds. Add [[threshold]] tables to have verdicts."
+NONE = "This run has no limits, so nothing is judged."
 
 
 @dataclass(frozen=True)
@@ -184,10 +184,11 @@ class Verdicts(Pane, Split):
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
-        if self._verdicts:
-            shown.lay_out(self._verdicts, max(40, self.list_width - MARGIN), self._records, self._others)
+        none = self.why_none("verdicts", NONE) if self._is_read else "…"
+        if self._verdicts or (self._others and self._is_read):
+            shown.lay_out(self._verdicts, max(40, self.list_width - MARGIN), self._records, self._others, none)
         else:
-            shown.clear(self.why_none("verdicts", NONE) if self._is_read else "…")
+            shown.clear(none)
 
     def exportable(self) -> Exportable | None:
         """The verdicts with all their digits."""

@@ -166,12 +166,16 @@ class VerdictBoard(Scroll):
         super().__init__()
         self._verdicts: Sequence[Verdict] = ()
         self._at = self._others = 0
+        self._none = ""
 
-    def lay_out(self, verdicts: Sequence[Verdict], width: int, records: int | None = None, others: int = 0) -> None:
-        """Show these verdicts in ``width`` cells and the count of the ``others``; the cursor stays at its place where there is one."""
-        if not self._verdicts:
+    def lay_out(
+        self, verdicts: Sequence[Verdict], width: int, records: int | None = None, others: int = 0, none: str = ""
+    ) -> None:
+        """Show these verdicts in ``width`` cells, or why there is ``none``, and the count of the ``others``; the cursor stays at its place where there is one."""
+        if self._last < 0:
             self.call_after_refresh(self.refresh_bindings)
         self._verdicts, self._width, self._records, self._others = verdicts, width, records, others
+        self._none = none
         self._at = max(0, min(self._at, self._last))
         self._paint()
 
@@ -181,18 +185,18 @@ class VerdictBoard(Scroll):
         return len(self._verdicts) - 1 + bool(self._others)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing can be asked where there are no verdicts."""
-        return action != "ask" or bool(self._verdicts)
+        """Nothing can be asked where there are no numbers."""
+        return action != "ask" or self._last >= 0
 
     def clear(self, text: str) -> None:
-        if self._verdicts:
+        if self._last >= 0:
             self.call_after_refresh(self.refresh_bindings)
-        self._verdicts = ()
+        self._verdicts, self._others = (), 0
         self.show(text)
 
     def action_lines(self, lines: int) -> None:
         """Go to the next verdict or the previous one, or scroll where there are none."""
-        if not self._verdicts:
+        if self._last < 0:
             super().action_lines(lines)
             return
         at = max(0, min(self._at + lines, self._last))
@@ -203,7 +207,7 @@ class VerdictBoard(Scroll):
 
     def action_ends(self, end: int) -> None:
         """Go to the first (0) or the last (1) line."""
-        if self._verdicts:
+        if self._last >= 0:
             self._at = end * self._last
             self._paint()
         super().action_ends(end)
@@ -212,7 +216,7 @@ class VerdictBoard(Scroll):
         """Ask what the chosen verdict means, or for the other numbers."""
         if self.chosen is not None:
             self.post_message(self.Asked(self.chosen))
-        elif self._verdicts:
+        elif self._last >= 0:
             self.post_message(self.NumbersAsked())
 
     @property
@@ -222,9 +226,9 @@ class VerdictBoard(Scroll):
 
     def _paint(self) -> None:
         self.post_message(self.Moved())
-        heads, *texts = lines(self._verdicts, self._width, self._records)
+        heads, *texts = lines(self._verdicts, self._width, self._records) if self._verdicts else [""]
         about = chosen_text(self.chosen, self._width) if self.chosen else ""
-        shown: list[Content | str] = [overall(self._verdicts), about, heads]
+        shown: list[Content | str] = [overall(self._verdicts), about, heads] if self._verdicts else [self._none]
         self._rows: list[int] = []
         group = ""
         for verdict, text in zip(self._verdicts, texts, strict=True):
@@ -235,7 +239,7 @@ class VerdictBoard(Scroll):
             shown.append(text)
         if self._others:
             self._rows.append(len(shown) + 1)
-            shown += ["", f"{mark('into')} {self._others:,} other numbers"]
+            shown += ["", f"{mark('into')} {self._others:,} {'other ' if self._verdicts else ''}numbers"]
         at = self._rows[self._at]
         shown[at] = Content.assemble(shown[at]).stylize("reverse")
         self.show(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))

@@ -237,3 +237,13 @@ async def test_the_cursor_goes_from_group_to_group_and_reads_each(sit, directory
         assert seen[3] is None
         await seat.press("g", "j", "enter")
         assert len(seat.app.screen_stack) == 3
+
+
+@pytest.mark.slow
+async def test_a_run_without_limits_leads_to_its_numbers(sit, directory, monkeypatch):
+    monkeypatch.setattr("sfumato.tui.screens.verdicts.verdicts_of", lambda *_: [])
+    async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
+        assert "This run has no limits, so nothing is judged." in seat.text
+        assert re.search(r"[\d,]+ numbers", seat.text)
+        assert "other numbers" not in seat.text
+        assert "[Numbers]" in await seat.press("enter")

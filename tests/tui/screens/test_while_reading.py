@@ -9,7 +9,7 @@ from sfumato.tui.state import AppState, save_state
 DONE, FAILED, RUNNING = 1, 2, 4
 UNTRUE = (
     "nothing to draw", "no study", "no values of single records", "No row", "no results yet", "no data", "No model", "✗",
-    "sets no thresholds", "two numbers to place it by", "There are no numbers", "No run yet",
+    "has no limits, so", "two numbers to place it by", "There are no numbers", "No run yet",
 )  # fmt: skip
 AT_LENGTH = {"sweep": "No studies yet", "records": "No records yet", "verdicts": "No verdicts yet"}
 
