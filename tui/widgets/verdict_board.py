@@ -226,9 +226,12 @@ class VerdictBoard(Scroll):
 
     def _paint(self) -> None:
         self.post_message(self.Moved())
-        heads, *texts = lines(self._verdicts, self._width, self._records) if self._verdicts else [""]
-        about = chosen_text(self.chosen, self._width) if self.chosen else ""
-        shown: list[Content | str] = [overall(self._verdicts), about, heads] if self._verdicts else [self._none]
+        shown: list[Content | str] = [self._none]
+        texts: list[Content] = []
+        if self._verdicts:
+            heads, *texts = lines(self._verdicts, self._width, self._records)
+            about = chosen_text(self.chosen, self._width) if self.chosen else ""
+            shown = [overall(self._verdicts), about, heads]
         self._rows: list[int] = []
         group = ""
         for verdict, text in zip(self._verdicts, texts, strict=True):
