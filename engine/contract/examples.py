@@ -194,7 +194,10 @@ def run_of(seed: int = 1, pool: Any = map) -> Run:
 
 def answers(measure: Measure) -> Any:
     """Everything a measure says, comparable with ==."""
-    arrays = {name: np.where(pd.isna(array), None, array).tolist() for name, array in measure.per_record.items()}
+    arrays = {
+        name: [None if pd.isna(value) else value for value in array.tolist()]
+        for name, array in measure.per_record.items()
+    }
     return [dataclasses.astuple(estimate) for estimate in measure.estimates], arrays
 
 

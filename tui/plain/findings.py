@@ -63,6 +63,7 @@ def explain_number(session: Session) -> None:
     """A number in the order in which people ask: what it says, good or bad, compared with what, how sure, what to change."""
     from sfumato.engine.methods.labels import labels_of
     from sfumato.workspace.reporting.explanation import FoundNumber, definition, explanation, title_called
+    from sfumato.workspace.views.audits import targets_beside
 
     run, workspace = _ask_run(session), session.workspace
     verdicts = _by_family(verdicts_of(workspace, run.id))
@@ -84,7 +85,7 @@ def explain_number(session: Session) -> None:
         raise NotPossible(f"run {run.id} has no value of this number.")
     records = workspace.dataset(run.dataset_id).records
     beside, on = rows_beside(workspace, run.id, row), verdicts_on(workspace, run.id, row)
-    found = FoundNumber(row, beside, on, records)
+    found = FoundNumber(row, beside, on, records, targets_beside(workspace, run.id, row))
     session.talk.say(f"{title_called(row.key)}.")
     for name, text in (*explanation(found), *definition(row)):
         session.talk.say(f"{name[:1].upper()}{name[1:]}: {spoken(text)}")
