@@ -75,7 +75,7 @@ def _agreeing(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
 
 
 Arrays = Mapping[str, NDArray[Any]]
-_NEEDED = ({"candidates", "hit"}, {"candidates", "probability"}, {"matched", "probability"})
+_NEEDED = ({"candidates", "hit"}, {"probability"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     """The average over released datasets of a measure's arrays with one value a record.
 
     Args:
-        per_record: for each dataset ``candidates`` and ``hit``, or ``candidates`` (``matched``) and ``probability``, (n,) each.
+        per_record: for each dataset ``candidates`` and ``hit``, or ``probability`` with or without ``candidates`` (``matched``), (n,) each.
 
     Raises:
         NotComputable: when there is no dataset, or its arrays hold no probability of a match.
@@ -173,7 +173,9 @@ def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
         candidates = arrays["candidates"]
         share = np.divide(arrays["hit"], candidates, out=np.zeros(len(candidates)), where=candidates > 0)
         return np.where(np.isnan(candidates), np.nan, share), candidates
-    return arrays["probability"].astype(np.float64), arrays["candidates" if "candidates" in arrays else "matched"]
+    probability = arrays["probability"].astype(np.float64)
+    named = next((name for name in ("candidates", "matched") if name in arrays), None)
+    return probability, np.full(len(probability), np.nan) if named is None else arrays[named]
 
 
 def by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:

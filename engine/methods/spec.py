@@ -107,7 +107,7 @@ class Spec(Section):
         """The points that a study is computed at, or the blocks of a measure of a whole release; empty for everything else."""
         return ()
 
-    def refits_a_task(self) -> float:
+    def shadows_a_task(self) -> float:
         """How often a task of a measure that ``refits`` carries out the steps of the recipe; 0 for everything else."""
         return 0.0
 

@@ -92,7 +92,7 @@ class RecordAuditSpec(Spec):
     def grid(self) -> tuple[float, ...]:
         return tuple(map(float, range(self.blocks)))
 
-    def refits_a_task(self) -> float:
+    def shadows_a_task(self) -> float:
         """The shadows of a block."""
         own = 1 if self.background == "half" else self.targets * len(self.people)
         return self.shadows * own / self.blocks
@@ -419,7 +419,7 @@ def gather(
     spec: RecordAuditSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> WholeMeasure:
-    """What all shadows say. ``per_record`` of the whole: AUC and simultaneous limits of each target, (n,), NaN of all other records.
+    """What all shadows say. ``per_record`` of the whole: risk, AUC and simultaneous limits of each target, (n,), NaN of all other records.
 
     ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these, ``feature`` (F,).
     """
@@ -429,7 +429,10 @@ def gather(
         estimates.extend(found.estimates(kind, spec))
     arrays = {}
     low, high = found.judged.limits(simultaneous=True)
-    for name, values in (("audited_auc", found.judged.areas[0]), ("audited_lower", low), ("audited_upper", high)):
+    named = {
+        "audited_risk": np.maximum(2 * low - 1, 0.0), "audited_auc": found.judged.areas[0], "audited_lower": low, "audited_upper": high,
+    }  # fmt: skip
+    for name, values in named.items():
         array = np.full(len(confidential), np.nan)
         array[found.records] = values
         arrays[name] = array
@@ -586,6 +589,13 @@ class _Scored:
     gather=gather,
     refits=True,
     per_record=(
+        RecordArray(
+            "audited_risk",
+            "that releases with the record are distinguished from releases without it: at least so much beyond chance, 2 AUC - 1 at the lower limit",
+            "share",
+            "high",
+            "probability",
+        ),
         RecordArray(
             "audited_auc",
             "AUC with which releases with the record are distinguished from releases without",

@@ -12,6 +12,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.workspace.jobs.runs import published_tables
+from sfumato.workspace.reporting.audits import strip_facts, why_facts
 from sfumato.workspace.reporting.beliefs import (
     belief_lines,
     belief_object,
@@ -38,7 +39,7 @@ from sfumato.workspace.reporting.results import (
     sweeps_in,
     verdict_table,
 )
-from sfumato.workspace.reporting.tables import Table
+from sfumato.workspace.reporting.tables import Table, table
 from sfumato.workspace.reporting.words import (
     PUBLIC_KEY,
     Apart,
@@ -180,7 +181,10 @@ def record_text(found: AtRisk) -> str:
 
 
 def _believed(found: AtRisk) -> list[str]:
-    """The guesses at one record, else what is believed of all."""
+    """The guesses at one record, else what is believed of all, or of an audit its targets, of one what gives it away."""
+    if found.audited:
+        facts = why_facts(found.audited[0]) if len(found.lines) == 1 else strip_facts(found.audited)
+        return [printed(table(["audit", "result"], facts))]
     if found.guesses is not None:
         return ["\n".join(belief_lines(found.guesses)), printed(guess_table(found.guesses))]
     if found.beliefs is None:

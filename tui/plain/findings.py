@@ -64,6 +64,7 @@ def explain_number(session: Session) -> None:
     from sfumato.engine.methods.labels import labels_of
     from sfumato.workspace.reporting.explanation import FoundNumber, definition, explanation, meaning_of, title_called
     from sfumato.workspace.reporting.words import full_params
+    from sfumato.workspace.views.audits import targets_beside
 
     run, workspace = _ask_run(session), session.workspace
     verdicts = _by_family(verdicts_of(workspace, run.id))
@@ -85,7 +86,7 @@ def explain_number(session: Session) -> None:
         raise NotPossible(f"run {run.id} has no value of this number.")
     records = workspace.dataset(run.dataset_id).records
     beside, on = rows_beside(workspace, run.id, row), verdicts_on(workspace, run.id, row)
-    found = FoundNumber(row, beside, on, records)
+    found = FoundNumber(row, beside, on, records, targets_beside(workspace, run.id, row))
     session.talk.say(f"{title_called(row.key)}.")
     settings = list(full_params(row.params))
     for name, text in (*explanation(found), *definition(meaning_of(row.key), row.target, row.level, settings)):

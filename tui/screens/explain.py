@@ -117,10 +117,12 @@ def read_number(workspace: Workspace, run_id: int, row: Row) -> FoundNumber:
     """A row of a run with what stands beside it."""
     from sfumato.workspace.reporting.explanation import FoundNumber
     from sfumato.workspace.store.runs import find_run
+    from sfumato.workspace.views.audits import targets_beside
     from sfumato.workspace.views.results import rows_beside, verdicts_on
 
     records = workspace.dataset(find_run(workspace, run_id).dataset_id).records
-    return FoundNumber(row, rows_beside(workspace, run_id, row), verdicts_on(workspace, run_id, row), records)
+    beside, verdicts = rows_beside(workspace, run_id, row), verdicts_on(workspace, run_id, row)
+    return FoundNumber(row, beside, verdicts, records, targets_beside(workspace, run_id, row))
 
 
 def explained(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, str]) -> LaidOut:

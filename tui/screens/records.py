@@ -18,7 +18,7 @@ from textual.widgets import Static
 from sfumato.engine.wording import agree, counted
 from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
-from sfumato.tui.widgets.facts import lines_in
+from sfumato.tui.widgets.facts import facts_in, lines_in
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages, TableRow
@@ -232,6 +232,7 @@ def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> Table[Reco
         "prior": prior,
         "ratio": prior,
         "driver": records.measure.matches,
+        "candidates": bool(records.measure.draws),
     }
     columns = [column for column in record_columns(records.measure.key) if filled.get(column.name, True)]
     return Table(columns_of(columns), values=lambda line: record_cells(line, drivers.get(line.record, "")))
@@ -321,6 +322,16 @@ class Records(Pane, Split):
             return None
         (line,) = records.lines(grid.cursor, 1)
         measure, draw, record = records.measure, records.draw, line.record
+        if not measure.draws:  # of shadow releases, no dataset has it
+
+            def told(workspace: Workspace) -> LaidOut:
+                from sfumato.workspace.reporting.audits import why_facts
+                from sfumato.workspace.views.audits import audited_record, levers_of
+
+                facts = why_facts(audited_record(workspace, measure, record), levers_of(measure))
+                return partial(facts_in, f"record {record:,}", facts)
+
+            return record, records, told
         if not measure.matches:
             return record, records, lambda _: partial(lines_in, [NO_MORE.format(measure.key)])
 
@@ -337,7 +348,7 @@ class Records(Pane, Split):
         measure = records.measure
         place = f"{measure.key} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
-            f"all {len(measure.draws)} datasets"
+            (f"all {len(measure.draws)} datasets" if measure.draws else "shadow releases")
             if measure.whole
             else f"average over {counted(records.datasets, 'dataset')}"
         )
@@ -378,7 +389,11 @@ class Records(Pane, Split):
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
             measure = self._records.measure
-            if measure.guesses is not None:
+            if not measure.draws:
+                from .audited import Audited
+
+                await self.sfumato.open(Audited(self._records, line.record))
+            elif measure.guesses is not None:
                 from .guesses import Guesses
 
                 await self.sfumato.open(Guesses(self._records, line.record))

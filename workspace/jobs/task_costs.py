@@ -72,7 +72,7 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
     together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
     known = [rate.time(records, columns, together) for rate in rates]
     seconds = None if None in known else sum(filter(None, known))
-    if task.point is not None and steps and (times := steps[0].spec.refits_a_task()):
+    if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
         seconds = _of_refits(recipe, records, columns, times)
     memory = max((rate.memory(records, columns, together) for rate in rates), default=PROCESS)
     if (took := earlier.get((task.kind.value, named))) is None or not steps:

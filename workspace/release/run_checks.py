@@ -116,6 +116,8 @@ def _worst_records(case: Case) -> Sighting:
     everybody = False
     for measure in record_measures(case.workspace, case.plan.run.id):
         method = find(measure.key, "method")
+        if method.measurement.refits:  # the question that it answers has a check of its own
+            continue
         risk = risk_of_records(case.workspace, measure)
         asked = int(risk.asked.sum())
         if not asked or (

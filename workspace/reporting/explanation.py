@@ -14,6 +14,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import percent
 
+from .audits import AuditedRecord, strip_facts
 from .words import (
     DIRECTIONS,
     FAMILIES,
@@ -34,12 +35,13 @@ NO_FACTS: Facts = []
 
 @dataclass(frozen=True)
 class FoundNumber:
-    """A row, the finished rows of its series (``row`` among them), the verdicts on it, and how many confidential records the run has."""
+    """A row, the finished rows of its series (``row`` among them), the verdicts on it, how many confidential records the run has, and of an audit its targets."""
 
     row: Row
     beside: Sequence[Row] = ()
     verdicts: Sequence[Verdict] = ()
     records: int | None = None
+    targets: Sequence[AuditedRecord] = ()
 
 
 def explanation(found: FoundNumber) -> Facts:
@@ -52,6 +54,7 @@ def explanation(found: FoundNumber) -> Facts:
         *_judged(found.verdicts, output),
         *_compared(found, output),
         ("how sure", _certainty(found, output)),
+        *strip_facts(found.targets),
         ("what to change", _levers(found.verdicts, output)),
     ]
     return [(name, text) for name, text in facts if text]

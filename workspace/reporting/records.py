@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.registry import method_called
@@ -52,7 +53,7 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
         "prior": "" if line.prior is None else number(line.prior),
         "ratio": "" if line.prior is None else times(line.probability, line.prior),
         "unique": "" if line.unique is None else number(line.unique),
-        "candidates": number(line.candidates),
+        "candidates": "" if isnan(line.candidates) else number(line.candidates),
         "own": "" if line.confidential_probability is None else number(line.confidential_probability),
         "driver": driver,
     }
@@ -119,6 +120,8 @@ def record_objects(
         written: dict[str, Any] = asdict(line)
         if line.prior is None:
             del written["prior"]
+        if isnan(line.candidates):
+            del written["candidates"]
         if alone is not None:
             driver = alone.driver(r)
             written["driver"] = None if driver is None else driver.variable

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ..store.runs import find_run
 from ..store.workspace import Workspace
+from .audits import audited, is_audit
 from .beliefs import beliefs_of, guesses_of, tells_beliefs
 from .records import drivers, find_measure, open_records, record_line, record_measures, values
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOut
 
+    from ..reporting.audits import AuditedRecord
     from ..reporting.beliefs import BeliefsFound, RecordGuesses
     from ..reporting.records import RecordLine
     from .records import Records
@@ -24,7 +26,7 @@ class AtRisk:
     """The ``lines`` of some of the ``records``; what drives them, where they are matched; their values, where they are asked for.
 
     ``beliefs`` and ``guesses`` are what an intruder believes of all of them, and of the one that was asked for, where the measure
-    tells it.
+    tells it; ``audited`` are the targets of an audit, those that stand out most first.
     """
 
     records: Records
@@ -33,6 +35,7 @@ class AtRisk:
     values: Sequence[dict[str, str | int | float]] | None
     beliefs: BeliefsFound | None
     guesses: RecordGuesses | None
+    audited: Sequence[AuditedRecord] = ()
 
 
 def most_at_risk(
@@ -62,6 +65,7 @@ def most_at_risk(
         values(workspace, run.id, numbers) if with_values else None,
         beliefs_of(workspace, run.id, records.measure) if told else None,
         guesses_of(workspace, run.id, records.measure, record, with_values=with_values)
-        if record is not None and records.measure.guesses is not None
+        if record is not None and records.measure.guesses is not None and not is_audit(chosen)
         else None,
+        audited(workspace, chosen, record)[: len(lines)] if is_audit(chosen) else (),
     )

@@ -87,7 +87,8 @@ def measures_left(tables: Tables, recipe: Recipe, left: Mapping[str, str]) -> li
     for item, by_dataset in sorted(by_measure.items()):
         draws = {int(name): by_dataset[name] for name in by_dataset if name not in (CONFIDENTIAL, WHOLE)}
         step = recipe.measures[item]
-        if draws and holds_risk(tables, step.method.key, draws[min(draws)]):
+        first = draws[min(draws)] if draws else by_dataset.get(WHOLE)
+        if first is not None and holds_risk(tables, step.method.key, first):
             params = step.spec.to_table()
             ordered = dict(sorted(draws.items()))
             others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE), left.get(guesses_name(item))
@@ -112,6 +113,8 @@ def rankings_of(tables: Tables, recipe: Recipe, left: Mapping[str, str], records
 
 
 def _matches(recipe: Recipe, item: int) -> bool:
+    if recipe.measures[item].method.measurement.refits:
+        return False
     try:
         return bool(knowledge_of(recipe, item))
     except NotComputable:

@@ -1,0 +1,99 @@
+"""Whom an audit asked about, read back from a run: as the engine said, and in words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.tui.cli.summary import record_object, record_text
+from sfumato.workspace.errors import NotFound
+from sfumato.workspace.jobs.task_costs import task_costs
+from sfumato.workspace.reporting.audits import AuditedRecord, area_text, reasons, strip, strip_facts, why_facts
+from sfumato.workspace.reporting.explanation import FoundNumber, explanation
+from sfumato.workspace.store.artefacts import read_records
+from sfumato.workspace.store.runs import find_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.audits import audited, audited_record, is_audit, levers_of, targets_beside
+from sfumato.workspace.views.most_at_risk import most_at_risk
+from sfumato.workspace.views.records import find_measure, open_records, record_measures
+from sfumato.workspace.views.results import result_rows
+
+AUDIT = [{"method": "risk.record_audit", "targets": 3, "shadows": 40, "blocks": 2, "datasets": 1}]
+FEATURES = (("distance of the nearest record by age", -3.0), ("records that agree on sex", 1.0))
+
+
+def test_a_strip_shows_the_interval_the_area_and_one_half() -> None:
+    one = AuditedRecord(7, 0.9, 0.75, 1.0, FEATURES)
+    assert strip(one) == "··········│····━━━●━━"
+    assert area_text(one) == "0.9 (0.75 .. 1)"
+    assert one.given_away
+    assert reasons(one) == [
+        "smaller distance of the nearest record by age (75% of the weight)",
+        "more records that agree on sex (25% of the weight)",
+    ]
+    assert strip_facts([one])[0][1].startswith("1 of 1 people")
+    assert strip_facts([]) == []
+    assert [name for name, _ in why_facts(one, ("raise minbucket",))][-1] == "what to change"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, computed: Callable[..., Path]) -> Iterator[Workspace]:
+    shutil.copytree(computed(measure=AUDIT, threshold=[]), tmp_path / "workspace")
+    with Workspace.open(tmp_path / "workspace") as opened:
+        yield opened
+
+
+@pytest.mark.slow
+def test_targets_of_an_audit_are_read_back_with_what_gives_them_away(workspace: Workspace) -> None:
+    (measure,) = record_measures(workspace, 1)
+    assert is_audit(measure)
+    assert not measure.draws
+    found = audited(workspace, measure)
+    assert measure.whole is not None
+    arrays = read_records(workspace.tables, measure.whole)
+    asked = np.flatnonzero(np.isfinite(arrays["audited_auc"]))
+    assert sorted(one.record for one in found) == (asked + 1).tolist()
+    assert [one.lower for one in found] == sorted((one.lower for one in found), reverse=True)
+    assert all(one.lower <= one.area <= one.upper for one in found)
+    assert all(abs(found[0].weights[0][1]) >= abs(weight) for _, weight in found[0].weights)
+    assert audited_record(workspace, measure, found[1].record) == found[1]
+    missing = next(k for k in range(1, 200) if k not in {one.record for one in found})
+    with pytest.raises(NotFound, match="was not asked about"):
+        audited_record(workspace, measure, missing)
+    assert levers_of(measure)
+    records = open_records(workspace, 1, find_measure([measure]))
+    assert records.asked == len(found)
+    row = next(
+        one for one in result_rows(workspace, 1) if one.measure.endswith("largest_auc") and one.value is not None
+    )
+    assert targets_beside(workspace, 1, row) == found
+    assert [text for name, text in explanation(FoundNumber(row, targets=found)) if name == "people"]
+
+
+@pytest.mark.slow
+def test_the_command_shows_targets_and_one_of_them(workspace: Workspace) -> None:
+    (measure,) = record_measures(workspace, 1)
+    found = most_at_risk(workspace, 1, "", 10, None, with_values=False)
+    listed = record_text(found)
+    assert "people asked about are given away" in listed
+    assert "nan" not in listed.lower()
+    assert json.loads(json.dumps(record_object(found), allow_nan=False))
+    record = audited(workspace, measure)[1].record
+    alone = record_text(most_at_risk(workspace, 1, "", 10, None, record, with_values=False))
+    assert "what gives away" in alone
+
+
+@pytest.mark.slow
+def test_what_an_audit_takes_is_told_by_its_shadows(workspace: Workspace) -> None:
+    recipe = find_run(workspace, 1).recipe
+    blocks = [
+        one for one in task_costs(recipe, 10_000) if one.method == "risk.record_audit" and one.task.point is not None
+    ]
+    fits = [one.seconds or 0 for one in task_costs(recipe, 10_000) if one.task.kind == "fit"]
+    assert len(blocks) == 2
+    assert (blocks[0].seconds or 0) > 20 * sum(fits)
