@@ -311,6 +311,13 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
         await self.open(Keys(acts_here(self.screen)), answered)
 
+    def action_command_palette(self) -> None:
+        """Show the palette, once."""
+        from .palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     async def action_command_line(self) -> None:
         """Take a command by name, such as ``runs failed``, and do it."""
         from .screens.command_line import Command, CommandLine

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from textual.app import App, SystemCommand
+from textual.command import CommandPalette
 from textual.screen import Screen
+from textual.widgets import OptionList
 
 from .acts import MOVE, PLACES
 from .own_keys import key_text
@@ -17,6 +19,15 @@ GAP = "   "
 """Between a command and its key."""
 NOT_LOOKED_FOR = frozenset({"open", "back", "close", "palette", "command"})
 """Acts that need no search."""
+
+
+class Palette(CommandPalette):
+    """Textual's palette, which fails where a page is to be turned and its list has no line."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key may move in the list."""
+        found = next(iter(self.query(OptionList)), None)
+        return not (action == "command_list" and found is not None and not found.scrollable_content_region)
 
 
 def commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemCommand]:

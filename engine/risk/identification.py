@@ -33,7 +33,7 @@ from ..statistics.score_interval import score_interval
 OUTPUTS = (
     Output(
         "expected_match_risk",
-        "records found on average by picking one candidate at random",
+        "expected number re-identified by picking one match at random",
         "low",
         "records",
         range=NON_NEGATIVE,

@@ -144,7 +144,7 @@ OUTPUTS = (
     Output(VALUES, "the risks of one dataset for each subset", "none", intermediate=True, range=NON_NEGATIVE),
     Output(
         EXPECTED,
-        "records found on average by picking one candidate at random, by who knows these variables",
+        "expected number re-identified by picking one match at random, by who knows these variables",
         "low",
         "records",
         range=NON_NEGATIVE,

@@ -31,7 +31,7 @@ from sfumato.workspace.store.workspace import Workspace
 
 ADULT_ROLES = "iiwiiisiiiooiis"
 """A letter for each of the fifteen variables: i quasi-identifier, s sensitive, w weight, o other."""
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def build(directory: Path, start: str) -> None:
     """An empty workspace, or one whose only run is done; with a limit that is ``not met`` where that is asked for."""
     from sfumato.tui.state import AppState, save_state
 
-    workspace = Workspace.create(directory, PUBLIC)
+    workspace = Workspace.create(directory)
     if not start:
         workspace.close()
         return

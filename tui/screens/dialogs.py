@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 
 from sfumato.tui import jobs
 from sfumato.tui.acts import bind
-from sfumato.tui.widgets.entries import Entry, PathName
+from sfumato.tui.widgets.entries import Entry, Options, PathName
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.pages import PAGE, TableRow
@@ -209,7 +209,7 @@ class Letters(Dialog[Answer], Generic[Answer]):
         longest = max(len(name) for _, _, name, _ in self._offers)
         with Box(self._title, "a letter, or enter"):
             texts = (f"{letter}  {name:<{longest}}  {what}" for letter, _, name, what in self._offers)
-            yield OptionList(*map(Option, texts), compact=True, markup=False)
+            yield Options(*map(Option, texts), compact=True, markup=False)
 
     def on_mount(self) -> None:
         """The present answer is marked."""
@@ -261,7 +261,7 @@ class NewRun(Dialog[tuple[str, str | None]]):
     def compose(self) -> ComposeResult:
         """The shipped recipes, and two fields."""
         with Box("New run: choose a recipe", "a letter finds, enter starts, tab to the fields, esc closes", tall=True):
-            yield OptionList(compact=True)
+            yield Options(compact=True)
             yield Entry(placeholder=RECIPE, suggester=PathName(), id="recipe")
             yield Entry(placeholder=DATA, suggester=PathName(), id="data")
 

@@ -16,6 +16,7 @@ from sfumato.engine.wording import counted
 from sfumato.tui import jobs
 from sfumato.tui.acts import bind
 from sfumato.tui.fields import Field
+from sfumato.tui.widgets.entries import Options
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.service.guided_minimisation import StoredData, stored_data
 from sfumato.workspace.visible_text import printable
@@ -54,7 +55,7 @@ class GuidedMinimisation(Dialog[StoredData]):
         """What it is about, and the tables."""
         with Box("Smallest sample: choose the data", "enter chooses, esc closes", tall=True):
             yield Static(WHAT, id="guided-what", markup=False)
-            yield OptionList(compact=True)
+            yield Options(compact=True)
 
     def read_query(self) -> Callable[[Workspace], Sequence[StoredData]]:
         project_id = self._project_id

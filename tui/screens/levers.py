@@ -13,6 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.tui.acts import bind
+from sfumato.tui.widgets.entries import Options
 from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.visible_text import printable
@@ -51,7 +52,7 @@ class ExplainVerdict(Explain):
         with Box("…", "enter changes the plan, esc closes", tall=True):
             yield Scroll()
             yield Static(TITLE, id="lever-title", markup=False)
-            yield OptionList(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
+            yield Options(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
 
     def action_pages(self, pages: int) -> None:
         self.query_one(Scroll).action_pages(pages)

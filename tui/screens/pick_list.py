@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from sfumato.tui.acts import bind
 from sfumato.tui.offers import Offer, found
-from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.widgets.entries import Entry, Options
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
@@ -70,7 +70,7 @@ class PickList(Dialog[tuple[str, ...]]):
         keys = "space marks, enter takes the marked" if self._several else "enter chooses, escape closes"
         with Box(printable(self._title), keys, tall=True):
             yield Entry(placeholder="type to search", leaves=("space", "asterisk", "slash"), id="pick-search")
-            yield OptionList(compact=True, markup=False)
+            yield Options(compact=True, markup=False)
             yield Static("", id="pick-more", markup=False)
             if self._several:
                 yield Static("", id="pick-marked", markup=False)

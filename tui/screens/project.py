@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -21,6 +22,7 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line, TabLine
 from sfumato.tui.widgets.panel import Edge, Sides, TabEdge
+from sfumato.tui.widgets.text import cut
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
@@ -74,6 +76,8 @@ VIEWS = ("quality", "planes", "limits", "beliefs")
 """Screens above the tabs, for the runs that have something to show there."""
 
 
+LEAST_TITLE = 12
+"""Cells of the project's name that stay where the state of its run needs room."""
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
 """The row of the cursor is remembered once it has stood still for so long."""
@@ -233,7 +237,9 @@ class Project(LeadsBehind, HoldsSeals, Page):
             said = [f"run {line.run.id}", line.run.name, PUBLIC_KEY if line.run.key_public else "", state_text(line)]
             said.insert(0, f"{mark('fail')} not as it was sealed" if self.broken_seal(line.run) else "")
             said += [duration(line.run.seconds) if line.run.state.ended else "", tally_text(line.tally)]
-            self.say_where(into, (self._title, "bold"), into, "  ".join(part for part in said if part))
+            state = "  ".join(part for part in said if part)
+            room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state) - 2
+            self.say_where(into, (cut(self._title, max(LEAST_TITLE, room)), "bold"), into, state)
         self._say_lack()
         self.pane.show(line)
         self._say_next()

@@ -107,6 +107,7 @@ EXAMINING = "The gate is looking at the tables …"
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
+CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
 LOOKING = "reason; the gate is still looking"
 
 
@@ -250,6 +251,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         for name in STEPS:
             self.query_one(f"#step-{name}").set_class(name == step, "here")
         self._say_frame()
+        self._say_head()
         first = {"findings": "FindingGrid", "leaves": "#step-leaves Scroll", "confirm": f"#{DIRECTORY}"}[step]
         self.query_one(first).focus()
 
@@ -272,6 +274,15 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     @on(TabEdge.Chosen)
     def _choose_step(self, event: TabEdge.Chosen) -> None:
         self.go_to(event.name)
+
+    def _say_head(self) -> None:
+        """What is released; in the last step the keys, which its fields would take for text."""
+        if self._step == "confirm":
+            self._say(CONFIRM_KEYS)
+        elif self._plan is not None:
+            self._say(
+                f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}"
+            )
 
     def _say_frame(self) -> None:
         """``Release of run 1: 2 findings block, 1 waived``."""
@@ -450,7 +461,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     def _show(self) -> None:
         if self._plan is None:
             return
-        self._say(f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}")
+        self._say_head()
         width = max(40, self.size.width - 6)
         self.query_one("#step-leaves Scroll", Scroll).show(
             Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width, self._done))

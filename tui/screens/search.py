@@ -12,6 +12,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.tui.acts import bind
+from sfumato.tui.widgets.entries import Options
 from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.searches import conclusion, finalist_cells, headline
@@ -76,7 +77,7 @@ class SearchFound(Dialog[Answer]):
         with Box(printable(headline(found)), tall=True):
             if found.finalists:
                 options = (Option(printable(finalist_text(one))) for one in found.finalists)
-                yield OptionList(*options, compact=True, markup=False)
+                yield Options(*options, compact=True, markup=False)
             with Scroll():
                 lines = conclusion(found) if found.ended else [GOING_ON]
                 yield Static("\n".join(printable(line) for line in lines), markup=False)

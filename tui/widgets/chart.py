@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.tui.widgets.canvas import (
     BLANK,
@@ -26,11 +27,13 @@ from sfumato.tui.widgets.canvas import (
     point_dots,
 )
 from sfumato.tui.widgets.frame import SAMPLE, Frame, Labels, Look, layout
-from sfumato.tui.widgets.glyphs import glyphs_named
+from sfumato.tui.widgets.glyphs import Glyphs, glyphs_named
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, short_number, unit_text
 from sfumato.workspace.plots.series import Reading, Series, likeness, x_limits, y_limits
 
 MARKS = "ox+*#%@&"
+BLOCKS = " ▂▄▆█"
+"""A cell of a bar by its height."""
 FEW_POINTS = 60
 """So many points, or fewer, get a mark each; more become single dots."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
@@ -90,9 +93,28 @@ def _bars(one: Series, order: int, series: Sequence[Series], frame: Frame, look:
         ends = np.column_stack([left, right, gaps]).ravel()
         return line_dots(ends, np.repeat(top, 3), frame.dots, _dash(order, look))
     filled = bar_dots(left, right, base, np.where(one.y == 0, np.nan, top), frame.dots)
-    if look.glyphs.coarse:
+    if look.glyphs.coarse or is_solid(series, look):
         return filled
     return filled & (_edge(filled) | hatch(frame.dots, look.glyphs, order, every=4))
+
+
+def is_solid(series: Sequence[Series], look: Look) -> bool:
+    """Whether bars are drawn as blocks: those of a single series without intervals, none below 0, in a terminal that has blocks."""
+    one = series[0] if len(series) == 1 else None
+    return (
+        one is not None
+        and one.marker == "bars"
+        and one.lower is None
+        and not look.glyphs.coarse
+        and bool(np.nanmin(one.y, initial=0.0) >= 0)
+    )
+
+
+def _heights(mask: Mask, glyphs: Glyphs) -> NDArray[np.intp]:
+    """How many of the ``BLOCKS`` stand for each cell of bars: the dots of its fuller column, in eighths of two."""
+    rows, columns = mask.shape[0] // glyphs.down, mask.shape[1] // glyphs.across
+    dots = mask.reshape(rows, glyphs.down, columns, glyphs.across).sum(axis=1).max(axis=2)
+    return np.asarray(dots * (len(BLOCKS) - 1) // glyphs.down)
 
 
 def _edge(mask: Mask) -> Mask:
@@ -157,6 +179,8 @@ def sample(one: Series, order: int, series: Sequence[Series], look: Look) -> str
     glyphs = look.glyphs
     if glyphs.coarse:
         return mark(order) * SAMPLE
+    if is_solid(series, look):
+        return BLOCKS[-1] * SAMPLE
     shape = (glyphs.down, SAMPLE * glyphs.across)
     ends, middle = np.array([0.0, shape[1] - 1.0]), np.full(2, float((glyphs.down - 1) // 2))
     if one.marker == "points" and _few(one, look):
@@ -264,7 +288,9 @@ def _draw_traces(draft: Draft, frame: Frame, series: Sequence[Series], look: Loo
         bits |= own
         inks[own > 0] = SERIES + order
         characters[own > 0] = mark(likeness(series, order))
-    if not glyphs.coarse:
+    if is_solid(series, look):
+        characters[:] = np.array(list(BLOCKS))[_heights(traces[0].mask, glyphs)]
+    elif not glyphs.coarse:
         characters[:] = np.array(list(glyphs.table))[bits]
     _put_marks(draft, frame, traces)
 

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.suggester import Suggester
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, OptionList, TextArea
 
 from sfumato.tui.acts import bind
 from sfumato.tui.widgets.panel import SECOND
@@ -174,6 +174,18 @@ TOML = re.compile(
     r"|(?P<key>(?:[A-Za-z0-9_.-]+|\"[^\"]*\")(?=\s*=))"
 )
 """What has a colour of its own in a line of TOML; strings of several lines have none."""
+
+
+class Options(OptionList):
+    """A list to choose from that can be paged in a terminal that has no line for it: Textual's fails there."""
+
+    def action_page_down(self) -> None:
+        if self.scrollable_content_region:
+            super().action_page_down()  # type: ignore[no-untyped-call]
+
+    def action_page_up(self) -> None:
+        if self.scrollable_content_region:
+            super().action_page_up()  # type: ignore[no-untyped-call]
 
 
 class TomlText(TextArea):

@@ -89,15 +89,19 @@ def board(verdicts: Sequence[Verdict], width: int, records: int | None = None) -
 def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -> list[Content]:
     """The heads of the columns and a line for each verdict: state, name, value, gauge and limit.
 
-    Where there is little room people are left out of the values, then the gauges; names are shortened, no two alike.
+    Where there is little room people are left out of the values, limits are abbreviated, then gauges left out; names are shortened, no
+    two alike.
     """
     state = max(map(cell_len, ("verdict", *(outcome_text(one.outcome) for one in verdicts))))
     names, limits = labels_of(verdicts), [limit_text(one.bound, one.limit, one.value) for one in verdicts]
     wanted = min(max(map(cell_len, names), default=0), 60)
-    for people, gauges in ((records, True), (None, True), (None, False)):
+    for people, gauges, whole in ((records, True, True), (None, True, True), (None, True, False), (None, False, False)):
         values = [observed_text(one, people).removesuffix(" of the people") for one in verdicts]
-        sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", limits))]
-        sizes[1] = min(sizes[1], MOST_OF_LIMIT if gauges else LEAST_OF_LIMIT)
+        bounds = (
+            limits if whole or max(map(cell_len, limits), default=0) <= LEAST_OF_LIMIT else list(map(_brief, limits))
+        )
+        sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", bounds))]
+        sizes[1] = min(sizes[1], MOST_OF_LIMIT if whole else LEAST_OF_LIMIT)
         room = width - state - sum(sizes) - 3 * GAP - ((GAUGE + GAP) if gauges else 0)
         if room >= max(NAME_LEAST, wanted if people else 0):
             break
@@ -107,7 +111,7 @@ def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -
     found = [Content.styled(gap.join(
         [fit("verdict", state), fit("number", room), f"{'value':>{sizes[0]}}", *([" " * GAUGE] if gauges else []), "limit"]
     ), "bold")]  # fmt: skip
-    for verdict, name, value, limit in zip(verdicts, names, values, limits, strict=True):
+    for verdict, name, value, limit in zip(verdicts, names, values, bounds, strict=True):
         parts: list[Content | str | tuple[str, str]] = [
             (fit(outcome_text(verdict.outcome), state), STYLES[verdict.outcome]),
             f"{gap}{fit(printable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
@@ -116,6 +120,13 @@ def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -
         parts += [cut(limit, sizes[1])]
         found.append(Content.assemble(*parts))
     return found
+
+
+def _brief(limit: str) -> str:
+    """``≤ 0.65 × conf.`` for ``at most 0.65 × confidential``."""
+    for words in ("at most", "at least"):
+        limit = limit.replace(words, mark(words))
+    return limit.replace("confidential", "conf.")
 
 
 def chosen_text(verdict: Verdict, width: int) -> Content:

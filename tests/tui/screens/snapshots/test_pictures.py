@@ -7,14 +7,14 @@ from sfumato.tui.state import AppState, save_state
 
 SCREENS = {
     "runs": ("runs", ()), "results": ("results", ()), "explain": ("results", ("enter",)),
-    "verdicts": ("verdicts", ()), "trial": ("verdicts", ("t",)), "release": ("verdicts", ("w",)),
-    "findings": ("verdicts", ("w", "x")),
+    "verdicts": ("verdicts", ()), "trial": ("verdicts", ("T",)), "release": ("verdicts", ("w",)),
+    "findings": ("verdicts", ("w", "right_square_bracket")),
     "sweep": ("sweep", ("right",)), "sweep-numbers": ("sweep", ("t",)), "diagnostics": ("diagnostics", ()),
     "records": ("records", ()), "record": ("records", ("enter",)), "data": ("data", ()),
     "variable": ("data", ("enter",)), "plan": ("plan", ()), "step": ("plan", ("j", "enter")),
-    "add-step": ("plan", ("a",)), "map": ("map", ("right",)), "choose": ("map", ("x",)), "keys": ("runs", ("question_mark",)),
-    "palette": ("runs", ("ctrl+p",)), "audit": ("runs", ("A",)), "new-run": ("runs", ("n",)), "guided": ("runs", ("F",)),
-    "confirm": ("runs", ("X",)), "distributions": ("data", ("D",)),
+    "add-step": ("plan", ("a",)), "map": ("map", ("right",)), "choose": ("map", ("f4",)), "keys": ("runs", ("question_mark",)),
+    "palette": ("runs", ("ctrl+p",)), "audit": ("runs", ("act:audit",)), "new-run": ("runs", ("n",)), "guided": ("runs", ("S",)),
+    "confirm": ("runs", ("X",)), "distributions": ("data", ("act:distributions",)),
 }  # fmt: skip
 SPLIT = ("runs", "results", "verdicts", "records")
 LARGE = ("runs", "results", "verdicts", "sweep", "data", "plan")
@@ -67,8 +67,8 @@ async def test_a_screen_with_its_row_beside_the_list_looks_as_it_did(sit, desk, 
 @pytest.mark.parametrize(
     ("name", "keys", "size"),
     [
-        ("beliefs", ("I",), (80, 24)),
-        ("beliefs-120x40", ("I",), (120, 40)),
+        ("beliefs", ("act:beliefs",), (80, 24)),
+        ("beliefs-120x40", ("act:beliefs",), (120, 40)),
         ("beliefs-records", (), (80, 24)),
         ("guesses", ("enter",), (80, 24)),
     ],
