@@ -38,6 +38,7 @@ TELLING_APART = (
     "estimand",
     "term",
     "condition",
+    "other",
     "fitted",
     "kind",
     "guesses",
@@ -203,6 +204,36 @@ def distribution_distance(case: Case) -> dict[str, Answers]:
                 squared_distance([v for v, w in ours if w == level], [v for v, w in theirs if w == level])
                 for level in {w for _, w in (*ours, *theirs)}
             )
+    return found
+
+
+def margin_distance(case: Case) -> dict[str, Answers]:
+    names = case.spec.variables
+    hidden = {name for name in names if not shows_levels(case, name)}
+    both = {name: tuple(in_bins(case, name, cells(data, name)) for data in (case.confidential, case.released))
+            for name in names if name not in hidden}  # fmt: skip
+    found: dict[str, Answers] = {"pair": {}, "mean_pair": {}, "mean_triple": {}}
+
+    def apart(*of: str) -> Fraction:
+        ours, theirs = (list(zip(*(both[name][side] for name in of), strict=True)) for side in (0, 1))
+        return (
+            sum(
+                (
+                    abs(Fraction(theirs.count(value), len(theirs)) - Fraction(ours.count(value), len(ours)))
+                    for value in {*ours, *theirs}
+                ),
+                Fraction(0),
+            )
+            / 2
+        )
+
+    for a, b in combinations(names, 2):
+        found["pair"][series(a, other=b)] = None if {a, b} & hidden else apart(a, b)
+    pairs = list(found["pair"].values())
+    found["mean_pair"][series()] = None if hidden else sum(pairs, Fraction(0)) / len(pairs)
+    if case.spec.ways == "triples":
+        triples = None if hidden else [apart(*three) for three in combinations(names, 3)]
+        found["mean_triple"][series()] = sum(triples, Fraction(0)) / len(triples) if triples else None
     return found
 
 
@@ -1236,6 +1267,7 @@ ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
         "utility.cluster": (cluster, ("u_c",)),
         "utility.constraint_violations": (constraint_violations, ("broken_records", "unknown_records")),
         "utility.distribution_distance": (distribution_distance, ("marginal", "conditional")),
+        "utility.margin_distance": (margin_distance, ("pair", "mean_pair", "mean_triple")),
         "utility.ecdf": (ecdf, ("max_abs_difference", "mean_squared_difference")),
         "utility.interval_overlap": (interval_overlap, ("overlap", "estimate", "standard_error")),
         "utility.propensity": (propensity, ("pmse", "null_pmse", "s_pmse")),

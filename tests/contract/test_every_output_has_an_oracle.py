@@ -47,6 +47,18 @@ ON_TINY: dict[str, list[Settings]] = {
         ("generalised", {"variables": ["region", "visits", "days"], "given": ["sex", "illness"]}),
         ("micro_aggregated", {"variables": ["visits", "sex", "days"], "given": ["region", "sex"]}),
     ],
+    "utility.margin_distance": [
+        (
+            "linked",
+            {
+                "ways": "triples",
+                "bins": {"days": "3 equal count", "visits": "width 2"},
+                "variables": ["days", "visits", "region"],
+            },
+        ),
+        ("unlinked", {"variables": ["size", "income", "sex"], "bins": {"income": "3 equal width"}}),
+        ("generalised", {"variables": ["region", "days", "illness"]}),
+    ],
     "utility.ecdf": [
         ("linked", {}),
         ("unlinked", {"variables": ["income", "size", "joined", "sex"]}),

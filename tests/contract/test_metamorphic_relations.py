@@ -40,6 +40,7 @@ RADIUS = {"days": 1, "income": "5%"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "utility.constraint_violations": {"rules": {"few": "days <= 30", "near": "days <= visits + 20"}},
     "utility.distribution_distance": {"variables": ["days", "income"], "given": ["region"]},
+    "utility.margin_distance": {"variables": ["days", "income", "region"], "ways": "triples"},
     "utility.interval_overlap": {"means": ["days"], "quantiles": ["income"], "probabilities": [0.5]},
     "utility.regression_distance": {"models": ["income ~ visits", "logit: illness ~ days"], "near_zero": 0.0},
     "utility.summary": {"variables": ["days", "income", "region", "illness"]},
