@@ -215,6 +215,8 @@ def _setting(name: str, value: object, row: Labelled | None = None) -> str:
         return f"{value} {name}"
     if name == "intruder":
         return spelled(value)
+    if name == "other":
+        return f"with {spelled(value)}"
     if name in ("level", "condition"):
         return f"{'value' if name == 'level' else 'given'} {spelled(value)}"
     if name == "of" and row is not None:

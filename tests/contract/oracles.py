@@ -38,6 +38,7 @@ TELLING_APART = (
     "estimand",
     "term",
     "condition",
+    "other",
     "fitted",
     "kind",
     "guesses",
@@ -117,6 +118,74 @@ def in_bins(case: Case, name: str, values: Sequence[Any]) -> list[Any]:
     return [None if value is None else sum(cut <= value for cut in set(cuts)) for value in values]
 
 
+<<<<<<< HEAD
+=======
+def squared_distance(ours: Sequence[Any], theirs: Sequence[Any]) -> Fraction:
+    """Of the shares of each value; 2 where there are none of one table."""
+    if not ours or not theirs:
+        return Fraction(2)
+    return sum(
+        (
+            (Fraction(theirs.count(value), len(theirs)) - Fraction(ours.count(value), len(ours))) ** 2
+            for value in {*ours, *theirs}
+        ),
+        Fraction(0),
+    )
+
+
+def distribution_distance(case: Case) -> dict[str, Answers]:
+    names = dict.fromkeys([*case.spec.variables, *case.spec.given])
+    hidden = {name for name in names if not shows_levels(case, name)}
+    both = {name: tuple(in_bins(case, name, cells(data, name)) for data in (case.confidential, case.released))
+            for name in names if name not in hidden}  # fmt: skip
+    found: dict[str, Answers] = {"marginal": {}, "conditional": {}}
+    for name in case.spec.variables:
+        found["marginal"][series(name)] = None if name in hidden else squared_distance(*both[name])
+        for given in case.spec.given:
+            if given == name:
+                continue
+            if {name, given} & hidden:
+                found["conditional"][series(name, condition=given)] = None
+                continue
+            ours, theirs = (list(zip(a, b, strict=True)) for a, b in zip(both[name], both[given], strict=True))
+            found["conditional"][series(name, condition=given)] = sum(
+                squared_distance([v for v, w in ours if w == level], [v for v, w in theirs if w == level])
+                for level in {w for _, w in (*ours, *theirs)}
+            )
+    return found
+
+
+def margin_distance(case: Case) -> dict[str, Answers]:
+    names = case.spec.variables
+    hidden = {name for name in names if not shows_levels(case, name)}
+    both = {name: tuple(in_bins(case, name, cells(data, name)) for data in (case.confidential, case.released))
+            for name in names if name not in hidden}  # fmt: skip
+    found: dict[str, Answers] = {"pair": {}, "mean_pair": {}, "mean_triple": {}}
+
+    def apart(*of: str) -> Fraction:
+        ours, theirs = (list(zip(*(both[name][side] for name in of), strict=True)) for side in (0, 1))
+        return (
+            sum(
+                (
+                    abs(Fraction(theirs.count(value), len(theirs)) - Fraction(ours.count(value), len(ours)))
+                    for value in {*ours, *theirs}
+                ),
+                Fraction(0),
+            )
+            / 2
+        )
+
+    for a, b in combinations(names, 2):
+        found["pair"][series(a, other=b)] = None if {a, b} & hidden else apart(a, b)
+    pairs = list(found["pair"].values())
+    found["mean_pair"][series()] = None if hidden else sum(pairs, Fraction(0)) / len(pairs)
+    if case.spec.ways == "triples":
+        triples = None if hidden else [apart(*three) for three in combinations(names, 3)]
+        found["mean_triple"][series()] = sum(triples, Fraction(0)) / len(triples) if triples else None
+    return found
+
+
+>>>>>>> wt-margins
 def shows_levels(case: Case, name: str) -> bool:
     """Not intervals or nodes, and not means of a variable that has levels."""
     released = case.released
@@ -387,3 +456,143 @@ def range_lost(case: Case, name: str, classes: Sequence[Sequence[int]]) -> Fract
 
 
 # The sweep of the intruder's uncertainty ----------------------------------------------------------------------------
+<<<<<<< HEAD
+=======
+
+
+def swept(case: Case, believed: Sequence[Any], lacking: Sequence[bool] | None = None) -> dict[str, Any]:
+    """Both risks of the sweep where the intruder believes these values of the uncertain variable, or ``lacking`` any."""
+    spec = case.spec
+    certain = [name for name in spec.known if name != spec.variable]
+    without = matched(case, certain)
+    told = matched(case, [spec.variable], {spec.variable: believed})
+    unsure = lacking or [False] * len(without)
+    known = [alike if free else alike & near for alike, near, free in zip(without, told, unsure, strict=True)]
+    identified, similar = (
+        [alike & near for alike, near in zip(known, matched(case, names), strict=True)]
+        for names in (spec.synthesised, spec.sensitive)
+    )
+    return {**of_matches(identified), "attribute_risk": learnt(known, similar)}
+
+
+FLIPPED = {"0": "1", "1": "0"}
+
+
+def intruder_uncertainty(case: Case, level: float) -> dict[str, Answers]:
+    """Where chance decides nothing: at level 0, or at level 1 of not knowing and of a binary variable taken wrongly."""
+    own = case.ours(case.spec.variable)
+    if level == 0:
+        found = swept(case, own)
+    elif case.spec.model == "unknown":
+        found = swept(case, own, [True] * len(own))
+    else:
+        occurring = set(present(own))
+        found = swept(case, [FLIPPED.get(value, value) if len(occurring) > 1 else value for value in own])
+    return {name: {series(): value} for name, value in found.items()}
+
+
+ORACLES: dict[str, Callable[..., dict[str, Answers]]] = {
+    f"{key}.{output}": oracle
+    for key, (oracle, outputs) in {
+        "utility.cluster": (cluster, ("u_c",)),
+        "utility.constraint_violations": (constraint_violations, ("broken_records", "unknown_records")),
+        "utility.distribution_distance": (distribution_distance, ("marginal", "conditional")),
+        "utility.margin_distance": (margin_distance, ("pair", "mean_pair", "mean_triple")),
+        "utility.ecdf": (ecdf, ("max_abs_difference", "mean_squared_difference")),
+        "utility.interval_overlap": (interval_overlap, ("overlap", "estimate", "standard_error")),
+        "utility.propensity": (propensity, ("pmse", "null_pmse", "s_pmse")),
+        "utility.regression_distance": (regression_distance, ("distance", "relative_deviation")),
+        "utility.summary": (summary, ("mean", "sd", "quantile", "share_of_zeros", "share", "share_missing")),
+        "quality.ilm": (ilm, ("ilm", "one_minus_ilm")),
+        "quality.nmi_v1": (nmi_v1, ("nmi", "unscaled", "minimum_nmi")),
+        "quality.nmi_v2": (nmi_v2, ("nmi", "unscaled", "minimum_nmi")),
+        "quality.non_suppressed": (non_suppressed, ("share",)),
+        "quality.pearson": (pearson, ("rho", "minimum_rho")),
+        "quality.rilm": (rilm, ("numerical", "categorical", "minimum_numerical", "minimum_categorical")),
+        "risk.anonymity": (anonymity, ("k", "classes", "p", "l_distinct", "l_entropy", "c_recursive", "t")),
+        "risk.attribute": (attribute, ("risk", "risk_excluding_self")),
+        "risk.identification": (
+            identification,
+            ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"),
+        ),
+        "risk.inference_attack": (
+            inference_attack,
+            ("misclassification", "mean_absolute_error", "guess_misclassification", "guess_mean_absolute_error"),
+        ),
+        "risk.attribute_inference": (
+            attribute_inference,
+            (
+                *("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
+                "from_controls",
+            ),
+        ),
+        "risk.linkability": (
+            linkability,
+            ("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
+        ),
+        "risk.correct_attribution": (
+            correct_attribution,
+            ("dcap", "tcap", "disco", "disco_beyond", "cap", "shared_keys"),
+        ),
+        "risk.exact_copies": (exact_copies, ("copies", "lone_copies")),
+        "risk.population_uniqueness": (
+            population_uniqueness,
+            (
+                "expected_uniques",
+                "expected_matches",
+                "specification_uniques",
+                "specification_matches",
+                "zayatz_uniques",
+            ),
+        ),
+        "risk.special_uniques": (
+            special_uniques,
+            (
+                *("special_uniques", "minimal_uniques", "mean_score", "largest_score", "dis", "largest_dis"),
+                *("attribute_contribution", "level_contribution"),
+            ),
+        ),
+        "risk.uniqueness": (
+            uniqueness,
+            ("sample_uniques", "population_uniques", "replicated_uniques", "share_in_small_groups"),
+        ),
+        "studies.intruder_uncertainty": (
+            intruder_uncertainty,
+            ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk"),
+        ),
+    }.items()
+    for output in outputs
+}
+
+# Outputs for which no closed reference is possible, and why; a method's key stands for all of its outputs.
+NO_ORACLE: dict[str, str] = {
+    "utility.summary.population": "only tables with a survey weight have it; tests/contract/test_survey_weights.py sums the weights",
+    "utility.summary.design_effect": "only tables with a survey weight have it; tests/contract/test_survey_weights.py has Kish's formula",
+    "risk.record_linkage": "its weights are learned step by step; tests/engine/matching/test_splink.py compares them with splink's, and "
+    "tests/engine/risk/test_record_linkage.py learns them again by loops, links by loops, and deals the records of small tables in every order",
+    "risk.bayesian_posterior": "it asks the models of the release; tests/engine/risk/test_bayesian_posterior.py sums over all guesses "
+    "by brute force",
+    "risk.membership_inference": "it looks at all datasets together; tests/engine/risk/test_membership_inference.py scores records by loops",
+    "risk.population_uniqueness.pitman_uniques": "the likelihood has its largest value where no closed form says; "
+    "tests/engine/risk/test_population_uniqueness.py holds it against a grid and the probability against a chain of draws",
+    "risk.singling_out": "which predicates are tried and guessed is drawn at random; tests/engine/risk/test_singling_out.py counts them record by "
+    "record, and averages the control over every way to draw it",
+    "studies.calibration": "its tables come from a trained generator (trees, or ctgan); the scores are those of quality.*, "
+    "which have oracles, and tests/engine/studies/test_calibration.py counts what is made of them",
+    "studies.intruder_knowledge": "its rows are made of all datasets at the end; "
+    "tests/engine/studies/test_intruder_knowledge.py holds every subset against loops over pairs of records and Shapley values against all orders",
+    "studies.minimisation": "its sub-samples are drawn at random and anonymised; the scores are those of quality.*, which have "
+    "oracles, and tests/engine/studies/test_minimisation.py holds the answer against them",
+    "studies.risk_utility": "it draws tables of its own; the distances and the attack are those of utility.* and risk.*, which have "
+    "oracles, and tests/engine/studies/test_risk_utility.py holds copies, costs and answers against plain counts",
+    **{
+        f"risk.{name}.detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find"
+        for name in ("attribute_inference", "linkability")
+    },
+    **{
+        f"studies.intruder_uncertainty.{name}": "made of all datasets at once by statistics.crossed_layout, which "
+        "tests/engine/statistics/test_crossed_layout.py holds against R's aov"
+        for name in ("dataset_share", "noise_share", "interaction_share")
+    },
+}
+>>>>>>> wt-margins

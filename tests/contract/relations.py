@@ -139,6 +139,240 @@ TOGETHER = Expected(*[free("what all datasets and replicates together say; a sin
 WEIGHED = Expected(*[free("only tables with a survey weight have it: test_survey_weights")] * 8)
 ALONE = Expected(*[free("only the confidential data have it: releases have no row of it")] * 8)
 
+<<<<<<< HEAD
+=======
+EXPECTATIONS: dict[str, Expected] = {
+    "utility.cluster.u_c": Expected(doubled=same, copy=equals(0), permuted=JOINT, noise=higher),
+    "utility.constraint_violations.broken_records": Expected(
+        doubled=times(2), copy=equals(0), permuted=free("other records' values may break a rule"), noise=at_least(30)
+    ),
+    "utility.constraint_violations.unknown_records": Expected(
+        doubled=times(2), copy=same, permuted=free("the gaps lie with other records"), noise=not_higher
+    ),
+    "utility.distribution_distance.marginal": Expected(
+        doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.5)
+    ),
+    "utility.distribution_distance.conditional": Expected(
+        doubled=same, copy=equals(0), permuted=higher, noise=at_least(1)
+    ),
+    "utility.margin_distance.pair": Expected(doubled=same, copy=equals(0), permuted=higher, noise=at_least(0.5)),
+    "utility.margin_distance.mean_pair": Expected(doubled=same, copy=equals(0), permuted=higher, noise=at_least(0.5)),
+    "utility.margin_distance.mean_triple": Expected(doubled=same, copy=equals(0), permuted=higher, noise=at_least(0.5)),
+    "utility.ecdf.max_abs_difference": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.9)),
+    "utility.ecdf.mean_squared_difference": Expected(
+        doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.3)
+    ),
+    "utility.interval_overlap.overlap": Expected(
+        doubled=free("intervals of more records are narrower"), copy=equals(1), permuted=equals(1), noise=at_most(0)
+    ),
+    "utility.interval_overlap.estimate": Expected(
+        doubled=each(lambda before, after: abs(after - before) < 0.05 * before),
+        copy=same,
+        permuted=same,
+        noise=higher,
+        unit=times(UNIT, "income"),
+    ),
+    "utility.interval_overlap.standard_error": Expected(
+        doubled=lower, copy=same, permuted=same, noise=higher, unit=times(UNIT, "income")
+    ),
+    "utility.propensity.pmse": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.2)),
+    "utility.propensity.null_pmse": Expected(doubled=times(0.5), copy=same, permuted=PART, noise=PART),
+    "utility.propensity.s_pmse": Expected(doubled=times(2), copy=equals(0), permuted=equals(0), noise=higher),
+    "utility.regression_distance.distance": Expected(doubled=same, copy=equals(0), permuted=higher, noise=higher),
+    "utility.regression_distance.relative_deviation": Expected(
+        doubled=same, copy=equals(0), permuted=apart, noise=apart
+    ),
+    "utility.summary.mean": Expected(
+        doubled=same, copy=same, permuted=same, noise=higher, unit=times(UNIT, "income")
+    ),
+    "utility.summary.sd": Expected(
+        doubled=times(math.sqrt(2 * (RECORDS - 1) / (2 * RECORDS - 1))),
+        copy=same,
+        permuted=same,
+        noise=higher,
+        unit=times(UNIT, "income"),
+    ),
+    "utility.summary.quantile": Expected(
+        doubled=free("interpolated between other neighbours"),
+        copy=same,
+        permuted=same,
+        noise=higher,
+        unit=times(UNIT, "income"),
+    ),
+    "utility.summary.share_of_zeros": Expected(doubled=same, copy=same, permuted=same, noise=equals(0)),
+    "utility.summary.share": Expected(doubled=same, copy=same, permuted=same, noise=NOT_SYNTHESISED),
+    "utility.summary.population": WEIGHED,
+    "utility.summary.design_effect": WEIGHED,
+    "utility.summary.share_missing": Expected(doubled=same, copy=same, permuted=same, noise=NOT_SYNTHESISED),
+    "quality.ilm.ilm": replace(CLASSES, copy=equals(0)),
+    "quality.ilm.one_minus_ilm": CLASSES,
+    "quality.nmi_v1.nmi": NMI,
+    "quality.nmi_v1.unscaled": NMI,
+    "quality.nmi_v1.minimum_nmi": NMI,
+    "quality.nmi_v2.nmi": NMI,
+    "quality.nmi_v2.unscaled": NMI,
+    "quality.nmi_v2.minimum_nmi": NMI,
+    "quality.non_suppressed.share": ONE,
+    "quality.pearson.rho": RHO,
+    "quality.pearson.minimum_rho": RHO,
+    "quality.rilm.numerical": CLASSES,
+    "quality.rilm.categorical": ONE,
+    "quality.rilm.minimum_numerical": CLASSES,
+    "quality.rilm.minimum_categorical": ONE,
+    "risk.anonymity.k": Expected(doubled=times(2), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
+    "risk.anonymity.classes": Expected(doubled=same, copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
+    "risk.anonymity.p": OF_CLASSES,
+    "risk.anonymity.l_distinct": OF_CLASSES,
+    "risk.anonymity.l_entropy": OF_CLASSES,
+    "risk.anonymity.c_recursive": OF_CLASSES,
+    "risk.anonymity.t": OF_CLASSES,
+    "risk.attribute.risk": LEARNT,
+    "risk.attribute.risk_excluding_self": ALONE,
+    **{f"risk.identification.{name}": expected for name, expected in IDENTIFIED.items()},
+    **{
+        f"risk.bayesian_posterior.{name}": Expected(*[free("it asks the models of the release: its own tests change tables")] * 8)
+        for name in (
+            *("posterior_risk", "prior_risk", "posterior_of_truth", "nearly_certain", "right_both", "gained", "lost"),
+            *("wrong_both", "risk_ratio", "largest_risk_ratio", "expected_difference", "posterior_risk_of_first"),
+            *("own_record_risk", "step_error", "effective_draws"),
+        )
+    },
+    "risk.inference_attack.misclassification": Expected(doubled=same, copy=same, permuted=higher, noise=equals(1)),
+    "risk.inference_attack.mean_absolute_error": Expected(doubled=same, copy=same, permuted=higher, noise=higher),
+    "risk.inference_attack.guess_misclassification": Expected(doubled=same, copy=same, permuted=same, noise=equals(1)),
+    "risk.inference_attack.guess_mean_absolute_error": Expected(doubled=same, copy=same, permuted=same, noise=higher),
+    "risk.attribute_inference.attack_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=not_higher, noise=not_higher),
+    "risk.attribute_inference.control_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=JOINT, noise=not_higher),
+    "risk.attribute_inference.excess_risk": Expected(doubled=ALL_GUESSES, copy=same, permuted=not_higher, noise=not_higher),
+    "risk.attribute_inference.baseline_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=CONFIDENT, noise=CONFIDENT),
+    "risk.attribute_inference.guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=CONFIDENT, noise=CONFIDENT),
+    "risk.attribute_inference.from_controls": Expected(doubled=ALL_GUESSES, copy=same, permuted=same, noise=same),
+    "risk.attribute_inference.detectable_excess": POWER,
+    "risk.linkability.attack_success": LINKED,
+    "risk.linkability.control_success": LINKED,
+    "risk.linkability.excess_risk": LINKED,
+    "risk.linkability.baseline_success": Expected(doubled=of_all_guesses(times(0.5)), copy=same, permuted=same, noise=same),
+    "risk.linkability.guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=same, noise=same),
+    "risk.linkability.detectable_excess": POWER,
+    **{
+        f"risk.membership_inference.{name}": Expected(*[free("it looks at all datasets: its own tests change tables")] * 8)
+        for name in (
+            *("auc", "attack_success", "baseline_success", "control_success", "excess_risk", "detectable_excess", "guesses"),
+            *("family_auc", "family_tpr", "p_value", "detectable_auc"),
+        )
+    },
+    "risk.correct_attribution.dcap": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
+    "risk.correct_attribution.tcap": Expected(doubled=same, copy=same, permuted=lower, noise=at_most(0)),
+    "risk.correct_attribution.disco": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
+    "risk.correct_attribution.disco_beyond": Expected(
+        doubled=free("twice as many records make a share of a key count"), copy=same, permuted=lower, noise=equals(0)
+    ),
+    "risk.correct_attribution.cap": Expected(doubled=same, copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.correct_attribution.shared_keys": Expected(
+        doubled=same, copy=equals(1), permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.singling_out.attack_success": SINGLED_OUT,
+    "risk.singling_out.excess_risk": SINGLED_OUT,
+    "risk.singling_out.baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
+    "risk.singling_out.control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+    "risk.singling_out.detectable_excess": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+    "risk.singling_out.guesses": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    **{
+        f"risk.record_linkage.{name}": Expected(
+            doubled=free("twice as many pairs, half as many of them true, teach other weights"),
+            copy=same,
+            permuted=lower,
+            noise=lower,
+        )
+        for name in ("linked_share", "linked_share_informed", "uniquely_linked", "recall")
+    },
+    "risk.record_linkage.precision": Expected(
+        doubled=free("twice as many pairs, half as many of them true, teach other weights"),
+        copy=same,
+        permuted=free("where little agrees hardly a link is made, right or wrong"),
+        noise=free("where little agrees hardly a link is made, right or wrong"),
+    ),
+    "risk.record_linkage.blocked_away": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=equals(0)),
+    "risk.special_uniques.special_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.minimal_uniques": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.mean_score": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=higher),
+    "risk.special_uniques.largest_score": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.dis": Expected(doubled=not_computed, copy=same, permuted=JOINT, noise=higher),
+    "risk.special_uniques.largest_dis": Expected(doubled=not_computed, copy=same, permuted=JOINT, noise=OWN_TABLE),
+    "risk.special_uniques.attribute_contribution": Expected(
+        doubled=not_computed, copy=same, permuted=JOINT, noise=OWN_TABLE
+    ),
+    "risk.special_uniques.level_contribution": Expected(
+        doubled=not_computed, copy=same, permuted=JOINT, noise=OWN_TABLE
+    ),
+    "risk.exact_copies.copies": Expected(doubled=same, copy=equals(1), permuted=at_most(0.2), noise=equals(0)),
+    "risk.exact_copies.lone_copies": Expected(doubled=equals(0), copy=at_least(0.9), permuted=at_most(0.2), noise=equals(0)),
+    **{
+        f"risk.population_uniqueness.{name}": Expected(
+            doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+        )
+        for name in ("expected_uniques", "expected_matches", "pitman_uniques", "zayatz_uniques")
+    },
+    **{
+        f"risk.population_uniqueness.{name}": Expected(
+            doubled=free("records twice are a sample that no independent people give"),
+            copy=same,
+            permuted=NOT_SYNTHESISED,
+            noise=NOT_SYNTHESISED,
+        )
+        for name in ("specification_uniques", "specification_matches")
+    },
+    "risk.uniqueness.sample_uniques": Expected(
+        doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.uniqueness.population_uniques": Expected(
+        doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.uniqueness.replicated_uniques": Expected(
+        doubled=equals(0), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    "risk.uniqueness.share_in_small_groups": Expected(
+        doubled=lower, copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED
+    ),
+    **{f"studies.intruder_uncertainty.{name}": expected for name, expected in IDENTIFIED.items()},
+    "studies.intruder_uncertainty.attribute_risk": LEARNT,
+    **{
+        f"studies.intruder_uncertainty.{name}": TOGETHER
+        for name in ("dataset_share", "noise_share", "interaction_share")
+    },
+    **{
+        f"studies.minimisation.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
+        for name in ("rho", "rilm_categorical", "nmi", "non_suppressed", "passing", "smallest_size")
+    },
+    **{
+        f"studies.intruder_knowledge.{name}": Expected(
+            *[free("all its rows are made of all datasets at the end: its own tests double, copy and permute")] * 8
+        )
+        for name in (
+            *("expected_match_risk", "true_match_rate", "largest_risk", "shapley_risk", "added_risk", "risk_without"),
+            *("lowering_share", "coarsen_first"),
+        )
+    },
+    **{
+        f"studies.risk_utility.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
+        for name in (
+            *("marginal", "conditional", "regression", "misclassification", "mean_absolute_error", "exact_copies"),
+            *("unique_records", "epsilon_release", "least_epsilon", "largest_epsilon"),
+            *("conditional_given", "coefficient_deviation"),
+        )
+    },
+    **{
+        f"studies.calibration.{name}": Expected(OWN, OWN, OWN, OWN, OWN, OWN, OWN, OWN)
+        for name in (
+            *("rho", "rilm_numerical", "rilm_categorical", "nmi_v1", "nmi_v2", "one_minus_ilm", "non_suppressed"),
+            *("generators", "originals", "anonymisations", "auc", "average_precision", "good", "suggested_threshold"),
+            *("lost", "spurious", "sign_flip", "errors", "true_positive_rate", "false_positive_rate", "precision"),
+            "error_rate",
+        )
+    },
+}  # fmt: skip
+
+>>>>>>> wt-margins
 
 @dataclass(frozen=True)
 class Tables:

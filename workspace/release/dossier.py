@@ -8,13 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sfumato.engine.methods.approved_tables import ApprovedTable
-from sfumato.engine.methods.results import Diagnostic, Fit
+from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 
 from ..audit import user
 from ..policy.policy import Policy
-from ..store.runs import Run, done_together
+from ..store.runs import done_together
 from ..store.workspace import Dataset, Workspace
+from ..views.approved import approved_tables
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
 from .checks import Case
@@ -81,21 +82,6 @@ def dossier_of(
         Case(workspace, plan, policy).found_by,
         cache(lambda: promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
-        cache(lambda: approved_tables(workspace, plan.run, original)),
+        cache(lambda: approved_tables(workspace, plan.run)),
         user(),
     )
-
-
-def approved_tables(workspace: Workspace, run: Run, original: Dataset) -> tuple[ApprovedTable, ...]:
-    """The protected tables of all synthesis steps of a run that may be published."""
-    data = workspace.read(original).alone
-    found: list[ApprovedTable] = []
-    for item, step in enumerate(run.recipe.synthesis):
-        if (give := step.method.synthesis.approved) is None:
-            continue
-        row = workspace.connection.execute(
-            "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?", (run.id, f"fit/{item}")
-        ).fetchone()
-        if row is not None:
-            found += give(Fit(workspace.tables.read_arrays(row["sha256"])), step.spec, step.targets, data)
-    return tuple(found)

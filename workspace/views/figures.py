@@ -13,10 +13,12 @@ from ..plots.curves import RunRows, interval_figures, sweep_figures
 from ..plots.distributions import Group, distribution_figure
 from ..plots.figure import Figure, marked_internal
 from ..plots.planes import plane_figures
+from ..plots.triangle import triangle_figures
 from ..policy.disclosure import DisclosureRules
 from ..store.artefacts import released_dataset
 from ..store.runs import Run, names_of
 from ..store.workspace import Workspace
+from .approved import kept_pairs
 from .columns_beside import columns_beside
 from .results import result_rows
 
@@ -51,6 +53,7 @@ def figures_of(
     figures = [
         *_distributions(workspace, runs, names, datasets, bin_widths or {}, None),
         *_pairs(workspace, runs[0]),
+        *triangle_figures(rows[0].rows, kept_pairs(workspace, runs[0])),
         *interval_figures(rows),
         *sweep_figures(rows),
         *plane_figures(rows),

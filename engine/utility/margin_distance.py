@@ -1,0 +1,158 @@
+"""Total variation of margins of two and three variables: half the sum of the differences of the shares that combinations of values have.
+
+0 where every combination is as frequent in the release as in the confidential data, 1 where none occurs in both: the share of the records that would
+have to change. A release that was drawn from tables of some variables keeps those pairs, and this says how far the others are off.
+
+Numbers and dates are values by bins; a missing value is a value of its own. The baseline is what two samples of one distribution give: each share
+then differs by a normal amount of variance H (1 - H) (1/n + 1/m) N / (N - 1), H the pooled share, whose mean size is sqrt(2 / pi) times its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Annotated, Literal, Self
+
+import numpy as np
+
+from ..arrays import Integers
+from ..data.intervals import SHARE
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Schema, compared_variables
+from ..design.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
+from ..errors import BadInput, NotComputable
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
+from ..methods.registry import measure_method
+from ..methods.results import Estimate, Measure
+from ..methods.run import Run
+from ..methods.spec import Param, Spec
+from ..partition.equivalence_classes import joint_classes
+
+Codes = tuple[Integers, Integers]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarginDistanceSpec(Spec):
+    """The variables whose pairs are compared, and bins."""
+
+    variables: Annotated[
+        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", selects=True)
+    ] = ()
+    ways: Annotated[
+        Literal["pairs", "triples"], Param("the mean over pairs of variables, or over triples too", selects=True)
+    ] = "pairs"
+    bins: Annotated[
+        Mapping[str, Binning],
+        Param(
+            'bins of numbers and dates, by variable: "10 equal count", "10 equal width" (both learned from the '
+            'confidential data), "width 5", "at 18, 65"; without one "10 equal count"',
+            names="variables",
+            kinds=BINNED,
+        ),
+    ] = field(default_factory=dict)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the released variables, when none is named."""
+        return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput where there are no two variables, or a bin is of a variable that is not compared."""
+        names = self.for_release(schema, released).variables
+        if len(names) < 2:
+            raise BadInput(place, "a pair needs two variables; name them, or leave the measure out")
+        used = {name: schema[name].kind for name in names if schema[name].kind in BINNED}
+        check_binning(self.bins, used, f"{place}.bins")
+
+
+def _output(name: str, meaning: str, label: Label) -> Output:
+    return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
+
+
+@measure_method(
+    "Distances of margins",
+    spec=MarginDistanceSpec,
+    source="total variation; McKenna et al. (2022), section 6; Raab (2026)",
+    outputs=(
+        _output(
+            "pair",
+            "total variation of the joint distribution of two variables",
+            Label(
+                "Distance of a pair of variables",
+                "The joint distribution of {variable} and another variable differs in {value} of the records.",
+                "Lower is better; 0 is the same joint distribution.",
+                "The relation of the two variables differs too much.",
+                FIDELITY,
+            ),
+        ),
+        _output(
+            "mean_pair",
+            "the mean of that over all pairs of variables",
+            Label(
+                "Mean distance of pairs",
+                "Joint distributions of two variables differ in {value} of the records on average.",
+                "Lower is better; 0 is the same joint distribution of every pair.",
+                "Relations between two variables differ too much on average.",
+                FIDELITY,
+            ),
+        ),
+        _output(
+            "mean_triple",
+            "the same over all triples of variables; with ways = triples",
+            Label(
+                "Mean distance of triples",
+                "Joint distributions of three variables differ in {value} of the records on average.",
+                "Lower is better; 0 is the same joint distribution of every triple.",
+                "Relations between three variables differ too much on average.",
+                FIDELITY,
+            ),
+        ),
+    ),
+)
+def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, run: Run) -> Measure:
+    """A distance for each pair, with the second variable as the parameter ``other``, and the means over pairs and triples."""
+    spec = spec.for_release(confidential.schema, ())
+    found, hidden, remarks = dict[str, Codes](), dict[str, str](), dict[str, Binning]()
+    for name in spec.variables:
+        rule = spec.bins.get(name, TEN_OF_EQUAL_COUNT) if confidential.schema[name].kind in BINNED else None
+        try:
+            found[name] = joint_classes(*([one] for one in as_categories(confidential, released, name, rule)))
+        except NotComputable as error:
+            hidden[name] = error.reason
+        else:
+            remarks |= {name: rule} if rule else {}
+    estimates, pairs = list[Estimate](), list[tuple[float, float]]()
+    for a, b in combinations(spec.variables, 2):
+        if why := hidden.get(a) or hidden.get(b):
+            estimates.append(Estimate.not_computed("pair", why, a, other=b))
+            continue
+        value, expected = distance([found[a], found[b]])
+        pairs.append((value, expected))
+        said = learned_words({name: remarks[name] for name in (a, b) if name in remarks})
+        estimates.append(Estimate("pair", value, a, baseline=expected, unit="share", reason=said, params={"other": b}))
+    said = learned_words(remarks)
+    estimates.append(_mean("mean_pair", pairs, said, hidden))
+    if spec.ways == "triples":
+        triples = [distance([found[name] for name in three]) for three in combinations(found, 3)]
+        estimates.append(_mean("mean_triple", triples, said, hidden))
+    return Measure(tuple(estimates))
+
+
+def _mean(measure: str, values: Sequence[tuple[float, float]], said: str, hidden: Mapping[str, str]) -> Estimate:
+    if hidden or not values:
+        return Estimate.not_computed(measure, next(iter(hidden.values()), "there are too few variables"))
+    value, expected = np.mean(np.array(values), axis=0).tolist()
+    return Estimate(measure, value, baseline=expected, unit="share", reason=said)
+
+
+def distance(codes: Sequence[Codes]) -> tuple[float, float]:
+    """The total variation of variables whose values are codes (n,) and (m,), and what two samples of one distribution give."""
+    ours, theirs = joint_classes([one for one, _ in codes], [other for _, other in codes])
+    size = int(max(ours.max(), theirs.max())) + 1
+    n, m = len(ours), len(theirs)
+    a, b = np.bincount(ours, minlength=size), np.bincount(theirs, minlength=size)
+    pooled = (a + b) / (n + m)
+    variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+    expected = float(np.sort(np.sqrt(2 * variance / np.pi)).sum() / 2)
+    return float(np.sort(np.abs(a / n - b / m)).sum() / 2), min(expected, 1.0)
