@@ -34,35 +34,6 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest.files import Source, ingest
 
-<<<<<<< HEAD
-=======
-RADIUS = {"days": 1, "income": "5%"}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "utility.constraint_violations": {"rules": {"few": "days <= 30", "near": "days <= visits + 20"}},
-    "utility.distribution_distance": {"variables": ["days", "income"], "given": ["region"]},
-    "utility.margin_distance": {"variables": ["days", "income", "region"], "ways": "triples"},
-    "utility.interval_overlap": {"means": ["days"], "quantiles": ["income"], "probabilities": [0.5]},
-    "utility.regression_distance": {"models": ["income ~ visits", "logit: illness ~ days"], "near_zero": 0.0},
-    "utility.summary": {"variables": ["days", "income", "region", "illness"]},
-    "quality.ilm": {"quasi_identifiers": ["region", "days"]},
-    "quality.nmi_v1": {"variables": ["income"]},
-    "quality.nmi_v2": {"variables": ["income"]},
-    "quality.pearson": {"variables": ["days", "income"]},
-    "quality.rilm": {"quasi_identifiers": ["region", "days"], "variables": ["region", "days"]},
-    "risk.anonymity": {"quasi_identifiers": ["region", "sex"]},
-    "risk.attribute": {"radius": RADIUS},
-    "risk.attribute_inference": {"radius": RADIUS},
-    "risk.identification": {"radius": RADIUS},
-    "risk.inference_attack": {"sensitive": "days", "known": ["visits", "region"], "within": 1},
-    "risk.population_uniqueness": {"fraction": 0.1, "bins": {"visits": "width 2"}},
-    "risk.correct_attribution": {"keys": ["region", "visits"], "sensitive": ["days"], "obvious": 0.5},
-    "risk.singling_out": {"most": 10_000},
-    "risk.record_linkage": {"radius": RADIUS},
-    "risk.special_uniques": {"keys": ["region", "sex", "size", "days"], "sampling_fraction": 0.1},
-    "risk.uniqueness": {"sizes": [1, 2]},
-    "studies.intruder_uncertainty": {"variable": "visits", "levels": [0.0], "radius": RADIUS},
-}
->>>>>>> wt-margins
 WITH_OWN_TABLES = ("studies.calibration", "studies.intruder_knowledge", "studies.minimisation", "studies.risk_utility")
 LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES and not p.values[0].whole]
 Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
