@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
 from sfumato.engine.methods.registry import output_called
+from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
@@ -26,7 +27,7 @@ from sfumato.engine.search.guidance import guided_moves
 from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
 from sfumato.engine.search.space import Choice, Table, changed, described, distinct_choice
 
-from ..ingest.files import find_source
+from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
@@ -138,7 +139,7 @@ def _planned(recipe_toml: str, offered: str, records: int) -> tuple[Table, Recip
 
 @dataclass(frozen=True)
 class _Search:
-    """A search as it stands: its plan, its looks, and what they found."""
+    """A search as it stands: its plan, its looks, and what they found. ``read`` are the records that were read last, and as which recipe asks for them."""
 
     workspace: Workspace
     stored: StoredSearch
@@ -146,6 +147,7 @@ class _Search:
     recipe: Recipe
     plan: SearchPlan
     looks: dict[int, StoredLook]
+    read: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
@@ -251,7 +253,13 @@ class _Search:
             _leave_out_attacks(table, self.recipe)
         title = self.recipe.title or source.name
         table["title"] = f"{title}: {self.label(look)}"
-        return prepared_on(Recipe.from_table(table), source, key=self.workspace.key())
+        recipe = Recipe.from_table(table)
+        asked = (recipe.data, recipe.schema, recipe.seed)
+        if self.read.get("asked") != asked:  # the looks of a stage are at the same records
+            key = self.workspace.key()
+            self.read.update(asked=asked, data=ingest(source, recipe.data, recipe.schema, recipe.seed, key=key))
+        check_steps(recipe, self.read["data"])
+        return PreparedRun(recipe, source, self.read["data"])
 
 
 def _leave_out_attacks(table: Table, recipe: Recipe) -> None:

@@ -58,6 +58,21 @@ def test_the_best_of_the_larger_sample_are_finalists_and_the_most_protective_pla
     assert max(sum(look.choice) for look in larger) in [sum(choice) for choice in finalists]
 
 
+def test_of_equally_useful_plans_the_one_that_protects_least_comes_first_and_the_most_where_limits_are_missed():
+    for penalty, best in ((0.0, min), (0.5, max)):
+        found = carried_out(PLAN, lambda look, penalty=penalty: Found(penalty, 1.0))
+        looks = PLAN.all_looks(found)
+        finalists = [sum(look.choice) for look in looks if look.stage == "judge"]
+        assert finalists[0] == best(sum(look.choice) for look in looks if look.stage not in ("screen", "judge"))
+
+
+def test_local_moves_go_on_around_other_plans_where_the_best_has_no_neighbours_left():
+    plan = SearchPlan(LEVERS[:2], 30, 30_000, 7)
+    found = carried_out(plan, lambda look: Found(0.0, float(look.choice != (1, 1))))
+    refined = [look for look in plan.all_looks(found) if look.stage == "refine"]
+    assert len(refined) > 4, "no plan has more than four neighbours"
+
+
 def test_plans_that_cannot_be_carried_out_are_passed_over():
     found = carried_out(PLAN, lambda look: Found(None, None) if look.choice[0] else Found(0.0, 1.0))
     assert all(look.choice[0] == 0 for look in PLAN.all_looks(found) if look.stage in ("enlarge", "judge"))
