@@ -82,7 +82,9 @@ def _of_m(recipe: Recipe) -> Lever:
 
 
 def _lever(method: Method, field: str, declared: LeverValues, now: set[Any]) -> Lever | None:
-    """The lever of one parameter of a method in all steps that use it; None where its plan has no room."""
+    """The lever of one parameter of a method in all steps that use it; None where its plan has no room, or a step does not use the parameter."""
+    if None in now:
+        return None
     own = next(iter(now)) if len(now) == 1 else None
     values = [value for value in declared.values if not declared.guarantee or _at_least(value, now, declared.rising)]
     if own is not None and own not in values:

@@ -122,3 +122,12 @@ def test_moves_are_all_plans_one_step_away_the_safer_first(sizes):
     assert all(sum(abs(a - b) for a, b in zip(now, to, strict=True)) == 1 for to in found)
     rising = [sum(to) > sum(now) for to in found]
     assert rising == sorted(rising, reverse=True)
+
+
+def test_a_setting_that_a_plan_leaves_out_is_no_lever_and_a_promise_is_never_weaker():
+    step = {"method": "margins", "target": ["age", "sex"], "bins": {"age": "width 10"}}
+    coarsened = levers_of({**SYNTHESIS, "synthesis": [{**step, "limit": 10}]})
+    assert "margins.epsilon" not in coarsened
+    assert labels(coarsened["margins.limit"]) == ["10", "20", "30"]
+    noisy = levers_of({**SYNTHESIS, "synthesis": [{**step, "epsilon": 1.0}]})
+    assert labels(noisy["margins.epsilon"]) == ["1", "0.3", "0.1"]
