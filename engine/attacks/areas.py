@@ -18,6 +18,16 @@ def area(above: Floats | Integers, below: Floats | Integers) -> float:
     return float((math.fsum(ranks) - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
 
 
+def de_long(above: Floats, below: Floats) -> float:
+    """The variance of the area of the scores of two groups (m,) and (n,), of two or more each (DeLong, DeLong & Clarke-Pearson 1988)."""
+    found = 0.0
+    for some, against in ((above, below), (below, above)):
+        held = np.sort(against)
+        share = (np.searchsorted(held, some, "left") + np.searchsorted(held, some, "right")) / (2 * len(held))
+        found += float(np.var(share, ddof=1)) / len(some)
+    return found
+
+
 def area_interval(area: float, above: int, below: int, z: float = Z) -> tuple[float, float]:
     """The interval of an area of ``above`` times ``below`` pairs: every θ that lies at most z standard errors from the area.
 

@@ -21,6 +21,7 @@ from scipy.stats import rankdata
 
 from ..arrays import Booleans, Floats
 from ..statistics.score_interval import Z
+from .areas import de_long
 from .power import POWER
 
 PERMUTATIONS = 499
@@ -160,13 +161,7 @@ class _Half:
     def variance(self, attacker: int) -> float:
         """DeLong's variance of the area of one attacker."""
         scores = self.ranks[:, attacker]
-        own, others = scores[self.member], scores[~self.member]
-        found = 0.0
-        for some, against in ((own, others), (others, own)):
-            held = np.sort(against)
-            share = (np.searchsorted(held, some, "left") + np.searchsorted(held, some, "right")) / (2 * len(held))
-            found += float(np.var(share, ddof=1)) / len(some)
-        return found
+        return de_long(scores[self.member], scores[~self.member])
 
 
 def _true_positives(ranks: Floats, labels: Booleans, allowed: int) -> Floats:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats, Integers
 from ..statistics.score_interval import Z
+from .areas import de_long
 
 FOLDS = 5
 PENALTY = 10.0
@@ -182,9 +183,4 @@ def _de_long(own: Floats, others: Floats) -> float:
     """DeLong's variance of an area; that of the null where a side has fewer than two."""
     if min(len(own), len(others)) < 2:
         return (len(own) + len(others) + 1) / (12 * max(1, len(own) * len(others)))
-    found = 0.0
-    for some, against in ((own, others), (others, own)):
-        held = np.sort(against)
-        share = (np.searchsorted(held, some, "left") + np.searchsorted(held, some, "right")) / (2 * len(held))
-        found += float(np.var(share, ddof=1)) / len(some)
-    return found
+    return de_long(own, others)

@@ -148,6 +148,15 @@ BinsToAgree = Annotated[
         kinds=BINNED,
     ),
 ]
+BinsOfCompared = Annotated[
+    Mapping[str, Binning],
+    Param(
+        'bins of numbers and dates, by variable: "10 equal count", "10 equal width" (both learned from the '
+        'confidential data), "width 5", "at 18, 65"; without one "10 equal count"',
+        names="variables",
+        kinds=BINNED,
+    ),
+]
 TEN_OF_EQUAL_COUNT = Binning("equal count", 10)
 """The rule for numbers of which a recipe says nothing."""
 

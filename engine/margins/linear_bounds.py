@@ -23,7 +23,9 @@ from .domain import Clique, Domain, as_clique, without_contained
 LARGEST_AUDIT = 20_000
 """Cells of the variables of two margins that are looked at together."""
 MOST_CELLS = 200
-"""Small counts of one pair of margins that get programs of their own."""
+"""Small counts of one set of variables that get programs of their own."""
+BULK = 6
+"""Programs that are tried for all small counts of a set of variables together."""
 APART = 1 - 1e-6
 
 
@@ -51,10 +53,14 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """``exact`` small counts that follow, of ``looked_at`` small counts; ``unions`` of variables looked at, and ``too_large`` ones that were not."""
+    """``exact`` small counts that follow, of ``looked_at`` small counts, and ``undecided`` ones, for which there were too many programs.
+
+    ``unions`` of variables were looked at, and ``too_large`` ones were not.
+    """
 
     exact: int
     looked_at: int
+    undecided: int
     unions: int
     too_large: int
 
@@ -75,7 +81,7 @@ def audit(
     by_clique = {one.clique: one for one in released}
     outer = without_contained(tuple(by_clique))
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
-    exact = looked = too_large = done = 0
+    exact = looked = undecided = too_large = done = 0
     for union in dict.fromkeys([*outer, *unions]):
         if domain.cells(union) > largest:
             too_large += 1
@@ -86,9 +92,9 @@ def audit(
         done += 1
         if not len(small):
             continue
-        found, asked = _pinned(domain, union, inside, truth, small[:most], records)
-        exact, looked = exact + found, looked + asked
-    return Audit(exact, looked, done, too_large)
+        found, left = _pinned(domain, union, inside, truth, small, records, most)
+        exact, looked, undecided = exact + found, looked + len(small), undecided + left
+    return Audit(exact, looked, undecided, done, too_large)
 
 
 def _pinned(
@@ -98,21 +104,26 @@ def _pinned(
     truth: Floats,
     small: Integers,
     records: float | None,
+    most: int,
 ) -> tuple[int, int]:
-    """How many of the small cells have one value in every table, of how many."""
+    """How many of the small cells have one value in every table, and of how many that was not found out."""
     program = _Program.of(domain, union, inside, records)
     left = set(map(int, small))
-    for sign in (1.0, -1.0):  # tables far from the truth in many cells at once leave few to look at one by one
+    rng = np.random.default_rng(0)  # which tables are tried decides how many programs there are, and nothing else
+    for attempt in range(BULK):  # tables far from the truth in many cells at once leave few to look at one by one
+        if not left:
+            break
         cost = np.zeros(truth.size)
-        cost[small] = sign
+        cells = sorted(left)
+        cost[cells] = (1.0, -1.0)[attempt] if attempt < 2 else rng.choice([-1.0, 1.0], len(cells))
         other = program.solved(cost)
         if other is not None:
             left -= {cell for cell in left if abs(other[cell] - truth.ravel()[cell]) >= APART}
     exact = 0
-    for cell in sorted(left):
+    for cell in sorted(left)[:most]:
         low, high = program.range(cell)
         exact += high - low < APART
-    return exact, len(small)
+    return exact, max(len(left) - most, 0)
 
 
 @dataclass(frozen=True, eq=False)

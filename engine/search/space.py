@@ -125,7 +125,9 @@ def _lever(
     now: set[Any],
     variables: frozenset[str],
 ) -> Lever | None:
-    """The lever of one parameter in all steps of some methods; None where its plan has no room."""
+    """The lever of one parameter in all steps of some methods; None where its plan has no room, or a step does not use it."""
+    if None in now:
+        return None
     own = next(iter(now)) if len(now) == 1 else None
     values = [value for value in declared.values if not declared.guarantee or _at_least(value, now, declared.rising)]
     if own is not None and own not in values:

@@ -400,7 +400,7 @@ def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: R
     """The protected margins and what was fitted to them.
 
     Arrays: ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
-    several variables; ``audit`` (4,) what linear programs found of coarsened ones; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
+    several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
     """
     table = Table.of(data, targets, spec)
     codes = table.codes(data)
@@ -466,7 +466,7 @@ def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec,
     ]
     if spec.protected_by == "coarsened" and spec.audit and weights is None:
         looked = _audited(table, protected, impossible, answer, spec)
-        arrays["audit"] = np.array([looked.exact, looked.looked_at, looked.unions, looked.too_large])
+        arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
         said += _audit_said(looked)
     return Fit({**arrays, **fitted}, tuple(said), NoTrace(FITTED))
 
@@ -559,5 +559,8 @@ def _audited(
 
 def _audit_said(found: Audit) -> Iterator[Diagnostic]:
     yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
+    yield Diagnostic(
+        "small_counts_undecided", "linear programs", float(found.undecided), "at most 0", found.undecided == 0
+    )
     yield Diagnostic("small_counts_looked_at", "linear programs", float(found.looked_at))
     yield Diagnostic("sets_of_variables_too_large_to_look_at", "linear programs", float(found.too_large))

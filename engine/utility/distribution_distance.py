@@ -34,7 +34,15 @@ from ..arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables
-from ..design.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
+from ..design.binning import (
+    BINNED,
+    TEN_OF_EQUAL_COUNT,
+    Binning,
+    BinsOfCompared,
+    as_categories,
+    check_binning,
+    learned_words,
+)
 from ..design.survey import SurveyDesign
 from ..errors import BadInput, NotComputable
 from ..methods.levers import FIDELITY
@@ -64,15 +72,7 @@ class DistributionDistanceSpec(Spec):
             selects=True,
         ),
     ] = ()
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins of numbers and dates, by variable: "10 equal count", "10 equal width" (both learned from the '
-            'confidential data), "width 5", "at 18, 65"; without one "10 equal count"',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsOfCompared = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the released variables, when none is named."""

@@ -20,7 +20,15 @@ from ..arrays import Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables
-from ..design.binning import BINNED, TEN_OF_EQUAL_COUNT, Binning, as_categories, check_binning, learned_words
+from ..design.binning import (
+    BINNED,
+    TEN_OF_EQUAL_COUNT,
+    Binning,
+    BinsOfCompared,
+    as_categories,
+    check_binning,
+    learned_words,
+)
 from ..errors import BadInput, NotComputable
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
@@ -43,15 +51,7 @@ class MarginDistanceSpec(Spec):
     ways: Annotated[
         Literal["pairs", "triples"], Param("the mean over pairs of variables, or over triples too", selects=True)
     ] = "pairs"
-    bins: Annotated[
-        Mapping[str, Binning],
-        Param(
-            'bins of numbers and dates, by variable: "10 equal count", "10 equal width" (both learned from the '
-            'confidential data), "width 5", "at 18, 65"; without one "10 equal count"',
-            names="variables",
-            kinds=BINNED,
-        ),
-    ] = field(default_factory=dict)
+    bins: BinsOfCompared = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the released variables, when none is named."""

@@ -50,3 +50,16 @@ def test_two_finely_rounded_margins_with_a_known_total_can_give_a_count_away() -
     released = [Released.coarsened((0, 1), coarse(truth, 10), 10, impossible)]
     assert audit(domain, released, lambda clique: truth, 10).exact == 0
     assert audit(domain, released, lambda clique: truth, 10, records=2.0).exact == 1
+
+
+def test_what_too_many_programs_would_have_to_find_out_is_undecided_and_not_safe() -> None:
+    truth = np.array([[[30.0, 0], [2, 40]], [[1, 50], [0, 60]]])
+    found = audit(
+        DOMAIN,
+        [Released.exact(c, margin_of(truth, (0, 1, 2), c)) for c in PAIRS],
+        lambda clique: margin_of(truth, (0, 1, 2), clique),
+        10,
+        most=1,
+    )
+    assert found.undecided == 1
+    assert found.exact + found.undecided == found.looked_at > 1

@@ -188,3 +188,12 @@ def test_a_lever_without_an_order_moves_to_any_of_its_options():
     levers = [Lever("a", made_of([4])[0].options, 2, rising=False), made_of([3])[0]]
     assert list(moves(levers, (2, 1), safer=True)) == [(2, 2), (0, 1), (1, 1), (3, 1), (2, 0)]
     assert next(moves(levers, (2, 1), safer=True, asks=(((1, -1),),))) == (2, 0)
+
+
+def test_a_setting_that_a_plan_leaves_out_is_no_lever_and_a_promise_is_never_weaker():
+    step = {"method": "margins", "target": ["age", "sex"], "bins": {"age": "width 10"}}
+    coarsened = levers_of({**SYNTHESIS, "synthesis": [{**step, "limit": 10}]})
+    assert "margins.epsilon" not in coarsened
+    assert labels(coarsened["margins.limit"]) == ["10", "20", "30"]
+    noisy = levers_of({**SYNTHESIS, "synthesis": [{**step, "epsilon": 1.0}]})
+    assert labels(noisy["margins.epsilon"]) == ["1", "0.3", "0.1"]

@@ -1,0 +1,219 @@
+"""Records drawn from protected margins: what is kept, what is not, what is refused, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.methods.privacy import PrivacyAccount
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.zcdp import rho_at
+from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.synthesis import margins
+from sfumato.engine.synthesis.margins import margins_of
+
+KEY = bytes(range(32))
+VARIABLES: dict[str, Any] = {
+    "area": {"kind": "categorical", "levels": ["city", "town", "village"]},
+    "sex": {"kind": "binary", "levels": ["0", "1"]},
+    "age": {"kind": "count", "bounds": [0, 99]},
+    "pay": {"kind": "continuous", "bounds": [0, 5000]},
+}
+BINS = {"age": "at 15, 40, 65", "pay": "5 equal width"}
+
+
+def table(records: int = 2_000, gaps: float = 0.0) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    age = rng.integers(0, 100, records)
+    pay = np.where(age < 15, 0.0, np.clip(age * 30 + rng.normal(0, 400, records), 0, 5000))
+    sex = (rng.random(records) < 0.3 + 0.004 * age).astype(int).astype(str)
+    area = np.where(rng.random(records) < 0.1 + 0.7 * (sex == "1"), "city", rng.choice(["town", "village"], records))
+    frame = pd.DataFrame({"area": area, "sex": sex, "age": age.astype(float), "pay": pay})
+    frame.loc[rng.random(records) < gaps, "pay"] = np.nan
+    return frame
+
+
+def planned(frame: pd.DataFrame | None = None, **step: Any) -> tuple[Recipe, Microdata]:
+    variables = {name: dict(own) for name, own in VARIABLES.items()}
+    frame = table() if frame is None else frame
+    gaps = bool(frame["pay"].isna().any())
+    if gaps:
+        variables["pay"]["may_be_missing"] = True
+    if "w" in frame:
+        variables["w"] = {"kind": "continuous", "role": "weight"}
+    recipe = Recipe.from_table(
+        {
+            "variables": variables,
+            "data": {"missing": "keep" if gaps else "refuse"},
+            "synthesis": [{"method": "margins", "target": list(VARIABLES), "bins": BINS, **step}],
+            "release": {"m": 2, "seed": 1, **({} if "w" in frame else {"records": 5_000})},
+        }
+    )
+    return recipe, conform(frame, recipe.schema, MissingPolicy.KEEP if gaps else MissingPolicy.REFUSE)
+
+
+def made(recipe: Recipe, data: Microdata) -> tuple[Fit, pd.DataFrame]:
+    check_steps(recipe, data)
+    fit = fit_model(recipe, 0, data, key=KEY)
+    return fit, draw_dataset(recipe, 1, data, [fit], key=KEY).frame
+
+
+def together(frame: pd.DataFrame, a: str, b: str) -> pd.Series:
+    cut = pd.cut(frame["age"], [0, 15, 40, 65, 100], right=False)
+    return frame.assign(age=cut).groupby([a, b], observed=False).size() / len(frame)
+
+
+def apart(one: pd.DataFrame, other: pd.DataFrame, a: str, b: str) -> float:
+    return float((together(one, a, b) - together(other, a, b)).abs().sum() / 2)
+
+
+def test_kept_pairs_are_kept_and_no_other() -> None:
+    recipe, data = planned(margins=["area : sex", "sex : age"], limit=10)
+    fit, released = made(recipe, data)
+    assert len(released) == 5_000
+    assert apart(released, data.frame, "area", "sex") < 0.01
+    assert apart(released, data.frame, "sex", "age") < 0.01
+    assert abs(released["age"].corr(released["pay"])) < 0.1
+    assert data.frame["age"].corr(data.frame["pay"]) > 0.7
+    assert all((counts % 10 == 0).all() for counts in margins_of(fit).values())
+    passed = {one.name: one.passed for one in fit.diagnostics}
+    assert passed["small_counts_that_follow"] is True
+
+
+def test_a_release_follows_from_the_protected_margins_alone() -> None:
+    """Tables whose rounded margins are equal have equal fits, and so would have equal records by equal random numbers."""
+    frame = table()
+    recipe, data = planned(frame, margins=["area : sex"], limit=50)
+    one = fit_model(recipe, 0, data, key=KEY)
+    swapped = frame.assign(age=frame["age"].to_numpy()[::-1].copy(), pay=frame["pay"].to_numpy()[::-1].copy())
+    other = fit_model(recipe, 0, conform(swapped, recipe.schema), key=KEY)
+    assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+    changed = frame.assign(area=np.where(frame.index < 200, "village", frame["area"]))
+    third = fit_model(recipe, 0, conform(changed, recipe.schema), key=KEY)
+    assert not np.array_equal(one.arrays["joint"], third.arrays["joint"]), "the control: other margins"
+
+
+def test_impossible_combinations_and_missing_values() -> None:
+    recipe, data = planned(
+        table(gaps=0.2), margins=["area : sex", "age : pay"], impossible=["age < 15 & pay >= 1000"], limit=5
+    )
+    _, released = made(recipe, data)
+    assert not ((released["age"] < 15) & (released["pay"] >= 1000)).any()
+    assert released["pay"].isna().mean() == pytest.approx(data.frame["pay"].isna().mean(), abs=0.01)
+    _, loose = made(*planned(table(gaps=0.2), margins=["area : sex"], limit=5))
+    assert ((loose["age"] < 15) & (loose["pay"] >= 1000)).any(), "the control: without the condition"
+
+
+def test_survey_weights_count_the_population() -> None:
+    frame = table()
+    frame["w"] = np.where(frame["area"] == "city", 5.0, 1.0)
+    weighted = frame.loc[frame["area"] == "city", "w"].sum() / frame["w"].sum()
+    for survey, expected in ((True, weighted), (False, (frame["area"] == "city").mean())):
+        recipe, data = planned(frame, margins=["area : sex"], survey_weights=survey)
+        released = draw_dataset(recipe, 1, data, [fit_model(recipe, 0, data, key=KEY)], key=KEY).frame
+        assert (released["area"] == "city").mean() == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selection", ["aim", "mst", "pairs"])
+def test_much_epsilon_keeps_relations_and_little_does_not(selection: str) -> None:
+    recipe, data = planned(epsilon=100.0, selection=selection)
+    _, released = made(recipe, data)
+    assert apart(released, data.frame, "area", "sex") < 0.03
+    assert released["age"].corr(released["pay"]) > 0.7
+    _, noisy = made(*planned(epsilon=0.001, selection=selection))
+    assert apart(noisy, data.frame, "area", "sex") > 0.1, "the control: nearly nothing is known"
+
+
+def account_of(**step: Any) -> PrivacyAccount:
+    recipe, data = planned(**step)
+    ((_, found),) = accounts_of(recipe, data, secret=True)
+    assert isinstance(found, PrivacyAccount)
+    return found
+
+
+def test_the_account_is_the_epsilon_of_the_recipe_whatever_is_drawn() -> None:
+    found = account_of(epsilon=2.0, delta=1e-7)
+    assert found.release == 2.0
+    assert found.substitution is not None
+    assert 2.0 < found.substitution < 4.0
+    values = {one.measure: one.value for one in found.estimates()}
+    assert values["delta"] == 1e-7
+    assert values["rho"] == pytest.approx(rho_at(2.0, 1e-7))
+    assert values["sample_records"] is None
+    assert account_of(epsilon=2.0, delta=1e-7, person_records=5).release == 2.0
+
+
+def test_a_person_of_several_records_is_paid_for_by_noise() -> None:
+    """c records of one person change a count by c: the same promise needs c times the noise."""
+    one, five = (
+        fit_model(*planned(epsilon=2.0, selection="pairs", person_records=c)[:1], 0, planned()[1], key=KEY).arrays
+        for c in (1, 5)
+    )
+    assert five["sigma/0"][0] == pytest.approx(5 * one["sigma/0"][0])
+    assert five["sigma/0.1"][0] == pytest.approx(5 * one["sigma/0.1"][0])
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"protection": "gaussian"}, "noise needs an epsilon"),
+        ({"protection": "coarsened", "epsilon": 1.0}, "only noise has an epsilon"),
+        ({"selection": "given"}, "name the margins"),
+        ({"selection": "pairs", "margins": ["area : sex"]}, "leave one of the two out"),
+        ({"selection": "mutual_information", "epsilon": 1.0}, "mutual information is read without noise"),
+        ({"selection": "aim"}, "aim chooses by noisy margins"),
+        ({"epsilon": 1.0, "survey_weights": True}, "a weight has no bound"),
+        ({"survey_weights": True}, "no variable is the survey weight"),
+        ({"margins": ["area : hair"]}, 'no column "hair"'),
+        ({"margins": ["area : area"]}, "is no margin"),
+        ({"impossible": ["sex = 1 & area = city"]}, "records of the data are like that"),
+        ({"limit": 2}, "at least 3"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(step: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        check_steps(*planned(**step))
+
+
+def test_a_limit_that_leaves_nothing_is_refused_with_the_names() -> None:
+    recipe, data = planned(table(12), margins=["area : age"], limit=50)
+    with pytest.raises(BadInput, match="every count of area and age is rounded to 0"):
+        fit_model(recipe, 0, data, key=KEY)
+
+
+def test_a_tree_and_soft_records_draw_no_level_that_no_table_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = table()
+    frame.loc[:2, "area"] = "village"
+    frame.loc[3:, "area"] = np.where(frame.loc[3:, "area"] == "village", "town", frame.loc[3:, "area"])
+    recipe, data = planned(frame, selection="pairs", audit=False)
+    monkeypatch.setattr(margins, "LARGEST_TABLE", 0)
+    monkeypatch.setattr(margins, "SOFT_STEPS", 60)
+    fit, released = made(recipe, data)
+    assert "soft" in fit.arrays
+    assert set(released["area"]) == {"city", "town"}
+    monkeypatch.setattr(margins, "LARGEST_TABLE", 70)
+    recipe, data = planned(frame, margins=["area : sex", "sex : age"], audit=False)
+    fit, released = made(recipe, data)
+    assert "clique/0.1" in fit.arrays
+    assert set(released["area"]) == {"city", "town"}
+    assert apart(released, data.frame, "area", "sex") < 0.01
+
+
+def test_a_substitution_costs_what_two_cells_and_twice_the_score_cost() -> None:
+    budget = margins.Budget.of(1.0, 4, "aim")
+    assert math.isclose(budget.ones + budget.several + budget.chosen, 1.0)
+    share = 2 * (budget.ones + budget.several) + 4 * budget.chosen
+    found = account_of(epsilon=1.0).concentrated
+    assert found is not None
+    assert found.substitution == pytest.approx(found.rho * share)
