@@ -484,6 +484,8 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             if elsewhere:
                 await self.pop_screen()
             await self.open_project(event.project_id, event.run_id, event.tab)
+            if event.imported and isinstance(self.screen, Project):
+                self.screen.ask_roles()
         self.refresh_page()
 
     @on(FileLookedAt)

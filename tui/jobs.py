@@ -141,6 +141,7 @@ def import_file(directory: Path, file: str, project: str, said: Mapping[str, Any
         tab="data",
         project_id=found.project_id,
         command=("import", whole_path(path), "--project", found.project, *reading_options(said)),
+        imported=True,
     )
 
 

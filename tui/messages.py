@@ -37,6 +37,8 @@ class JobDone(Message):
     tab: str = ""
     project_id: int | None = None
     command: tuple[str, ...] = ()
+    imported: bool = False
+    """Whether the project has new data, whose variables have no roles yet."""
 
 
 @dataclass

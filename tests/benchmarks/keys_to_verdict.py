@@ -49,8 +49,8 @@ class Typed:
 
 
 Step = str | Wait | Typed
-IMPORT_ADULT = ("I", "a", "right", "enter", Wait("How adult.csv is read"), "enter", Wait("45,222"))
-ROLES: tuple[Step, ...] = ("r", *ADULT_ROLES)
+IMPORT_ADULT = ("I", "a", "right", "enter", Wait("How adult.csv is read"), "enter", Wait("Role of age"))
+ROLES: tuple[Step, ...] = tuple(ADULT_ROLES)
 RUN: tuple[Step, ...] = (Wait("runs this plan"), "R", "y", Wait(), "4", Wait("Disclosure risk"))
 
 
@@ -65,11 +65,14 @@ class Task:
 
 
 TASKS = (
-    Task("ce, empty workspace to a verdict", 12, "", ("n", Wait("youth"), "c", "enter", Wait(), "4", Wait("Utility"))),
-    Task("Adult, imported, to a verdict", 28, "", (*IMPORT_ADULT, *ROLES, "D", Wait("accepts"), "enter", *RUN)),
+    Task(
+        "ce, imported, to a verdict", 12, "",
+        ("I", "c", "right", "enter", Wait("Role of"), *"iiis", Wait("Draft a plan"), "enter", *RUN),
+    ),
+    Task("Adult, imported, to a verdict", 28, "", (*IMPORT_ADULT, *ROLES, Wait("Draft a plan"), "enter", *RUN)),
     Task(
         "Adult, k = 5 and l = 3", 30, "",
-        (*IMPORT_ADULT, *ROLES, "D", Wait("accepts"), "right", "down", "down", "3", Wait("accepts"), "enter", *RUN),
+        (*IMPORT_ADULT, *ROLES, Wait("Draft a plan"), "right", Wait("generalised"), "down", "down", "3", "enter", *RUN),
     ),
     Task("three riskiest records and why", 2, "done", ("4", "4", Wait("driver"))),
     Task(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
+ROLED = frozenset({Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT})
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
@@ -97,6 +98,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
         self._rows: dict[str, _Row] = {}
+        self._ask_when_read = self._asks_all = False
         self.forget_values()
 
     def compose(self) -> ComposeResult:
@@ -128,6 +130,10 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._history = history or self._history
             self._view = DataView.of(self._history.now if self._history else answer.draft, answer.stored)
             self._show()
+        if self._ask_when_read and self._view is not None:
+            self._ask_when_read = False
+            if not self._has_roles:
+                self.call_after_refresh(self.action_choose_role)
 
     @property
     def export_name(self) -> str:
@@ -266,6 +272,20 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         else:
             self._change({line.variable.name: line.variable.to_table() for line in chosen}, "included")
 
+    def ask_roles(self) -> None:
+        """Ask for the role of every variable as soon as they are listed, unless some have one."""
+        self._ask_when_read = True
+
+    async def draft_next(self) -> None:
+        """Offer a draft: every variable has been asked about."""
+        self._asks_all = False
+        if self._has_roles:
+            await self._ask_draft()
+
+    @property
+    def _has_roles(self) -> bool:
+        return any(line.variable.role in ROLED for line in (self._view.lines if self._view else ()))
+
     async def action_choose_role(self) -> None:
         """Ask for a role, and give it to the marked variables; without marks to the one under the cursor, then to the next, and so on."""
         from .variable_forms import EXCLUDE, NEXT, choose_role
@@ -273,9 +293,12 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         lines, several = self._chosen(), bool(self.grid.marked)
         if not lines:
             return
+        if self.grid.cursor == 0:
+            self._asks_all = not several
 
         def answered(role: str | None) -> None:
             if role is None:
+                self._asks_all = False
                 return
             if role == EXCLUDE:
                 self._change({line.variable.name: None for line in lines if line.planned}, "excluded")
@@ -284,6 +307,8 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             if not several and self.grid.cursor + 1 < self.grid.count:
                 self.grid.cursor += 1
                 self.call_later(self.action_choose_role)
+            elif self._asks_all:
+                self.call_later(self.draft_next)
 
         now = lines[0].variable.role.value if lines[0].planned else EXCLUDE
         await self.sfumato.open(choose_role(_names(lines), now, several=several), answered)

@@ -152,6 +152,12 @@ class Project(LeadsBehind, HoldsSeals, Page):
     def pane(self) -> Pane:
         return self._panes[self._tab]
 
+    def ask_roles(self) -> None:
+        """Have the roles of new data asked for."""
+        data = self._panes["data"]
+        if isinstance(data, Data):
+            data.ask_roles()
+
     @property
     def unsaved(self) -> str:
         """What would be lost if the project were left, in a sentence."""

@@ -39,7 +39,7 @@ async def test_digits_lead_to_the_places_and_again_to_their_tabs(sit, directory)
 @pytest.mark.slow
 async def test_a_place_shows_the_tab_that_it_showed_last(sit, directory):
     async with sit(directory, "4", "4", "4", "3", "4", tab="runs") as seat:
-        assert "[Studies]" in seat.text
+        assert "[Numbers]" in seat.text
 
 
 @pytest.mark.slow

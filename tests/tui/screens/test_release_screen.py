@@ -134,7 +134,7 @@ async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
     async with sit(tables, "w", tab="verdicts", size=size) as seat:
         assert "unmet_thresholds" in seat.text
         assert "How to fix it" in seat.text or size == (80, 24)
-        assert "block" in seat.text.splitlines()[1]
+        assert "block" in seat.text.splitlines()[2]
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("G", "enter")
         assert isinstance(seat.app.screen, Explained)
@@ -166,7 +166,7 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
             assert f"Justification for {key}" in seat.text
             await seat.press(*f"known{row}", "enter")
             assert type(seat.app.focused).__name__ == "FindingGrid"
-        assert f"{len(keys)} blocks, {len(keys)} waived" in seat.text.splitlines()[1]
+        assert f"{len(keys)} blocks, {len(keys)} waived" in seat.text.splitlines()[2]
         assert sum(line.strip().startswith("waived ") for line in seat.text.splitlines()) == len(keys)
         assert max(map(len, seat.text.splitlines())) <= size[0]
         assert f"Release run 1 with {len(keys)} blocks waived by" in await seat.press("right_square_bracket", "enter")
@@ -187,14 +187,14 @@ async def test_a_waiver_is_taken_back_and_needs_a_reason(sit, tables):
         assert "needs a reason" in seat.app.notices[-1]
         await seat.press("a", "\u3164", "1", "enter")
         assert "needs a reason in words" in seat.app.notices[-1]
-        assert ", 0 waived" in seat.text.splitlines()[1]
+        assert ", 0 waived" in seat.text.splitlines()[2]
         await seat.press("a", *"known", "escape")
-        assert ", 0 waived" in seat.text.splitlines()[1]
+        assert ", 0 waived" in seat.text.splitlines()[2]
         await seat.press("a", *"known", "enter")
-        assert ", 1 waived" in seat.text.splitlines()[1]
+        assert ", 1 waived" in seat.text.splitlines()[2]
         await seat.press("a", "ctrl+u", "enter")
         assert "is waived no longer" in seat.app.notices[-1]
-        assert ", 0 waived" in seat.text.splitlines()[1]
+        assert ", 0 waived" in seat.text.splitlines()[2]
         assert "required: " in await seat.press("right_square_bracket", "right_square_bracket")
 
 
@@ -267,7 +267,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         assert seat.app.focused.id == "release-reason"
         await seat.press(*"teaching", "enter", "y")
         assert "sfumato approve" in seat.app.notices[-1]
-        assert ", 1 waived" in seat.text.splitlines()[1]
+        assert ", 1 waived" in seat.text.splitlines()[2]
         await seat.press("act:answer")
         assert "waits for another account" in seat.app.notices[-1]
         said = answer(tmp_path / "asked", "approved", "looked at it")

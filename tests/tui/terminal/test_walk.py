@@ -56,6 +56,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see("No projects yet").press("I")
     at.see("Import a file").type(str(file)).see("✓ enter accepts").press("enter")
 
+    at.see("Role of").press("escape")
     at.see(r"\[1 Data\]", r"visits +other +categorical").press("j", "j", "enter")
     at.see("Variable visits").press("right", "right", "right").see(r"\[count\]")
     at.press("down", "right", "right").see(r"\[sensitive\]").press("enter").see(r"visits +sensitive +count")
@@ -83,11 +84,13 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("T").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
-    at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Numbers\]", "Largest gap")
+    at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Records\]", "probability").press("enter").see(
+        "must be", "Driver"
+    ).press("q")
+    at.press("4").see(r"\[Numbers\]", "Largest gap")
     at.press("/").type("true_match").press("enter").see("filter: true_match", "12 rows").press("enter")
     at.see("risk.identification.true_match_rate", "lower is better").press("q")
     at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
-    at.press("4").see(r"\[Records\]", "probability").press("enter").see("must be", "Driver").press("q")
     at.press("4").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
