@@ -288,7 +288,7 @@ EXPECTATIONS: dict[str, Expected] = {
         f"risk.record_audit.{name}": Expected(*[free("it makes releases of its own: its own tests change tables")] * 8)
         for name in (
             *("auc", "largest_auc", "values_auc", "values_largest_auc", "given_away", "tpr", "advantage", "reconstruction", "memorisation"),
-            *("epsilon_lower", "mu_lower", "p_value", "detectable_auc"),
+            *("epsilon_lower", "epsilon_guesses", "mu_lower", "p_value", "detectable_auc"),
         )
     },
     "risk.correct_attribution.dcap": Expected(doubled=same, copy=same, permuted=lower, noise=equals(0)),
