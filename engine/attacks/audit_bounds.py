@@ -22,6 +22,18 @@ from ..arrays import Booleans, Floats, Integers
 LEVEL = 0.05
 
 
+def of_guesses(correct: int, guesses: int, level: float = LEVEL) -> float:
+    """The lower bound of epsilon from ``correct`` of ``guesses`` at independent coins, each of which decided whether a record is in the data.
+
+    Where a release is epsilon-differentially private, the number of correct guesses is stochastically at most binomial with the share
+    exp(epsilon) / (1 + exp(epsilon)), however many records one release is asked about (Steinke, Nasr & Jagielski 2023, theorem 5.2 with delta = 0).
+    """
+    if not guesses:
+        return 0.0
+    share = float(clopper_pearson(np.array([correct]), guesses, level)[0][0])
+    return max(0.0, float(np.log(share / (1 - share)))) if share > 0 else 0.0
+
+
 class Bound(NamedTuple):
     """The largest lower bounds that a test shows, both at least 0."""
 

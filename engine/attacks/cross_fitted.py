@@ -12,8 +12,8 @@ the same part. Without a leak its mean is exactly 1/2.
 share. Since every release helps to fit the others' scores, areas of the parts are dependent, and twice as variable as DeLong's formula says; the
 permutations know that. The largest area over targets is held against the largest of permuted ones (Westfall & Young 1993).
 
-**Intervals.** Standard errors are the larger of the permutations' and DeLong's (DeLong, DeLong & Clarke-Pearson 1988); simultaneous ones have the 95 %
-quantile of the largest permuted deviation in place of 1.96.
+**Intervals.** Standard errors are the larger of the permutations' and DeLong's (DeLong, DeLong & Clarke-Pearson 1988); simultaneous ones have the 97.5 %
+quantiles of the largest permuted deviations to either side in place of 1.96, since cross-fitted areas reach further below 1/2 than above.
 """
 
 from __future__ import annotations
@@ -93,15 +93,17 @@ class Judged:
     without: Integers
 
     @cached_property
-    def critical(self) -> float:
-        """By how many standard errors the largest deviation of all targets stays within 1/2 in 95 % of the permutations, at least 1.96."""
-        apart = np.abs(self.areas[1:] - 0.5) / self.errors
-        return max(Z, float(np.quantile(apart.max(axis=1), 0.95)))
+    def critical(self) -> tuple[float, float]:
+        """By how many standard errors no area of any target lies above 1/2 in 97.5 % of the permutations, and none below, each at least 1.96."""
+        apart = (self.areas[1:] - 0.5) / self.errors
+        above, below = (float(np.quantile((sign * apart).max(axis=1), 0.975)) for sign in (1, -1))
+        return max(Z, above), max(Z, below)
 
     def limits(self, simultaneous: bool) -> tuple[Floats, Floats]:
-        """Intervals of the areas, (T,) each."""
-        half = (self.critical if simultaneous else Z) * self.errors
-        return np.maximum(self.areas[0] - half, 0.0), np.minimum(self.areas[0] + half, 1.0)
+        """Intervals of the areas, (T,) each: the lower limit is as far below as areas lie above 1/2 by chance, and the reverse."""
+        above, below = self.critical if simultaneous else (Z, Z)
+        area = self.areas[0]
+        return np.maximum(area - above * self.errors, 0.0), np.minimum(area + below * self.errors, 1.0)
 
     def mean(self, some: Booleans) -> tuple[float, float, float]:
         """The mean area of some targets with its interval."""

@@ -1,11 +1,13 @@
 """Which records each shadow release is made of, and which targets are among them.
 
 The intruder knows the methods and records of the same population. Half of the shadows are made with a target's record, half without it, and a
-classifier learns to distinguish the two (Shokri, Stronati, Song & Shmatikov 2017; Stadler, Oprisanu & Troncoso 2022; Meeus et al. 2023). Two backgrounds:
+classifier learns to distinguish the two (Shokri, Stronati, Song & Shmatikov 2017; Stadler, Oprisanu & Troncoso 2022; Meeus et al. 2023). Three backgrounds:
 
     half    each shadow is made of a random half of the records, so that one shadow serves all targets at once: every target is in about half of them
             (Carlini, Chien, Nasr, Song, Terzis & Tramèr 2022). The intruder does not know who else is in the data
     all     the intruder knows all other records; each target has shadows of its own, the whole table with its record and without it
+    canaries  all records but the targets are in every shadow, and each target by a coin of its own: one release asks about all targets at once
+            (Steinke, Nasr & Jagielski 2023)
 
 and two meanings of "without":
 
@@ -27,7 +29,7 @@ import numpy as np
 from ..arrays import Integers
 from ..data.microdata import Microdata
 
-Background = Literal["half", "all"]
+Background = Literal["half", "all", "canaries"]
 Question = Literal["record", "values"]
 UNASKED = -1
 OTHERS = 50
@@ -73,7 +75,7 @@ class Design:
     @property
     def shadows(self) -> int:
         """How many releases are made."""
-        return self.number if self.background == "half" else self.number * len(self.targets)
+        return self.number * len(self.targets) if self.background == "all" else self.number
 
     @property
     def size(self) -> int:
@@ -83,13 +85,15 @@ class Design:
     @property
     def removes(self) -> bool:
         """Whether "without" leaves the target out and puts nobody in its place."""
-        return self.removable and self.background == "all" and self.question == "record"
+        return self.removable and self.background != "half" and self.question == "record"
 
     def shadow(self, number: int, rng: np.random.Generator) -> Shadow:
         """Shadow ``number`` from 0, by a generator of its own."""
         targets = np.asarray(self.targets)
         if self.background == "all":
             return self._known(number, rng)
+        if self.background == "canaries":
+            return self._canaries(rng)
         if self.question == "record":
             rows = rng.permutation(self.records)[: self.size]
             return Shadow(rows, rows, np.isin(targets, rows).astype(np.int64))
@@ -119,19 +123,28 @@ class Design:
         values[target] = other
         return Shadow(values if self.question == "record" else rows, values, present, other)
 
+    def _canaries(self, rng: np.random.Generator) -> Shadow:
+        targets = np.asarray(self.targets)
+        present = rng.integers(2, size=len(targets))
+        rows = np.arange(self.records)
+        if self.removes:
+            rows = np.delete(rows, targets[present == 0])
+            return Shadow(rows, rows, present)
+        values = rows.copy()
+        for k in np.flatnonzero(present == 0):
+            values[targets[k]] = rng.choice(self.pools[k])
+        return Shadow(values if self.question == "record" else rows, values, present)
+
     def enough(self) -> bool:
         """Whether there are records for such shadows."""
         return (
             self.size - len(self.targets) >= max(2, len(self.targets))
             if self.background == "half"
-            else self.records >= 3
+            else self.records - len(self.targets) >= 2
         )
 
 
 def pools_of(records: int, targets: Integers, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """For each target at most ``OTHERS`` other rows at random, one of which stands in its place."""
-    found = []
-    for target in targets:
-        drawn = rng.choice(records - 1, min(OTHERS, records - 1), replace=False)
-        found.append(tuple((drawn + (drawn >= target)).tolist()))
-    return tuple(found)
+    """For each target at most ``OTHERS`` rows at random that are no targets, one of which stands in its place."""
+    others = np.setdiff1d(np.arange(records), targets)
+    return tuple(tuple(rng.choice(others, min(OTHERS, len(others)), replace=False).tolist()) for _ in targets)

@@ -13,6 +13,7 @@ logarithm of the likelihood ratio stands in place of the classifier: no test is 
     memorisation     the difference of these: what is guessed because the person is in the data, beyond what the population tells
     epsilon_lower    the largest privacy loss that the attack proves (``attacks.audit_bounds``), mu_lower that of Gaussian differential privacy; the
                      baseline of the first is what the steps claim for such neighbours. Above it is an error of ours or of the method
+    epsilon_guesses  that which all guesses at canaries prove together, in few shadows (Steinke, Nasr & Jagielski 2023)
 
 **How it could mislead.** *False safe*: an attacker with other features may do better, so that the audit bounds the risk from below alone; few shadows or few
 targets miss a leak (``detectable_auc`` says which); shadows of half of the records differ from a release of all, and trees grow with them; a variable
@@ -74,7 +75,11 @@ class RecordAuditSpec(Spec):
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
     ] = 200
     background: Annotated[
-        Background, Param("the other records of a shadow: a random half, so that all targets share the shadows; or all")
+        Background,
+        Param(
+            "the other records of a shadow: a random half, so that all targets share the shadows; all; or all but the targets, "
+            "which coins decide (canaries): an audit of private steps in few shadows"
+        ),
     ] = "half"
     question: Annotated[
         Question | None,
@@ -94,7 +99,7 @@ class RecordAuditSpec(Spec):
 
     def shadows_a_task(self) -> float:
         """The shadows of a block."""
-        own = 1 if self.background == "half" else self.targets * len(self.people)
+        own = self.targets * len(self.people) if self.background == "all" else 1
         return self.shadows * own / self.blocks
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -294,6 +299,23 @@ OUTPUTS = (
         ),
     ),
     Output(
+        "epsilon_guesses",
+        "the privacy loss epsilon that all guesses at all targets prove together, with 95 % confidence",
+        "low",
+        range=NON_NEGATIVE,
+        short="epsilon by guesses",
+        estimated=True,
+        statbarn="none",
+        label=Label(
+            "Audit: privacy loss by all guesses (epsilon)",
+            "All guesses together prove a privacy loss of at least {value}.",
+            "Good is a bound below the epsilon that is claimed.",
+            "The release loses more privacy than is claimed.",
+            LEVERS,
+            baseline="claimed epsilon",
+        ),
+    ),
+    Output(
         "mu_lower",
         "the same of Gaussian differential privacy: mu",
         "none",
@@ -369,7 +391,7 @@ class _Audit:
         targets = np.unique(np.concatenate([*groups.values()]))
         question = spec.question or ("values" if refits.kept else "record")
         exact = spec.exact and spec.background == "all" and refits.exact and (question == "values" or not refits.kept)
-        pools = pools_of(n, targets, rng) if spec.background == "all" else ()
+        pools = pools_of(n, targets, rng) if spec.background != "half" else ()
         design = Design(
             n, tuple(targets.tolist()), spec.shadows, spec.background, question, refits.removable and not exact, pools
         )
@@ -541,6 +563,7 @@ class _Scored:
         epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)
         yield said("epsilon_lower", epsilon, epsilon, None, self.claimed)
         yield said("mu_lower", mu, mu, None)
+        yield from self._of_guesses(rows, spec, said, params)
         yield said("p_value", found.p_value(some))
         yield said("detectable_auc", found.detectable(some))
 
@@ -561,6 +584,31 @@ class _Scored:
         yield said("reconstruction", value, max(0.0, value - half), min(1.0, value + half), base)
         more = value - base
         yield said("memorisation", more, max(-1.0, more - half), min(1.0, more + half), 0.0)
+
+    def _of_guesses(
+        self, rows: Integers, spec: RecordAuditSpec, said: Any, params: Mapping[str, Any]
+    ) -> Iterator[Estimate]:
+        """The bound by all guesses together: classifiers and how certain a guess has to be by the first half of the shadows, counted on the second."""
+        if spec.background != "canaries":
+            yield Estimate.not_computed("epsilon_guesses", 'needs background = "canaries"', **params)
+            return
+        first, second = [], []
+        for t in rows:
+            x, y = self.features[t], np.where(self.present[t], 1.0, -1.0)
+            half = len(y) // 2
+            own = smoother(x[:half], np.arange(half) % 5) @ y[:half]
+            scale = own.std() or 1.0
+            first.append(own / scale * y[:half])
+            second.append(trained(x[:half], x[half:]) @ y[:half] / scale * y[half:])
+        chosen, counted_on = np.concatenate(first), np.concatenate(second)
+        limits = np.quantile(np.abs(chosen), (0.0, 0.5, 0.75, 0.9, 0.97))
+        found = [
+            audit_bounds.of_guesses(int((own > 0).sum()), len(own))
+            for own in (chosen[np.abs(chosen) >= a] for a in limits)
+        ]
+        guessed = counted_on[np.abs(counted_on) >= limits[int(np.argmax(found))]]
+        value = audit_bounds.of_guesses(int((guessed > 0).sum()), len(guessed))
+        yield said("epsilon_guesses", value, value, None, self.claimed)
 
     def _bound(self, target: int, level: float) -> audit_bounds.Bound:
         """The bound of one target: classifier and threshold by the first half of its shadows, counted on the second."""

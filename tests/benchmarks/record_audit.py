@@ -52,7 +52,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "trees, leaves of 50": {"synthesis": cart(50)},
     "independent margins": {"synthesis": [{"method": "marginal_bootstrap", "target": name} for name in NAMES]},
     "table of counts (a copy, nearly)": {
-        "synthesis": [{"method": "dirichlet_multinomial", "target": NAMES, "bins": {"age": "width 1", "hours_per_week": "width 1", "capital_gain": "width 1"}, "concentration": 1e-12}]
+        "synthesis": [{"method": "dirichlet_multinomial", "target": NAMES, "bins": {"age": "width 1", "hours_per_week": "width 1", "capital_gain": "at 1, 5000"}, "concentration": 1e-12}]
     },
     "linear regression of hours": {
         "synthesis": [{"method": "linear_regression", "target": "hours_per_week", "predictors": ["age", "sex"]}]

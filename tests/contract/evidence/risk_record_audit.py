@@ -24,7 +24,7 @@ EVIDENCE = Evidence(
                 "reconstruction",
                 "memorisation",
             ),
-            *("epsilon_lower", "mu_lower", "p_value", "detectable_auc"),
+            *("epsilon_lower", "epsilon_guesses", "mu_lower", "p_value", "detectable_auc"),
         ),
         Expected(*[free("it makes releases of its own: its own tests change tables")] * 8),
     ),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from sfumato.engine.attacks.audit_bounds import bounds, clopper_pearson, counted, threshold
+from sfumato.engine.attacks.audit_bounds import bounds, clopper_pearson, counted, of_guesses, threshold
 
 
 @pytest.mark.parametrize(("hits", "cases"), [(0, 10), (3, 10), (10, 10), (57, 200)])
@@ -54,3 +54,17 @@ def test_a_gaussian_answer_is_bounded_below_its_mu() -> None:
         found.append(audited(rng.normal(size=2000) + member, member)[1])
     assert np.mean(np.array(found) > 1.0) <= 0.12
     assert np.median(found) > 0.5
+
+
+def test_guesses_at_many_coins_bound_the_epsilon_of_the_answers() -> None:
+    rng = np.random.default_rng(7)
+
+    def above(epsilon: float) -> list[float]:
+        share = np.exp(epsilon) / (1 + np.exp(epsilon))
+        return [of_guesses(int(rng.binomial(400, share)), 400) for _ in range(200)]
+
+    assert np.mean(np.array(above(1.0)) > 1.0) < 0.1
+    assert np.median(above(1.0)) > 0.7
+    assert np.mean(np.array(above(2.0)) > 1.0) > 0.9  # the control: a claim of 1 that does not hold
+    assert of_guesses(0, 0) == 0
+    assert of_guesses(10, 20) == 0

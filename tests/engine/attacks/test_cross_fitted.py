@@ -64,6 +64,6 @@ def test_the_largest_area_keeps_its_level_and_a_leak_is_found_while_delongs_erro
 @pytest.mark.study
 def test_level_of_the_simultaneous_interval_over_many_null_audits() -> None:
     rng = np.random.default_rng(4)
-    alarms = [bool((audit(0.0, rng).limits(simultaneous=True)[0] > 0.5).any()) for _ in range(1000)]
-    print(f"simultaneous 95 % intervals miss 1/2 from above in {np.mean(alarms):.3f} of 1,000 null audits")
-    assert np.mean(alarms) <= 0.065
+    alarms = [bool((audit(0.0, rng).limits(simultaneous=True)[0] > 0.5).any()) for _ in range(400)]
+    print(f"simultaneous 95 % intervals miss 1/2 from above in {np.mean(alarms):.3f} of 400 null audits")
+    assert np.mean(alarms) <= 0.05  # 2.5 %, three standard errors

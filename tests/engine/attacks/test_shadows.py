@@ -74,6 +74,23 @@ def test_all_other_records_are_in_a_shadow_whose_intruder_knows_them(question: s
             assert np.delete(one.values, target).tolist() == [i for i in range(12) if i != target]
 
 
+def test_coins_decide_which_canaries_are_in_a_shadow() -> None:
+    rng, targets = np.random.default_rng(5), np.array([1, 4, 8])
+    pools = pools_of(12, targets, rng)
+    assert not {1, 4, 8} & {row for pool in pools for row in pool}
+    seen = []
+    for removable in (False, True):
+        design = Design(12, (1, 4, 8), 40, "canaries", "record", removable, pools)
+        for _ in range(40):
+            one = design.shadow(0, rng)
+            there = [t for t, inside in zip(targets, one.present, strict=True) if inside]
+            assert {1, 4, 8} & set(one.rows.tolist()) == set(there)
+            assert set(range(12)) - {1, 4, 8} <= set(one.rows.tolist())
+            assert len(one.rows) == (12 - 3 + len(there) if removable else 12)
+            seen.append(one.present)
+    assert np.abs(np.mean(seen, axis=0) - 0.5).max() < 0.2
+
+
 def test_features_are_counts_and_distances_by_loops() -> None:
     data, released = table(30, 5), table(25, 6)
     released = replace(released, origin="synthetic")

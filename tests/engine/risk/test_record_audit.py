@@ -125,6 +125,14 @@ def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_ta
     assert one.guesses["weight"].shape == (4, len(one.guesses["feature"]))
 
 
+def test_canaries_prove_the_loss_of_a_copy_in_few_shadows_and_none_of_other_tables() -> None:
+    copy = audited(people(60, 9), Stub(1.0, 4), shadows=40, background="canaries", targets=10)
+    nothing = audited(people(60, 9), Stub(0.0, 4), shadows=40, background="canaries", targets=10)
+    assert (of(copy, "epsilon_guesses").value or 0) > 2
+    assert (of(copy, "epsilon_lower").value or 0) < (of(copy, "epsilon_guesses").value or 0)
+    assert of(nothing, "epsilon_guesses").value == 0
+
+
 def test_steps_that_fail_on_a_shadow_and_few_records_are_said() -> None:
     with pytest.raises(NotComputable, match="the steps fail"):
         audited(people(60, 5), Stub(1.0, 1, fails=3))
