@@ -130,10 +130,6 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._history = history or self._history
             self._view = DataView.of(self._history.now if self._history else answer.draft, answer.stored)
             self._show()
-        if self._ask_when_read and self._view is not None:
-            self._ask_when_read = False
-            if not self._has_roles:
-                self.call_after_refresh(self.action_choose_role)
 
     @property
     def export_name(self) -> str:
@@ -275,6 +271,13 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def ask_roles(self) -> None:
         """Ask for the role of every variable as soon as they are listed, unless some have one."""
         self._ask_when_read = True
+
+    @on(Grid.Opened)
+    def _ask_first(self) -> None:
+        if self._ask_when_read and self.here is not None:
+            self._ask_when_read = False
+            if not self._has_roles:
+                self.call_later(self.action_choose_role)
 
     async def draft_next(self) -> None:
         """Offer a draft: every variable has been asked about."""

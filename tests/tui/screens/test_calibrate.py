@@ -190,11 +190,11 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         assert isinstance(seat.app.screen, StudyDialog)
         at = first_place(study, "rho")
         assert f"threshold {study.points[at]:.2f}  0 " in seat.text
-        assert place_text(study, "rho", at)[: size[0] - 4] in seat.text
+        assert place_text(study, "rho", at)[: size[0] - 6] in seat.text
         assert f"rho 1/7 · {spread_text(study, 'rho')}" in seat.text
         step, key = (1, "right") if at == 0 else (-1, "left")
         await seat.press(key)
-        assert place_text(study, "rho", at + step)[: size[0] - 4] in seat.text
+        assert place_text(study, "rho", at + step)[: size[0] - 6] in seat.text
         await seat.press(*["l"] * 3, *["h"] * 2)
         assert f"threshold {study.points[at]:.2f}" in await seat.press("act:suggested")
         assert "rilm_numerical 2/7" in await seat.press("m")

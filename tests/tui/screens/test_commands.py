@@ -47,7 +47,7 @@ async def test_what_is_shown_has_its_command(sit, built_data, tab, keys, words):
         name = seat.app.screen_stack[1]._title
         expected = words.replace("survey.csv", shlex.quote(name))
         assert lines(seat)[0] == f"sfumato {expected} --workspace {shlex.quote(str(built_data))}"
-        assert "Commands that equal" in seat.text
+        assert "Equivalent commands" in seat.text
 
 
 async def test_a_command_is_copied_by_its_key(sit, built_data):

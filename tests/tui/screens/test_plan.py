@@ -48,7 +48,7 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
 
 @pytest.mark.slow
 async def test_the_text_follows_the_cursor(sit, built_data):
-    async with sit(built_data, "G", size=(80, 24), tab="plan") as seat:
+    async with sit(built_data, "G", size=(100, 24), tab="plan") as seat:
         assert 'target = "visits"' in seat.text
 
 

@@ -15,6 +15,8 @@ TABS = {
     "verdicts": ("in words", "verdict", "source", "key"),
     "records": ("released records match", "would match"),
 }
+SIDES = 2
+"""Cells for the two sides of the frame."""
 WIDE, ALONE = (SPLIT_FROM, 50), (SPLIT_FROM - 1, 50)
 
 
@@ -64,9 +66,9 @@ async def test_a_narrower_terminal_has_the_list_alone(sit, built_data, monkeypat
         await seat.pilot.pause(REST_SECONDS + 0.1)
         split = split_of(seat)
         assert not detail_of(seat).is_on_screen
-        assert split.list_width == split.size.width == size[0]
+        assert split.list_width == split.size.width == size[0] - SIDES
         (grid,) = split.query(Grid) or split.query(VerdictBoard)
-        assert grid.outer_size.width == size[0]
+        assert grid.outer_size.width == size[0] - SIDES
         seen = {type(seat.app.focused)}
         for _ in range(4):
             await seat.press("tab")
@@ -83,11 +85,11 @@ async def test_the_list_has_the_width_that_its_columns_are_made_for(sit, built_d
             await seat.pilot.resize_terminal(width, 50)
             await rest(seat)
             assert split.query_one(Grid).size.width == split.list_width
-            assert split.list_width + detail_of(seat).outer_size.width == width
+            assert split.list_width + detail_of(seat).outer_size.width == width - SIDES
             assert split.query_one(Grid).virtual_size.width <= split.list_width or tab == "results"
         await seat.pilot.resize_terminal(120, 40)
         await seat.press("shift")
-        assert split.query_one(Grid).size.width == split.list_width == 120
+        assert split.query_one(Grid).size.width == split.list_width == 120 - SIDES
 
 
 @pytest.mark.slow

@@ -330,7 +330,7 @@ async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
     async with sit(directory, "enter", "G", "enter", "act:records", size=(80, 24)) as seat:
         assert all(len(line) <= 80 for line in seat.text.splitlines())
         await seat.press("enter")
-        assert " ".join(seat.footer.split()).startswith("e Export q Close ] Dataset v Values")
+        assert " ".join(seat.footer.split()).startswith("] Dataset v Values e Export ? Keys q Close")
 
 
 @pytest.mark.slow
@@ -339,12 +339,12 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
         await seat.app.open(Compare(ONE, TWO))
         await seat.press("shift")
         text = await seat.press("enter")
-        assert "Largest gap of cumulative shares   (q closes)" in text
+        assert "╭─ Largest gap of cumulative shares ─" in text
         for name in ("run 1", "run 2", "run 2 - run 1", "better", "definition", "direction", "source", "key"):
             assert f" {name} " in text, name
         assert "Keys of this place" in await seat.press("q", "question_mark")
         text = await seat.press("q", "m", "enter")
-        assert "Re-identified with certainty   (q closes)" in text
+        assert "╭─ Re-identified with certainty ─" in text
         assert re.search(r"✓ met, \d[\d.]* %", text)
 
 

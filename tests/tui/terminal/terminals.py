@@ -106,7 +106,7 @@ class Terminal(ABC):
     @property
     def message(self) -> str:
         """What the messages at the lower right say, in one line."""
-        parts = [line.partition(MESSAGE)[2].strip() for line in self.screen.splitlines() if MESSAGE in line]
+        parts = [line.partition(MESSAGE)[2].strip("│| ") for line in self.screen.splitlines() if MESSAGE in line]
         return " ".join(filter(None, parts))
 
     def see_message(self, text: str, patience: float = PATIENCE) -> Self:

@@ -89,4 +89,3 @@ def test_in_ascii_alone(finished: Path, tmp_path: Path, environment: dict[str, s
     assert shown.isascii(), re.findall(rb"[^\x00-\x7f]+", shown)[:5]
     assert b"\x1b" not in shown
     assert "ooooo" in terminal.pictures[3]
-    assert "suden" in terminal.pictures[6]

@@ -102,7 +102,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see("audit log is whole", "run released").press("q", "q").see("survey", "✗ 1 of 2 not met").press("q")
 
 
-def add(at: Terminal, method: str, opens: str = r"\(enter accepts") -> Terminal:
+def add(at: Terminal, method: str, opens: str = "enter accepts") -> Terminal:
     """Open the form of a method that is found by a part of its name, or what else stands before it."""
     return at.press("a").see("Add a step", r"synthesis\.cart").press("/").type(method).press("enter").see(opens)
 
