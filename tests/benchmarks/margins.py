@@ -57,7 +57,7 @@ def simulated(records: int, sizes: Sequence[int], seed: int) -> np.ndarray:
     classes = rng.integers(30, size=records)
     columns = []
     for size in sizes:
-        shares = rng.dirichlet(np.full(size, 0.4), 30) * 0.8 + 0.2 * rng.dirichlet(np.full(size, 1.0))
+        shares = rng.dirichlet(np.full(size, 0.15), 30) * 0.95 + 0.05 * rng.dirichlet(np.full(size, 0.15))
         upto = np.cumsum(shares, axis=1)
         columns.append(np.minimum((rng.random(records)[:, None] > upto[classes]).sum(axis=1), size - 1))
     return np.column_stack(columns)
