@@ -181,9 +181,16 @@ def _coded(own: pd.Series, other: pd.Series) -> Codes:
     if _numeric(own):
         cuts = np.unique(np.nanquantile(own.astype(float), np.linspace(0.1, 0.9, 9)))
         return tuple(np.searchsorted(cuts, one.astype(float), side="right") for one in (own, other))  # type: ignore[return-value]
-    levels = sorted({*own.astype(str), *other.astype(str)})
+    levels = sorted({*_texts(own), *_texts(other)})
     place = {level: at for at, level in enumerate(levels)}
-    return tuple(one.astype(str).map(place).to_numpy() for one in (own, other))  # type: ignore[return-value]
+    return tuple(_texts(one).map(place).to_numpy() for one in (own, other))  # type: ignore[return-value]
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """Levels as text, a missing one as a level; whole numbers are written as such."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.map(lambda value: f"{value:g}")
+    return column.astype("object").fillna("").astype(str)
 
 
 def _numeric(column: pd.Series) -> bool:
@@ -203,7 +210,7 @@ def _overlap(own: pd.Series, other: pd.Series) -> float:
     """The mean overlap of the intervals of a number's mean, or of the share of each level."""
     if _numeric(own):
         return _of_intervals(own.astype(float).dropna().to_numpy(), other.astype(float).dropna().to_numpy())
-    ours, theirs = own.astype(str).to_numpy(), other.astype(str).to_numpy()
+    ours, theirs = _texts(own).to_numpy(), _texts(other).to_numpy()
     return float(np.mean([_of_intervals(ours == level, theirs == level) for level in np.unique(ours)]))
 
 
