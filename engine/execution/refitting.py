@@ -83,6 +83,9 @@ class RecipeRefits:
     ) -> list[tuple[Microdata, ...]]:
         """Shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
         recipe, every = self.recipe, [self.streams.under(shadow) for shadow in shadows]
+        for variable in recipe.schema:
+            if any(data.missing(variable.name).all() for data in tables):
+                raise NotComputable(f'a shadow has no value of "{variable.name}": too few records have one')
         try:
             if recipe.anonymisation:
                 return [(anonymised(recipe, data, own).data,) for data, own in zip(tables, every, strict=True)]
