@@ -229,3 +229,18 @@ def test_every_question_has_a_check_and_the_policy_says_what_a_note_is() -> None
     text = policy_toml(Policy())
     assert "a note, which passes" in text.replace("\n# ", " ")
     assert "[findings.weighted_records]\n# warn: never\n# block: never" in text
+
+
+@pytest.mark.slow
+def test_the_most_exposed_of_many_people_blocks_by_the_lower_limit_alone(look: Look) -> None:
+    """The largest of many areas is large by chance; a limit of .2 is an area of .6."""
+    power = row("risk.record_audit.detectable_auc", 0.55)
+
+    def found(area: float, lower: float) -> Finding:
+        return look(row("risk.record_audit.values_largest_auc", area, 0.5, lower), power)["inference_excess"]
+
+    assert [found(0.9, lower).status for lower in (0.4, 0.51, 0.56, 0.65)] == ["pass", "pass", "warn", "block"]
+    assert found(0.9, 0.65).held == pytest.approx(0.3)
+    nothing = row("risk.record_audit.values_largest_auc", None)
+    assert look(nothing, power)["inference_excess"].status == "not checked"
+    assert look(row("risk.record_audit.values_largest_auc", 0.7, 0.5, 0.45))["inference_excess"].status == "not checked"
