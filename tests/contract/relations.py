@@ -181,7 +181,7 @@ EXPECTATIONS: dict[str, Expected] = {
     "utility.distribution_distance.conditional": Expected(
         doubled=same, copy=equals(0), permuted=higher, noise=at_least(1)
     ),
-    "utility.margin_distance.pair": Expected(doubled=same, copy=equals(0), permuted=higher, noise=at_least(0.5)),
+    "utility.margin_distance.pair": Expected(doubled=same, copy=equals(0), permuted=JOINT, noise=at_least(0.5)),
     "utility.margin_distance.mean_pair": Expected(doubled=same, copy=equals(0), permuted=higher, noise=at_least(0.5)),
     "utility.margin_distance.mean_triple": Expected(doubled=same, copy=equals(0), permuted=higher, noise=at_least(0.5)),
     "utility.ecdf.max_abs_difference": Expected(doubled=same, copy=equals(0), permuted=equals(0), noise=at_least(0.9)),
