@@ -104,7 +104,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     if len(case.known) > MOST_KEYS:
         return Declined(f"more than {MOST_KEYS} quasi-identifiers are too many for it")
     why = (
-        f"the fewest single values are deleted until {case.k:,} records share every combination (k = {case.k}, as asked), and all others "
+        f"the fewest single values are deleted until {counted(case.k, 'record')} share every combination (k = {case.k}, as asked), and all others "
         "are released unchanged"
     )
     return Offer(why, {"quasi_identifiers": list(case.known), "k": case.k}, ALTERNATIVE, finishes=True)

@@ -71,7 +71,7 @@ class OptimalRecodingSpec(AnonymisationSpec):
     ] = 0.0
     below: Annotated[
         Literal["suppress", "keep"],
-        Param("what becomes of these records: suppressed, or kept for a later step to protect"),
+        Param("whether these records are suppressed, or kept for a later step to protect"),
     ] = "suppress"
     hierarchies: Hierarchies = field(default_factory=dict)
     widths: Widths = field(default_factory=dict)

@@ -53,13 +53,13 @@ def _newest(cell: Callable[[RunLine], object]) -> Callable[[Project], object]:
 
 TABLE: Table[Project] = Table(
     (
-        TableColumn("name", "project", 20, grows=1, cell=lambda line: line.name),
+        TableColumn("name", "project", 14, grows=1, cell=lambda line: line.name),
         TableColumn("datasets", "datasets", 8, "right", spare=2, cell=lambda line: line.datasets),
         TableColumn("runs", "runs", 5, "right", cell=lambda line: line.runs),
         TableColumn("run", "newest run", 10, "right", spare=3, cell=lambda line: line.last and line.last.run.id),
         TableColumn("state", "state", 13, cell=_newest(state_text)),
-        TableColumn("progress", "tasks", 14, "right", spare=4, cell=_newest(lambda last: progress(last.run))),
-        TableColumn("seconds", "time", 9, "right", spare=1, cell=_newest(lambda last: duration(last.run.seconds))),
+        TableColumn("progress", "tasks", 14, "right", spare=1, cell=_newest(lambda last: progress(last.run))),
+        TableColumn("seconds", "time", 9, "right", spare=4, cell=_newest(lambda last: duration(last.run.seconds))),
         TableColumn("verdicts", "verdicts", 16, cell=_newest(lambda last: tally_text(last.tally))),
     ),
     key=lambda line: line.id,

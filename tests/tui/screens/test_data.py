@@ -1,5 +1,6 @@
 import pytest
 
+from sfumato.tui.screens.drafting import DraftForm
 from sfumato.tui.screens.form import Form
 from sfumato.tui.screens.sheet import sheet_columns
 from sfumato.tui.state import AppState, save_state
@@ -275,6 +276,7 @@ async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported)
         roles = planned_roles(imported)
         assert "id" not in roles
         assert roles == {"age": "quasi_identifier", "cost": "other", "smoker": "sensitive"}
-        assert len(seat.app.screen_stack) == 2, "after the last variable nobody is asked"
+        assert isinstance(seat.app.screen, DraftForm), "after the last variable the draft is offered"
+        await seat.press("escape")
         await seat.press("g", "j", "r", "x", "escape")
         assert "age" not in planned_roles(imported)
