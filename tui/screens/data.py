@@ -276,7 +276,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def _ask_first(self) -> None:
         if self._ask_when_read and self.here is not None:
             self._ask_when_read = False
-            if not self._has_roles:
+            if not self._has_roles and self.display and self.screen.is_current:  # nobody has gone elsewhere meanwhile
                 self.call_later(self.action_choose_role)
 
     async def draft_next(self) -> None:

@@ -124,7 +124,13 @@ async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size
         assert "people.csv: 60 records" in seat.text
         assert "Survey of people" in seat.text
         assert any("60 records in project" in notice for notice in seat.app.notices)
-        await seat.press("2")
+        asked = len(seat.app.screen_stack)
+        for _ in range(200):
+            if len(seat.app.screen_stack) > 2:
+                break
+            await seat.pilot.pause(0.01)
+        assert len(seat.app.screen_stack) == 3, f"the roles are asked for; {asked} screens at first"
+        await seat.press("escape", "2")
         assert "✓ R runs this plan" in seat.text
 
 
