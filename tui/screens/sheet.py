@@ -32,7 +32,7 @@ COLUMNS: Columns[VariableLine] = (
     TableColumn("missing", "missing", 7, "right"),
     TableColumn("distinct", "values", 7, "right", spare=5),
     TableColumn("histogram", "histogram", SPARK),
-    TableColumn("levels", "levels, or 5 to 95 %", 24, spare=4),
+    TableColumn("levels", "levels, or 5 to 95 %", 21, spare=4),
     TableColumn("codes", "missing codes", 13, spare=1),
     TableColumn("bounds", "bounds", 12, spare=3),
     TableColumn("title", "label", 24, spare=2, grows=1),

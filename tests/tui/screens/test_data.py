@@ -252,10 +252,10 @@ async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_cost
 
 
 def test_names_take_the_room_that_levels_can_spare():
-    plain, named = sheet_columns(106, 8), sheet_columns(106, 14)
+    plain, named = sheet_columns(106, 8), sheet_columns(106, 20)
     widths = [{column.name: column.width for column in columns} for columns in (plain, named)]
     assert sum(widths[0].values()) == sum(widths[1].values())
-    assert widths[1]["name"] == 14
+    assert widths[1]["name"] == 20
     assert {column.name: column.width for column in sheet_columns(106, 400)}["levels"] == 16
     assert sheet_columns(79, 40) == sheet_columns(79, 8), "without levels nothing is taken"
 

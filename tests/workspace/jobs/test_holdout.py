@@ -121,7 +121,7 @@ def test_a_run_is_made_without_its_controls_and_attacked_with_them(own: Workspac
     ]
     assert attack["excess"]["lower"] <= attack["excess"]["value"] <= attack["excess"]["upper"]
     for shown in (summarise(own, find_run(own, run_id)), report_page(own, run_id)):
-        assert "40 more records held out: no release is made of them" in shown
+        assert "40 hold-out records, kept from synthesis to calibrate attacks" in shown
         assert "Attacks beside control records" in shown
 
 
