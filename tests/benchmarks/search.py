@@ -82,7 +82,7 @@ TABLES = {
         "AB_NYC_2019.csv",
         ("room_type", "neighbourhood_group", "number_of_reviews"),
         ("availability_365", "price"),
-        ("id", "neighbourhood", "last_review", "reviews_per_month"),
+        ("neighbourhood", "last_review", "reviews_per_month"),
         "airbnb",
     ),
 }
