@@ -52,7 +52,7 @@ TABLE: Table[RuleLine] = Table(
     (
         TableColumn("mark", "", 3, cell=_sign),
         TableColumn("name", "constraint", 12, cell=lambda line: printable(line.name)),
-        TableColumn("text", "rule", 30, grows=1, cell=lambda line: printable(line.text)),
+        TableColumn("text", "rule", 28, grows=1, cell=lambda line: printable(line.text)),
         TableColumn("records", "records", 8, "right", cell=_records),
         TableColumn("said", "what they say", 16, spare=1, cell=_said),
     ),

@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
@@ -282,12 +281,7 @@ class Studies(SaysPoint, Pane):
         answer, line = self.view.said(self._picture) if self.view else None, self.query_one("#study-answer", Line)
         line.display = answer is not None
         if answer is not None:
-            line.say(Content.assemble(self._run_words, answer))
-
-    @property
-    def _run_words(self) -> str:
-        """Which run it is, where nothing above the pane says so."""
-        return f"Run {self.line.run.id}  " if self._first and self.line else ""
+            line.say(answer)
 
     def _heading(self, view: StudyView) -> str:
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
@@ -304,7 +298,7 @@ class Studies(SaysPoint, Pane):
         if isinstance(view, CurveView) and self._over:
             laid = len(view.shown(self._picture)) - len(view.measures[self._picture])
             parts.append(f"{laid} of {len(self._over)} marked runs laid over it")
-        return ("" if view.answer is not None else self._run_words) + " · ".join(filter(None, parts))
+        return " · ".join(filter(None, parts))
 
     def _fill_numbers(self) -> None:
         if self.view is not None and self.planes is None:

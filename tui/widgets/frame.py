@@ -109,7 +109,7 @@ def layout(
     spare = height - LEAST_ROWS
     axis = spare >= 2
     spare -= 2 * axis
-    key = _key(series, width, max(0, min(spare, max(1, height // 5))))
+    key = _key(series, width, max(0, min(spare, max(1, round(height / 5)))))
     spare -= key.rows
     titled = bool(labels.title or labels.y) and spare >= 1
     spare -= titled

@@ -34,7 +34,7 @@ async def test_rules_are_counted_and_one_is_taken_out_and_brought_back(sit, rule
     async with sit(ruled, "act:constraints", size=size, tab="plan") as seat:
         assert isinstance(seat.app.screen, Rules)
         assert "1 of 2 rules broken" in seat.text
-        assert "few" in seat.text
+        assert any("few" in line and "violations" in line for line in seat.text.splitlines())
         await seat.press("X")
         assert not isinstance(seat.app.screen, Rules)
         assert stored(ruled) == {"sure": "visits >= 0"}
