@@ -23,7 +23,7 @@ ESCAPES = re.compile(rb"\x1b\[[<-?]?[0-9;]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07
 
 
 def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) -> Pty:
-    """The app after every tab, a row explained and a message; its pictures of the tabs are in ``pictures``."""
+    """The app after every tab, the distribution of region, a row explained and a message; its pictures are in ``pictures``."""
     command = [*APP, "--workspace", str(finished)]
     with contextlib.closing(Pty(command, app_environment(home, **environment))) as terminal:
         terminal.see(r"\[Numbers\]", "rows")
@@ -33,6 +33,10 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
             terminal.see(rf"\[{name}\]", content).until_quiet(0.03)
             terminal.pictures.append(terminal.screen)
             terminal.seen_colours |= terminal.colours
+        terminal.press("1").see(r"\[1 Data\]").press(":").until_quiet(0.1).type("distributions").press("enter")
+        terminal.see("region", "s.den").until_quiet(0.1)
+        terminal.pictures.append(terminal.screen)
+        terminal.press("q").until_quiet(0.1)
         for key in ("4",) * 2:
             terminal.press(key).until_quiet(0.1)
         terminal.see(r"\[Numbers\]", "Largest gap").press("enter").see("lower is better|Lower is better").press(
@@ -74,7 +78,7 @@ def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: s
     terminal = look_at_everything(finished, tmp_path, {"TERM": kind, "COLORTERM": "", "SFUMATO_GLYPHS": glyphs})
     assert colour_codes(terminal.received) <= {str(n) for base in (30, 40, 90, 100) for n in range(base, base + 8)}
     assert len(terminal.seen_colours) > 2
-    for tab in (3, 8):
+    for tab in (3, 9):
         assert re.search(PLOT[glyphs], terminal.pictures[tab])
         assert not re.search(PLOT[{"block": "braille", "braille": "block"}[glyphs]], terminal.pictures[tab])
 
@@ -89,3 +93,4 @@ def test_in_ascii_alone(finished: Path, tmp_path: Path, environment: dict[str, s
     assert shown.isascii(), re.findall(rb"[^\x00-\x7f]+", shown)[:5]
     assert b"\x1b" not in shown
     assert "ooooo" in terminal.pictures[3]
+    assert "suden" in terminal.pictures[9]
