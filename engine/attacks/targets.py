@@ -92,7 +92,7 @@ def number_of(asked: float | None, records: int) -> int:
 
 def compared(schema: Schema) -> tuple[str, ...]:
     """The variables that distinguish people: all but identifiers, by name."""
-    return tuple(sorted(v.name for v in schema if v.role is not Role.IDENTIFIER))
+    return tuple(sorted(schema.but_identifiers))
 
 
 _FOUND: OrderedDict[tuple[str, str, tuple[str, ...], tuple[str, ...]], Vulnerability] = OrderedDict()

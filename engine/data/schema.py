@@ -223,6 +223,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(variable.name for variable in self.variables)
 
+    @property
+    def but_identifiers(self) -> tuple[str, ...]:
+        """Names of all variables but the identifiers."""
+        return tuple(variable.name for variable in self.variables if variable.role is not Role.IDENTIFIER)
+
     def only(self, names: Collection[str]) -> Schema:
         """The variables of these names, in the order that they have here, without the constraints."""
         return Schema(tuple(variable for variable in self.variables if variable.name in names))

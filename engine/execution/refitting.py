@@ -8,7 +8,6 @@ from functools import cached_property
 
 from ..constraints.rejection_sampling import check_synthesis_order
 from ..data.microdata import Microdata
-from ..data.schema import Role
 from ..errors import BadInput, Cancelled, EngineError, NotComputable
 from ..methods.privacy import PrivacyAccount, total
 from ..methods.refits import Refits
@@ -38,9 +37,7 @@ class RecipeRefits:
     @property
     def kept(self) -> tuple[str, ...]:
         """Those that a release shows beside what it changes: none of a table of nobody's records."""
-        return tuple(
-            v.name for v in self.recipe.schema if v.role is not Role.IDENTIFIER and v.name not in self.recipe.released
-        )
+        return tuple(name for name in self.recipe.schema.but_identifiers if name not in self.recipe.released)
 
     @property
     def datasets(self) -> int:

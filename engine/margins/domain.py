@@ -65,6 +65,14 @@ def spread_over(table: Floats, own: Clique, clique: Clique) -> Floats:
     return table.reshape([table.shape[own.index(at)] if at in own else 1 for at in clique])
 
 
+def scale_to(table: Floats, clique: Clique, own: Clique, wanted: Floats) -> float:
+    """Scale the table of a clique in place so that a margin of it is ``wanted``, where it is not 0; how far the margin was from that (total variation)."""
+    found = margin_of(table, clique, own)
+    ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+    table *= spread_over(ratio, own, clique)
+    return total_variation(found, wanted)
+
+
 def without_contained(cliques: Collection[Clique]) -> tuple[Clique, ...]:
     """The margins that lie in no other one, in their order."""
     kept = tuple(dict.fromkeys(cliques))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Booleans, Floats
-from .domain import Clique, Domain, spread_over, total_variation, without_contained
+from .domain import Clique, Domain, margin_of, scale_to, total_variation, without_contained
 
 LARGEST_TABLE = 10_000_000
 """Cells of a joint table that is fitted as one."""
@@ -45,15 +45,11 @@ def fit_joint(
     if impossible is not None:
         table[impossible] = 0.0
     wanted = {clique: margins[clique] for clique in without_contained(tuple(margins))}
-    axes = {clique: tuple(at for at in everything if at not in clique) for clique in wanted}
     distance, stalled, done = np.inf, 0, 0
     for done in range(1, sweeps + 1):
         farthest = 0.0
         for clique, margin in wanted.items():
-            found = table.sum(axis=axes[clique])
-            farthest = max(farthest, total_variation(found, margin))
-            ratio = np.divide(margin, found, out=np.zeros_like(found), where=found > 0)
-            table *= spread_over(ratio, clique, everything)
+            farthest = max(farthest, scale_to(table, everything, clique, margin))
         note(done)
         stalled = stalled + 1 if farthest > SLOW * distance else 0
         distance = min(distance, farthest)
@@ -62,5 +58,7 @@ def fit_joint(
     total = table.sum()
     if total > 0:
         table /= total
-    distance = max((total_variation(table.sum(axis=axes[c]), margin) for c, margin in wanted.items()), default=0.0)
+    distance = max(
+        (total_variation(margin_of(table, everything, c), margin) for c, margin in wanted.items()), default=0.0
+    )
     return Fitted(table, done, distance)

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ..arrays import Floats, Integers
-from .domain import Clique, Domain, as_clique, margin_of, spread_over, total_variation, without_contained
+from .domain import Clique, Domain, as_clique, margin_of, scale_to, without_contained
 from .drawing import draw_given
 from .joint_table import NEAR, SWEEPS
 
@@ -69,10 +69,7 @@ class JunctionTree:
                 if came_from is not None:
                     self._carry(tables, came_from, at)
                 for margin, wanted in own[at]:
-                    found = margin_of(tables[at], self.cliques[at], margin)
-                    farthest = max(farthest, total_variation(found, wanted))
-                    ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
-                    tables[at] *= spread_over(ratio, margin, self.cliques[at])
+                    farthest = max(farthest, scale_to(tables[at], self.cliques[at], margin, wanted))
             distance, before = farthest, distance
             if distance < near or distance > before * 0.995:
                 break
@@ -99,10 +96,7 @@ class JunctionTree:
     def _carry(self, tables: list[Floats], start: int, end: int) -> None:
         """Give a clique the margin that its neighbour has of what they share."""
         separator = self.separators[max(start, end)]
-        wanted = margin_of(tables[start], self.cliques[start], separator)
-        found = margin_of(tables[end], self.cliques[end], separator)
-        ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
-        tables[end] *= spread_over(ratio, separator, self.cliques[end])
+        scale_to(tables[end], self.cliques[end], separator, margin_of(tables[start], self.cliques[start], separator))
 
 
 @dataclass(frozen=True, eq=False)

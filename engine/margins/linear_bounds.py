@@ -11,7 +11,7 @@ with all others that lie within the variables of the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -171,13 +171,3 @@ class _Program:
         cost[cell] = 1.0
         least, most = self.solved(cost), self.solved(-cost)
         return 0.0 if least is None else float(least[cell]), np.inf if most is None else float(most[cell])
-
-
-def bounds_of(
-    domain: Domain, union: Clique, released: Sequence[Released], records: float | None = None
-) -> Mapping[str, Floats]:
-    """The smallest and the largest count of every cell of ``union``, ``low`` and ``high``, given the margins within it."""
-    program = _Program.of(domain, union, [one for one in released if set(one.clique) <= set(union)], records)
-    found = np.array([program.range(cell) for cell in range(domain.cells(union))])
-    shape = domain.shape(union)
-    return {"low": found[:, 0].reshape(shape), "high": found[:, 1].reshape(shape)}

@@ -27,7 +27,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from .consistency import nearest_shares
 from .domain import Clique, Domain
-from .selection import Answer
+from .selection import Answer, spanning_tree
 from .soft_records import SoftRecords, Target
 
 Choice = Literal["given", "pairs", "mst", "aim"]
@@ -224,12 +224,9 @@ def _private_tree(
     domain: Domain, scores: dict[Clique, float], epsilon: float, rng: np.random.Generator
 ) -> tuple[Clique, ...]:
     """A spanning tree whose every edge is chosen by the exponential mechanism among those that join two parts."""
-    component = list(range(len(domain)))
-    taken: list[Clique] = []
-    while len(taken) < len(domain) - 1:
-        open_pairs = [pair for pair in scores if component[pair[0]] != component[pair[1]]]
-        gumbel = rng.gumbel(0.0, 2 / epsilon, len(open_pairs))
-        best = max(zip(open_pairs, gumbel, strict=True), key=lambda item: scores[item[0]] + item[1])[0]
-        taken.append(best)
-        component = [component[best[0]] if one == component[best[1]] else one for one in component]
-    return tuple(taken)
+
+    def chosen(pairs: Sequence[Clique]) -> Clique:
+        gumbel = rng.gumbel(0.0, 2 / epsilon, len(pairs))
+        return max(zip(pairs, gumbel, strict=True), key=lambda item: scores[item[0]] + item[1])[0]
+
+    return spanning_tree(domain, scores, chosen)

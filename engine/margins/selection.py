@@ -5,7 +5,7 @@ The private choices, which pay for what they look at, are in ``sfumato.engine.ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -68,14 +68,16 @@ def _three_way(table: Floats, pairs: Sequence[float]) -> float:
     return information(table) - float(freedom) / (2 * max(float(table.sum()), 1.0)) - sum(pairs)
 
 
-def spanning_tree(domain: Domain, score: Callable[[Clique], float]) -> tuple[Clique, ...]:
-    """The pairs of a tree over all variables with the largest sum of scores (Kruskal 1956)."""
+def spanning_tree(
+    domain: Domain, pairs: Collection[Clique], chosen: Callable[[Sequence[Clique]], Clique]
+) -> tuple[Clique, ...]:
+    """The pairs of a tree over all variables, one after the other ``chosen`` among those that join two parts of it (Kruskal 1956)."""
     component = list(range(len(domain)))
-    taken = []
-    for a, b in sorted(domain.pairs, key=lambda pair: -score(pair)):
-        if component[a] != component[b]:
-            taken.append((a, b))
-            component = [component[a] if one == component[b] else one for one in component]
+    taken: list[Clique] = []
+    while len(taken) < len(domain) - 1:
+        a, b = best = chosen([pair for pair in pairs if component[pair[0]] != component[pair[1]]])
+        taken.append(best)
+        component = [component[a] if one == component[b] else one for one in component]
     return tuple(taken)
 
 

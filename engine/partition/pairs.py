@@ -121,7 +121,7 @@ class Labels:
 def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
     """The variables of role known; without any, the released ones; without those, all but the identifiers."""
     known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
-    return known or tuple(released) or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
+    return known or tuple(released) or schema.but_identifiers
 
 
 Flags = NDArray[np.bool_]

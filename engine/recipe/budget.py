@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..data.microdata import Microdata
-from ..data.schema import MissingPolicy, Role
+from ..data.schema import MissingPolicy
 from ..errors import BadInput
 from ..methods.privacy import NoAccount, PrivacyAccount, Uncovered, total
 from .recipe import Recipe, Step
@@ -44,7 +44,7 @@ def accounts_of(
     if not secret:
         return tuple((step, PUBLIC_KEY) for step in kept)
     made = {name for step in kept for name in step.targets}
-    others = [v.name for v in recipe.schema if v.role is not Role.IDENTIFIER and v.name not in made]
+    others = [name for name in recipe.schema.but_identifiers if name not in made]
     reasons = [Uncovered(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
     if recipe.form.records is None:
         reasons.append(AS_MANY)

@@ -469,7 +469,7 @@ def _released(datasets: Datasets, synthesis: Sequence[Step], schema: Schema) -> 
 
 def _made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
     """Whether one joint step makes every variable that a record has, identifiers aside."""
-    named = {variable.name for variable in schema if variable.role is not Role.IDENTIFIER}
+    named = set(schema.but_identifiers)
     return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
 
 

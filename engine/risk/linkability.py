@@ -67,7 +67,7 @@ class LinkabilitySpec(Spec):
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
         known = self.known or tuple(n for n in schema.of_role(Role.QUASI_IDENTIFIER) if n not in self.other)
-        other = self.other or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER and v.name not in known)
+        other = self.other or tuple(name for name in schema.but_identifiers if name not in known)
         return replace(self, known=known, other=other)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:

@@ -39,7 +39,7 @@ from ..attacks.power import detectable_family_area
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Role, Schema
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts
 from ..methods.intruder import Known
@@ -78,7 +78,7 @@ class MembershipInferenceSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With all variables but identifiers where none is named."""
-        return replace(self, known=self.known or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
+        return replace(self, known=self.known or schema.but_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when the intruder has nothing of a person."""

@@ -104,7 +104,7 @@ class RecordAuditSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With all variables but identifiers where none is named."""
-        return replace(self, known=self.known or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER))
+        return replace(self, known=self.known or schema.but_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when the intruder has nothing of a person, or has none of what the release changes."""

@@ -42,7 +42,7 @@ from scipy.stats import hypergeom
 from ..arrays import Floats, Integers
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Role, Schema
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.levers import IDENTITY
@@ -281,7 +281,7 @@ class SinglingOutSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
         """All variables but identifiers, where none are named."""
-        names = self.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
+        names = self.variables or schema.but_identifiers
         return replace(self, variables=names)
 
     def check(self, schema: Schema, place: str) -> None:

@@ -355,7 +355,7 @@ class RiskUtilitySpec(StudySpec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Variables, what is known and what is inferred filled in."""
-        names = self.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
+        names = self.variables or schema.but_identifiers
         sensitive = self.sensitive or next((n for n in names if schema[n].role is Role.SENSITIVE), None)
         known = tuple(n for n in self.known or schema.of_role(Role.QUASI_IDENTIFIER) if n in names and n != sensitive)
         return replace(self, variables=names, sensitive=sensitive, known=known)

@@ -486,7 +486,8 @@ def selected(table: Table, answer: Answer, spec: MarginsSpec) -> tuple[Clique, .
     if spec.chosen == "pairs":
         return with_singles(domain, domain.pairs)
     if spec.chosen == "mst":
-        return with_singles(domain, spanning_tree(domain, lambda pair: information(answer(pair))))
+        told = {pair: information(answer(pair)) for pair in domain.pairs}
+        return with_singles(domain, spanning_tree(domain, told, lambda pairs: max(pairs, key=told.__getitem__)))
     return with_singles(domain, by_information(domain, answer, spec.cells, spec.ways))
 
 

@@ -31,7 +31,6 @@ from scipy.spatial.distance import cdist
 from ..arrays import Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Role
 from ..errors import NotComputable
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
@@ -280,7 +279,7 @@ def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run
         NotComputable: when no column varies over the two tables.
     """
     total = len(confidential) + len(released)
-    names = spec.variables or tuple(v.name for v in confidential.schema if v.role is not Role.IDENTIFIER)
+    names = spec.variables or confidential.schema.but_identifiers
     sampled = total > spec.limit
     draws = [run.rng] if not sampled or spec.samples == 1 else run.rng.spawn(spec.samples)
     found, remarks = list[ClusterDifference](), list[str]()

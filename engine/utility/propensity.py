@@ -41,7 +41,7 @@ from ..arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Role
+from ..data.schema import Kind
 from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import Indicators, Intercept, Product, SparseDesign, Standardised, Term, independent_basis
 from ..errors import NotComputable
@@ -294,7 +294,7 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
         NotComputable: when no column varies over the two tables, or there are too many products.
     """
     schema = confidential.schema
-    names = spec.variables or tuple(v.name for v in schema if v.role is not Role.IDENTIFIER)
+    names = spec.variables or schema.but_identifiers
     stacked = {name: _stacked(confidential, released, name) for name in names}
     varying = {name: values for name, values in stacked.items() if _varies(values)}
     if not varying:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.margins.domain import Clique, Domain, margin_of
-from sfumato.engine.margins.linear_bounds import Released, audit, bounds_of
+from sfumato.engine.margins.linear_bounds import Released, _Program, audit
 
 DOMAIN = Domain((2, 2, 2))
 PAIRS: list[Clique] = [(0, 1), (0, 2), (1, 2)]
@@ -20,7 +20,9 @@ def coarse(table: np.ndarray, limit: int) -> np.ndarray:
 def test_bounds_hold_every_table_that_has_the_released_counts(seed: int) -> None:
     truth = np.random.default_rng(seed).integers(0, 4, DOMAIN.sizes).astype(float)
     released = [Released.coarsened(c, coarse(margin_of(truth, (0, 1, 2), c), 3), 3) for c in PAIRS]
-    bounds = bounds_of(DOMAIN, (0, 1, 2), released, records=float(truth.sum()))
+    program = _Program.of(DOMAIN, (0, 1, 2), released, float(truth.sum()))
+    ends = np.array([program.range(cell) for cell in range(DOMAIN.cells())])
+    bounds = {"low": ends[:, 0], "high": ends[:, 1]}
     every = np.stack(np.unravel_index(np.arange(5**8), [5] * 8), axis=1).reshape(-1, 2, 2, 2).astype(float)
     kept = every.sum(axis=(1, 2, 3)) == truth.sum()
     for other in (3, 2, 1):  # the axis that a pair leaves out
