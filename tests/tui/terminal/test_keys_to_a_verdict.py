@@ -69,7 +69,7 @@ def verdict(at: Counting) -> str:
 
 def test_the_consumer_expenditures_have_a_verdict_after_12_keys(counting: Callable[[str], Counting]) -> None:
     at = counting("ce.csv").press("I").see("Import a file").press("c").see("ce.csv").press("right", "enter")
-    at.see("4 variables", "Expenditure").see("Role of").press("i", "i", "i")
+    at.see("4 variables", "Role of UrbanRural").press("i", "i", "i")  # the question covers the last rows of the list
     at.see("Role of Expenditure").press("s").see("Draft a plan", "synthesised: Expenditure").press("enter")
     shown = verdict(at)
     assert re.search(JUDGED, shown)
@@ -79,9 +79,9 @@ def test_the_consumer_expenditures_have_a_verdict_after_12_keys(counting: Callab
 def adult_with_roles(counting: Callable[[str], Counting]) -> Counting:
     """Adult's file imported, and its columns said to be what they are."""
     at = counting("adult.csv").press("I").see("Import a file").press("a").see("adult.csv").press("right", "enter")
-    at.see("How adult.csv is read", "enter accepts").press("enter").see("15 variables", r"age +other")
+    at.see("How adult.csv is read", "enter accepts").press("enter")
     return (
-        at.see("Role of age")
+        at.see("15 variables", r"age +other", "Role of age")
         .press(*OF_ADULT.values(), "escape")
         .see("9 variables, 6 left out", r"native_count\S+ +quasi-identifier")
     )
