@@ -29,6 +29,7 @@ from .consistency import nearest_shares
 from .domain import Clique, Domain
 from .selection import Answer, spanning_tree
 from .soft_records import SoftRecords, Target
+from .zcdp import choice_epsilon, sigma_of
 
 Choice = Literal["given", "pairs", "mst", "aim"]
 
@@ -102,7 +103,7 @@ def measure(
     note: Callable[[int, int], None] = lambda done, total: None,
 ) -> Measurements:
     """Measure margins within a budget. Of the records nothing is read but ``answer``, with noise or by a paid choice."""
-    sigma = math.sqrt(len(domain) / (2 * budget.ones))
+    sigma = sigma_of(budget.ones / len(domain))
     ones = [_noisy(answer((at,)), sigma, rng) for at in range(len(domain))]
     total = max(float(np.mean([table.sum() for table in ones])), 1.0)
     singles = [nearest_shares(table / total) for table in ones]
@@ -111,7 +112,7 @@ def measure(
     wanted = [clique for clique in given if len(clique) > 1] if choice == "given" else list(domain.pairs)
     pairs = _pairs_to_measure(domain, singles, total, budget, choice, len(wanted))
     unchosen = budget.chosen if choice == "aim" and pairs == len(wanted) else 0.0
-    noise = math.sqrt(max(pairs, 1) / (2 * (budget.several + unchosen))) if budget.several else math.inf
+    noise = sigma_of((budget.several + unchosen) / max(pairs, 1)) if budget.several else math.inf
     groups = tuple(_groups(own, noise / total) for own in singles)
     start = [(1 - share) * own + share / len(own) for own, share in zip(singles, floor, strict=True)]
     model = SoftRecords.start(domain, components, rng, start, groups)
@@ -122,7 +123,7 @@ def measure(
     if choice == "aim" and pairs < len(wanted) and pairs <= len(domain) - 1:
         choice = "mst"
     rounds = _rounds(wanted, pairs, choice)
-    each = math.sqrt(8 * budget.chosen / pairs) if budget.chosen else math.inf
+    each = choice_epsilon(budget.chosen / pairs) if budget.chosen else math.inf
     for number, size in enumerate(rounds):
         note(number, len(rounds))
         picked = _picked(found, answer, wanted, size, each, noise, choice, rng)
@@ -154,7 +155,7 @@ def _pairs_to_measure(
         return len(domain) - 1 if choice == "mst" else candidates
     fewest = min(len(domain) - 1, candidates)
     for count in range(candidates, fewest, -1):
-        noise = math.sqrt(count / (2 * budget.several))
+        noise = sigma_of(budget.several / count)
         sizes = [int(_groups(own, noise / total).max()) + 1 for own in singles]
         cells = np.mean([sizes[a] * sizes[b] for a, b in domain.pairs])
         if noise * math.sqrt(2 / math.pi) * cells / (2 * total) <= BORNE:

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..data.intervals import Range
+from ..margins.zcdp import epsilon_at, pure_rho
 from .levers import LESS_EPSILON
 from .outputs import Label, Output
 from .results import Estimate
-from .zcdp import epsilon_at, pure_rho
 
 POSITIVE: Range = (0.0, None)
 

@@ -44,7 +44,7 @@ from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import LeverValues, Param, Spec
-from ..methods.zcdp import DELTA, rho_at
+from ..margins.zcdp import DELTA, rho_at
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]

@@ -15,7 +15,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.methods.zcdp import rho_at
+from sfumato.engine.margins.zcdp import rho_at
 from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
