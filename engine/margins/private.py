@@ -33,8 +33,8 @@ from .zcdp import choice_epsilon, sigma_of
 
 Choice = Literal["given", "pairs", "mst", "aim"]
 
-ONES, CHOSEN = 0.3, 0.1
-"""Shares of the budget: for the margins of single variables, and for choosing."""
+ONES, CHOSEN, DOMAIN = 0.3, 0.1, 0.1
+"""Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where any are looked for."""
 RARE = 1.5
 """A category is rare whose noisy count is below so many standard deviations of the noise in a cell."""
 BORNE = 0.1
@@ -50,23 +50,40 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the measurements may cost: ``ones`` for single variables, ``several`` for margins of several, ``chosen`` for choosing them."""
+    """What the measurements may cost: ``ones`` for single variables, ``several`` for margins of several, ``chosen`` for choosing them,
+    ``domain`` for levels and ranges that are looked for before, ``figures`` for what is said of the fit after.
+    """
 
     ones: float
     several: float
     chosen: float
+    domain: float = 0.0
+    figures: float = 0.0
 
     @classmethod
-    def of(cls, rho: float, variables: int, choice: Choice) -> Budget:
-        """How a total is divided: by the recipe alone."""
+    def of(cls, rho: float, variables: int, choice: Choice, domain: bool = False, figures: float = 0.0) -> Budget:
+        """How a total is divided, ``figures`` a share of it: by the recipe alone."""
+        told = figures * rho
+        found = DOMAIN * (rho - told) if domain else 0.0
+        rho -= told + found
         if variables == 1:
-            return cls(rho, 0.0, 0.0)
+            return cls(rho, 0.0, 0.0, found, told)
         chosen = CHOSEN * rho if choice in ("mst", "aim") else 0.0
-        return cls(ONES * rho, rho - ONES * rho - chosen, chosen)
+        return cls(ONES * rho, rho - ONES * rho - chosen, chosen, found, told)
+
+    @property
+    def noise(self) -> float:
+        """What tables with noise cost: two of their cells change where a record is another one."""
+        return self.ones + self.several + self.domain
+
+    @property
+    def told(self) -> float:
+        """What sums of distances cost, scores and figures: they change by 2 where a record is another one."""
+        return self.chosen + self.figures
 
     @property
     def total(self) -> float:
-        return self.ones + self.several + self.chosen
+        return self.noise + self.told
 
 
 @dataclass(frozen=True, eq=False)
