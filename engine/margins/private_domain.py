@@ -4,7 +4,7 @@ Levels: only those that occur are counted, and a level is kept whose noisy count
 2016, stability-based histograms). A level that a single person brings passes it with a chance of at most ``delta``: the counts of levels that both of
 two neighbours have are Gaussian noise as elsewhere, so that the whole is delta-approximately rho-zCDP (Bun & Steinke 2016, Definition 8.1).
 
-Ranges and cuts: the cells that are counted are the same for every table (sixteenths of powers of two, and equal parts of a range that was found so),
+Ranges and cuts: the cells that are counted are the same for every table (eighths of powers of two, and equal parts of a range that was found so),
 so that noise alone is their cost. The first counts say from which power of two to which the numbers reach; the second, within that, where they
 end and where equally many lie. Numbers beyond are taken for the nearest end.
 
@@ -19,13 +19,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..arrays import Booleans, Floats, Integers
-from .consistency import nearest_shares
 from .zcdp import sigma_of
 
 SMALLEST_POWER, LARGEST_POWER = -20, 60
 """Powers of two that are told apart: numbers nearer to 0 count as 0, larger ones as the largest."""
-PARTS = 16
+PARTS = 8
 """Cells of a power of two, of equal width."""
+FINEST = 2.0**-10
+"""Of the range, the part below which powers of two are not told apart."""
 EQUAL_PARTS = 128
 """Cells of the whole range besides: dates and the like lie within one power of two."""
 CHANCE = 0.01
@@ -62,13 +63,8 @@ class Ends:
         return self.low is not None and self.high is not None
 
 
-def noisy_cells(
-    values: Floats, ends: Ends, rho: float, rng: np.random.Generator, fine: bool = True
-) -> NoisyCells | None:
-    """Cells of the range of ``values`` (n,) and noisy shares of them, at a cost of ``rho``; None where noise hides the range.
-
-    Without ``fine`` and with both ends known nothing is counted: one cell.
-    """
+def noisy_cells(values: Floats, ends: Ends, rho: float, rng: np.random.Generator) -> NoisyCells | None:
+    """Cells of the range of ``values`` (n,) with noisy counts, at a cost of ``rho``; None where noise hides the range."""
     low, high = ends.low, ends.high
     if not ends.known:
         rho = rho / 2
@@ -78,10 +74,6 @@ def noisy_cells(
             return None
         low = float(edges[found[0]]) if low is None else low
         high = float(edges[found[1] + 1]) if high is None else high
-    elif not fine:
-        assert low is not None
-        assert high is not None
-        return NoisyCells(np.array([low, high]), np.ones(1))
     assert low is not None
     assert high is not None
     if high <= low:
@@ -93,26 +85,22 @@ def noisy_cells(
     last = len(noisy) if ends.high is not None else len(noisy) - _beginning(noisy[::-1], sigma)
     if first >= last:
         first, last = 0, len(noisy)
-    kept = noisy[first:last]
-    total = float(kept.sum())
-    shares = nearest_shares(kept / total) if total > 0 else np.full(len(kept), 1 / len(kept))
-    return NoisyCells(edges[first : last + 1], shares)
+    return NoisyCells(edges[first : last + 1], _ascending(np.cumsum(noisy[first:last])))
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyCells:
-    """Cells between ``edges`` (cells + 1,), ascending, and their shares (cells,) of the records by noisy counts."""
+    """Cells between ``edges`` (cells + 1,), ascending, and how many records lie up to the end of each (cells,), by noisy counts."""
 
     edges: Floats
-    shares: Floats
+    upto: Floats
 
     def cuts(self, pieces: int) -> Floats:
         """Edges nearest to where the records are cut into so many equal parts, (at most pieces - 1,), none of them twice or at an end."""
-        upto = np.cumsum(self.shares)[:-1]
-        if not len(upto):
+        if len(self.upto) < 2 or self.upto[-1] <= 0:
             return np.empty(0)
-        wanted = np.arange(1, pieces) / pieces
-        places = np.abs(upto[None, :] - wanted[:, None]).argmin(axis=1)
+        wanted = np.arange(1, pieces) / pieces * self.upto[-1]
+        places = np.abs(self.upto[None, :-1] - wanted[:, None]).argmin(axis=1)
         return np.unique(self.edges[1:-1][places])
 
 
@@ -124,14 +112,14 @@ def _powers(whole: bool) -> Floats:
 
 
 def _cells(low: float, high: float, whole: bool) -> Floats:
-    """Edges of sixteenths of the powers of two between two numbers, and of equal parts."""
+    """Edges of eighths of the powers of two between two numbers, but for tiny ones, and of equal parts."""
     powers = _powers(whole)
-    sixteenths = (powers[:-1, None] + np.diff(powers)[:, None] * np.arange(PARTS) / PARTS).ravel()
+    eighths = (powers[:-1, None] + np.diff(powers)[:, None] * np.arange(PARTS) / PARTS).ravel()
     equal = low + (high - low) * np.arange(1, EQUAL_PARTS) / EQUAL_PARTS
-    inside = np.concatenate([sixteenths, equal])
+    inside = np.concatenate([eighths, equal])
     if whole:
         inside = np.ceil(inside)
-    inside = np.unique(inside)
+    inside = np.unique(np.append(inside[np.abs(inside) >= (high - low) * FINEST], 0.0))
     return np.array([low, *inside[(inside > low) & (inside < high)], high])
 
 
@@ -146,6 +134,11 @@ def _reach(counts: Floats, sigma: float, rng: np.random.Generator) -> tuple[int,
     full: Booleans = counts + rng.normal(0.0, sigma, len(counts)) > -sigma * float(ndtri(CHANCE / len(counts)))
     places = np.flatnonzero(full)
     return (int(places[0]), int(places[-1])) if len(places) else None
+
+
+def _ascending(upto: Floats) -> Floats:
+    """Sums that ascend, half way between the largest before and the smallest after: noise makes them go up and down."""
+    return np.asarray((np.maximum.accumulate(upto) + np.minimum.accumulate(upto[::-1])[::-1]) / 2)
 
 
 def _beginning(noisy: Floats, sigma: float) -> int:

@@ -161,7 +161,7 @@ class Concentrated:
     """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``.
 
     ``failed`` is the part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016, Definition 8.1). ``parts`` says of what
-    the rho is the sum.
+    the rho is the sum. It is of a person of at most ``person_records`` records; ``bounded``: no more of anybody's were counted.
     """
 
     rho: float
@@ -169,6 +169,8 @@ class Concentrated:
     delta: float
     failed: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
+    person_records: int = 1
+    bounded: bool = False
 
     @property
     def epsilon(self) -> float:

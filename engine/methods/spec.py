@@ -62,6 +62,11 @@ class Spec(Section):
         """
         return False
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The variables that say whose a record is, of which a synthesis step releases nothing: records made anew lack them."""
+        return ()
+
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
         return declared(cls)

@@ -167,6 +167,10 @@ class MarginsSpec(Spec):
     audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
 
     @property
+    def units(self) -> tuple[str, ...]:
+        return () if self.unit is None else (self.unit,)
+
+    @property
     def protected_by(self) -> Protection:
         """The protection that holds."""
         return self.protection or ("coarsened" if self.epsilon is None else "gaussian")
@@ -315,7 +319,13 @@ def account(
         "public figures": budget.figures,
     }
     cost = Concentrated(
-        rho, rho * share, spec.delta, failed, {what: own / budget.total * rho for what, own in parts.items()}
+        rho,
+        rho * share,
+        spec.delta,
+        failed,
+        {what: own / budget.total * rho for what, own in parts.items()},
+        spec.person_records,
+        spec.unit is not None,
     )
     return PrivacyAccount.of_rho(cost, (), spec.epsilon)
 
