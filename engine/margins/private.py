@@ -28,7 +28,7 @@ from ..arrays import Floats, Integers
 from .consistency import nearest_shares
 from .domain import Clique, Domain
 from .selection import Answer, spanning_tree
-from .soft_records import SoftRecords, Target
+from .soft_records import Singles, SoftRecords, Target
 from .zcdp import choice_epsilon, sigma_of
 
 Choice = Literal["given", "pairs", "mst", "aim"]
@@ -160,6 +160,27 @@ def _fit(found: Measurements, steps: int) -> None:
 
 def _noisy(table: Floats, sigma: float, rng: np.random.Generator) -> Floats:
     return np.rint(table + rng.normal(0.0, sigma, table.shape))
+
+
+def noisy_distance(
+    domain: Domain,
+    answer: Answer,
+    probabilities: Singles,
+    total: float,
+    rho: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """The mean total variation of all pairs between the records and what is drawn from components, at a cost of ``rho``; and its noise.
+
+    Of each pair half of the sum of |count - share * total| / total: a record more changes that by 1 / (2 total), and their mean as much.
+    """
+    ends = np.cumsum(domain.sizes)
+    places = [slice(int(end - size), int(end)) for end, size in zip(ends, domain.sizes, strict=True)]
+    drawn = probabilities.astype(np.float64)
+    every = drawn.T @ drawn / len(drawn)
+    apart = [float(np.abs(answer((a, b)) / total - every[places[a], places[b]]).sum()) / 2 for a, b in domain.pairs]
+    sigma = sigma_of(rho, 1 / (2 * total))
+    return float(np.mean(apart) + rng.normal(0.0, sigma)), sigma
 
 
 def _pairs_to_measure(

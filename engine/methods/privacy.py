@@ -248,7 +248,11 @@ class PrivacyAccount:
             Estimate.not_computed("sample_records", "the cost does not depend on how many records are drawn"),
             Estimate("delta", cost.delta),
             Estimate("rho", None if self.uncovered else cost.rho, reason=reason),
-            *(Estimate("rho_part", own, params={"part": part}) for part, own in cost.parts.items() if own),
+            *(
+                Estimate("rho_part", None if self.uncovered else own, reason=reason, params={"part": part})
+                for part, own in cost.parts.items()
+                if own
+            ),
         )
 
 

@@ -22,8 +22,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ..arrays import Booleans, Floats, Integers
+from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.categories import BinsByVariable, Categories, check_bins
@@ -33,17 +35,20 @@ from ..errors import BadInput, NotComputable
 from ..margins.consistency import Measured, agreeing
 from ..margins.domain import Clique, Domain, as_clique, margin_of, shares, total_variation
 from ..margins.drawing import draw_cells
+from ..margins.intervals import LEVEL, estimate
 from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
 from ..margins.junction_tree import FittedTree, JunctionTree
 from ..margins.linear_bounds import Audit, Released, audit
-from ..margins.private import Budget, Choice, measure
+from ..margins.private import Budget, Choice, measure, noisy_distance
 from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
 from ..margins.zcdp import DELTA, rho_at
 from ..methods.approved_tables import ApprovedTable
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
 from ..methods.registry import synthesis_method
-from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import LeverValues, Param, Spec
 from ..partition.equivalence_classes import equivalence_classes
@@ -60,6 +65,46 @@ LEVELS = 0.5
 """The part of delta that finding levels takes, where the recipe leaves some open."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
+
+
+MOST_SHARES = 20
+"""Levels of a variable whose shares are told."""
+
+NOISY = (
+    Output(
+        "noisy_mean",
+        "mean of the variable in the population by noisy counts; its interval counts noise and sampling",
+        "none",
+        estimated=True,
+        label=Label("Mean by noisy counts", "By noisy counts, the mean of {variable} is {value}."),
+    ),
+    Output(
+        "noisy_share",
+        "share of a level in the population by noisy counts; its interval counts noise and sampling",
+        "none",
+        "share",
+        range=SHARE,
+        estimated=True,
+        label=Label("Share by noisy counts", "By noisy counts, {variable} is {level} for {value} of the records."),
+    ),
+    Output(
+        "noisy_pair_distance",
+        "mean total variation of all pairs of variables between the confidential records and what is drawn, with noise that the budget has paid for",
+        "low",
+        "share",
+        range=SHARE,
+        estimated=True,
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Distance of pairs, with noise",
+            "Joint distributions of two variables differ in {value} of the records on average, told with noise.",
+            "Lower is better; 0 is the same joint distribution of every pair.",
+            "Relations between two variables differ too much on average.",
+            FIDELITY,
+        ),
+    ),
+)
+"""What a private fit says of the population and of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +463,60 @@ def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microd
     return tuple(found)
 
 
+def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
+    """Means of numbers and shares of levels by the noisy counts, for the population that the records are a sample of; and the figure that was paid for.
+
+    Numbers count as the middle of their bin. All is computed from what was measured: it costs nothing more. Where a person has
+    several records, they are taken as if they were of different people.
+    """
+    if spec.protected_by != "gaussian" or learned_without_noise(fit, data.schema, targets, spec):
+        return ()
+    table = Table.of(data, targets, spec, arrays=fit.arrays)
+    tables = margins_of(fit)
+    ones = [Measured((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
+    found: list[Estimate] = []
+    for at, (name, one) in enumerate(table.categories.items()):
+        here = np.arange(one.size) < one.present
+        if len(one.edges):
+            last = one.edges[1:] - one.whole * (np.arange(one.present) < one.present - 1)
+            middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.gaps)
+            found.append(_noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {}))
+        elif one.present <= MOST_SHARES:
+            found += [
+                _noisy_mean(
+                    table.domain, ones, at, "noisy_share", np.arange(one.size) == place, here, name, {"level": text}
+                )
+                for place, text in enumerate(one.texts(data))
+            ]
+    if "pair_distance" in fit.arrays:
+        value, sigma = map(float, fit.arrays["pair_distance"])
+        half = float(ndtri((1 + LEVEL) / 2)) * sigma
+        low, high = (min(max(end, 0.0), 1.0) for end in (value - half, value + half))
+        found.append(Estimate("noisy_pair_distance", min(max(value, 0.0), 1.0), lower=low, upper=high, unit="share"))
+    return tuple(found)
+
+
+def _noisy_mean(
+    domain: Domain,
+    ones: Sequence[Measured],
+    at: int,
+    measure: str,
+    values: NDArray[np.generic],
+    here: Booleans,
+    name: str,
+    params: Mapping[str, str],
+) -> Estimate:
+    own = np.asarray(values, dtype=np.float64)
+    try:
+        found = estimate(domain, ones, (at,), own, among=here.astype(np.float64))
+    except ZeroDivisionError as error:
+        return Estimate.not_computed(measure, str(error), name, **params)
+    low, high = own[here].min(), own[here].max()
+    value, lower, upper = (float(np.clip(one, low, high)) for one in (found.value, found.lower, found.upper))
+    unit = "share" if params else ""
+    return Estimate(measure, value, name, lower, upper, unit=unit, params=dict(params))
+
+
 def _labels(categories: Categories, data: Microdata) -> tuple[str, ...]:
     """The categories of a variable in words: levels, intervals that are closed below, and missing."""
     edges = categories.edges
@@ -454,7 +553,8 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     check=check,
     account=account,
     approved=approved,
-    outputs=CONCENTRATED,
+    said=noisy_figures,
+    outputs=(*CONCENTRATED, *NOISY),
 )
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
@@ -496,6 +596,16 @@ def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: 
         arrays[f"sigma/{_name(one.clique)}"] = np.array([one.sigma])
     arrays |= {f"groups/{at}": own for at, own in enumerate(found.groups)}
     arrays["soft"] = _without_others(found.model.smoothed(found.floor), table)
+    if budget.figures and len(domain) > 1:
+        told = noisy_distance(
+            domain,
+            lambda clique: domain.count(codes, clique),
+            np.asarray(arrays["soft"], dtype=np.float32),
+            found.total,
+            budget.figures,
+            run.rng,
+        )
+        arrays["pair_distance"] = np.array(told)
     several = [one for one in found.margins if len(one.clique) > 1]
     said = [
         Diagnostic("margins", "all", float(len(found.margins))),
