@@ -63,6 +63,8 @@ LARGEST_MARGIN = 1_000_000
 SOFT_STEPS = 600
 LEVELS = 0.5
 """The part of delta that finding levels takes, where the recipe leaves some open."""
+STEADY = 0.005
+"""Processor seconds of a noisy fit for each pair of variables, twice."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
@@ -210,6 +212,10 @@ class MarginsSpec(Spec):
         bool, Param("count margins by the survey weight, as shares of the population; not with noise")
     ] = False
     audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
+
+    def steady_seconds(self, variables: int) -> float:
+        """Soft records are fitted to all pairs with noise, whatever the number of records: ``tests/benchmarks/margins.py steady``."""
+        return STEADY * variables**2 if self.protected_by == "gaussian" else 0.0
 
     @property
     def units(self) -> tuple[str, ...]:
