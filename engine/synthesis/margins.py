@@ -29,6 +29,7 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.categories import BinsByVariable, Categories, check_bins
+from ..design.finer_categories import finer, groups_of
 from ..design.noisy_categories import KeptLevels, needs_levels, noisy_categories, read_back, stored, undeclared
 from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable
@@ -469,6 +470,42 @@ def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microd
     return tuple(found)
 
 
+def follows_together(fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata) -> Audit | None:
+    """The linear programs of all rounded tables of several releases, over categories that are fine enough for each of them.
+
+    Counts below the largest of the limits are looked at, each release's own and those of the finer categories. Noisy tables say nothing exactly.
+    """
+    rounded = [
+        (Table.of(data, targets, spec), fit, spec)
+        for fit, spec, targets in fits
+        if spec.protected_by == "coarsened" and not spec.survey_weights
+    ]
+    if len(rounded) < 2:
+        return None
+    by_name: dict[str, list[Categories]] = {}
+    for table, _, _ in rounded:
+        for name, one in table.categories.items():
+            by_name.setdefault(name, []).append(one)
+    fine = {name: finer(several) for name, several in by_name.items()}
+    whole = Table(fine, Domain(tuple(one.size for one in fine.values())), ())
+    codes = whole.codes(data)
+    released = []
+    for table, fit, spec in rounded:
+        for clique, counts in margins_of(fit).items():
+            own = Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
+            names = table.names(clique)
+            order = np.argsort([list(fine).index(name) for name in names])
+            groups = tuple(groups_of(fine[names[at]], table.categories[names[at]]) for at in order)
+            low, high = np.transpose(own.low, order), np.transpose(own.high, order)
+            released.append(Released(whole.clique(names), low, high, groups))
+    return audit(
+        whole.domain,
+        released,
+        lambda clique: whole.domain.count(codes, clique),
+        max(spec.limit for _, _, spec in rounded),
+    )
+
+
 def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
     """Means of numbers and shares of levels by the noisy counts, for the population that the records are a sample of; and the figure that was paid for.
 
@@ -560,6 +597,7 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     account=account,
     approved=approved,
     said=noisy_figures,
+    follows=follows_together,
     outputs=(*CONCENTRATED, *NOISY),
 )
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
