@@ -122,7 +122,8 @@ def measure(
     """Measure margins within a budget. Of the records nothing is read but ``answer``, with noise or by a paid choice."""
     sigmas = [sigma_of(part) for part in divided(budget.ones, domain.sizes)]
     ones = [_noisy(answer((at,)), sigma, rng) for at, sigma in enumerate(sigmas)]
-    total = max(float(np.mean([table.sum() for table in ones])), 1.0)
+    precision = [1 / (size * sigma**2) for size, sigma in zip(domain.sizes, sigmas, strict=True)]
+    total = max(float(np.average([table.sum() for table in ones], weights=precision)), 1.0)
     singles = [nearest_shares(table / total) for table in ones]
     floor = tuple(
         min(1.0, (FLOOR * size * sigma / total) ** 2) for size, sigma in zip(domain.sizes, sigmas, strict=True)
