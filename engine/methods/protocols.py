@@ -231,6 +231,20 @@ class StudyMethod(Protocol[S_contra]):
     ) -> StudyPoint: ...
 
 
+class StudyPoints(Protocol[S_contra]):
+    """Computes several points as ``StudyMethod`` computes each, with the run of each, where what they share need be prepared once."""
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        points: Sequence[float],
+        spec: S_contra,
+        runs: Sequence[Run],
+        /,
+    ) -> Sequence[StudyPoint]: ...
+
+
 class Check(Protocol[S_contra]):
     """Raises BadInput when the confidential data cannot be used so; ``target`` is empty outside synthesis.
 

@@ -45,6 +45,7 @@ from .protocols import (  # fmt: skip
     RefittingMeasureMethod,
     ReleaseModelOf,
     StudyMethod,
+    StudyPoints,
     Summarise,
     SynthesisMethod,
     Tables,
@@ -124,6 +125,7 @@ class StudyPart:
     split: Split | None = None
     lattice: Lattice | None = None
     summarise: Summarise | None = None
+    points: StudyPoints[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -421,14 +423,15 @@ def study_method(
     check: Check[P] | None = None,
     combine: Combine | None = None,
     summarise: Summarise | None = None,
+    points: StudyPoints[P] | None = None,
     extra: Extra | None = None,
     axis: Axis | None = None,
     planes: tuple[Plane, ...] = (),
     split: Split | None = None,
     lattice: Lattice | None = None,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
-    """Register a study, which goes along its ``axis``. ``source`` cites paper and section."""
-    study = StudyPart(axis, planes, split, lattice, summarise)
+    """Register a study, which goes along its ``axis``. ``source`` cites paper and section. With ``points`` a task computes half of the grid."""
+    study = StudyPart(axis, planes, split, lattice, summarise, points)
     return _registered(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
 
 
