@@ -208,6 +208,15 @@ def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: byt
     return rows_of(step.method, measure, recipe.origin, None, settings=recipe.settings(step))
 
 
+def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
+    """The numbers that the fit of synthesis step ``item`` says itself, where its method has any."""
+    step = recipe.synthesis[item]
+    if step.method.synthesis.said is None:
+        return []
+    found = step.method.synthesis.said(fit, step.spec, step.targets, confidential.alone)
+    return rows_of(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
+
+
 def measure_dataset(
     recipe: Recipe,
     item: int,
@@ -461,6 +470,7 @@ def execute(
     if table:
         releases = [table.data]
     rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
+    rows += [row for k, fit in enumerate(fits) for row in fit_rows(recipe, k, fit, confidential)]
     for j, step in enumerate(recipe.measures):
         if step.method.measurement.confidential:
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .refits import Refits
     from .release_form import Anonymised
     from .release_models import Models, ReleaseModel
-    from .results import Fit, Measure, StudyPoint, WholeMeasure
+    from .results import Estimate, Fit, Measure, StudyPoint, WholeMeasure
     from .run import Run
 
 MEASURES = ("utility", "quality", "risk")
@@ -129,6 +129,14 @@ class Approved(Protocol[S_contra]):
     def __call__(
         self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
     ) -> tuple[ApprovedTable, ...]: ...
+
+
+class Said(Protocol[S_contra]):
+    """Numbers that a fit says of the population, or of itself, with intervals that count its noise: nothing else of ``data`` is read than what it declares."""
+
+    def __call__(
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+    ) -> tuple[Estimate, ...]: ...
 
 
 class ReleaseModelOf(Protocol[S_contra]):

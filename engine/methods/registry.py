@@ -44,6 +44,7 @@ from .protocols import (  # fmt: skip
     MeasureMethod,
     RefittingMeasureMethod,
     ReleaseModelOf,
+    Said,
     StudyMethod,
     StudyPoints,
     Summarise,
@@ -80,7 +81,7 @@ class SynthesisPart:
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
     this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
     gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
-    tables that may be published beside the datasets.
+    tables that may be published beside the datasets. ``said`` gives numbers of the fit that stand among the results.
     """
 
     draw: Draw[Any] | None = None
@@ -93,6 +94,7 @@ class SynthesisPart:
     tables: Tables[Any] | None = None
     together: Together[Any] | None = None
     approved: Approved[Any] | None = None
+    said: Said[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +325,7 @@ def synthesis_method(
     check: JointCheck[S] | None = ...,
     account: Account[S] | None = ...,
     approved: Approved[S] | None = ...,
+    said: Said[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,

@@ -303,7 +303,9 @@ def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -
     recipe, held = _recipe(given.recipe), given.held
     fit = tasks.fit_model(recipe, held.item, _to_fit(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
-    rows = tasks.account_rows(recipe, held.item, _confidential(tables, given), key=key)
+    confidential = _confidential(tables, given)
+    rows = tasks.account_rows(recipe, held.item, confidential, key=key)
+    rows += tasks.fit_rows(recipe, held.item, fit, confidential)
     return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
 
