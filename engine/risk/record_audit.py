@@ -60,7 +60,7 @@ from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z, score_interval
 from ..wording import counted
 
-TOGETHER, AT_ONCE = 25, 100_000
+TOGETHER, AT_ONCE = 50, 100_000
 """Shadows that are made together, and the records of all of them."""
 
 
