@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -247,8 +247,8 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
     """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
-        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(codes, dtype=like.dtype), name=variable.name)
+        codes, levels = np.where(np.isnan(values), -1, values).astype(np.int64), cast("pd.CategoricalDtype", like.dtype)
+        return pd.Series(pd.Categorical.from_codes(codes, dtype=levels), name=variable.name)
     numbers = np.asarray(values, dtype=np.float64)
     low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
     outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..data.intervals import Range
 from .levers import LESS_EPSILON
@@ -149,11 +150,23 @@ class Uncovered:
 
 @dataclass(frozen=True, slots=True)
 class Concentrated:
-    """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``."""
+    """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``.
+
+    ``gaussian`` says that all of it is Gaussian noise, which is then Gaussian differential privacy of mu = sqrt(2 rho) (Dong, Roth & Su 2022).
+    """
 
     rho: float
     substitution: float
     delta: float
+    gaussian: bool = False
+
+
+class Claim(NamedTuple):
+    """That the odds of a release differ by a factor of exp(``epsilon``) at most, but for a chance of ``delta``; of Gaussian noise alone its ``mu``, else NaN."""
+
+    epsilon: float
+    delta: float = 0.0
+    mu: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +211,15 @@ class PrivacyAccount:
             return None
         cost = self.concentrated
         return 2 * self.noise if cost is None else epsilon_at(cost.substitution, cost.delta)
+
+    def claim(self, removed: bool) -> Claim:
+        """What the noise claims if the proof covered everything, where one record is removed, or else is another."""
+        cost = self.concentrated
+        if cost is None:
+            return Claim(self.noise if removed else 2 * self.noise)
+        rho = cost.rho if removed else cost.substitution
+        epsilon = self.noise if removed else epsilon_at(rho, cost.delta)
+        return Claim(epsilon, cost.delta, math.sqrt(2 * rho) if cost.gaussian else math.nan)
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The account as measures, those of ``ACCOUNT``."""
@@ -261,9 +283,13 @@ def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
     if not costs:
         return PrivacyAccount(math.fsum(pure), 1, 1, uncovered)
     delta = min(cost.delta for cost in costs)
-    own = Concentrated(math.fsum(c.rho for c in costs), math.fsum(c.substitution for c in costs), delta)
+    gaussian = not pure and all(c.gaussian for c in costs)
+    own = Concentrated(math.fsum(c.rho for c in costs), math.fsum(c.substitution for c in costs), delta, gaussian)
     every = Concentrated(
-        own.rho + math.fsum(map(pure_rho, pure)), own.substitution + math.fsum(pure_rho(2 * one) for one in pure), delta
+        own.rho + math.fsum(map(pure_rho, pure)),
+        own.substitution + math.fsum(pure_rho(2 * one) for one in pure),
+        delta,
+        gaussian,
     )
     added = math.fsum([*pure, epsilon_at(own.rho, delta)])
     return PrivacyAccount(min(added, epsilon_at(every.rho, delta)), 1, 1, uncovered, concentrated=every)

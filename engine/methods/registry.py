@@ -41,6 +41,7 @@ from .protocols import (  # fmt: skip
     JointCheck,
     JointDraw,
     JointSynthesisMethod,
+    Located,
     MeasureMethod,
     RefittingMeasureMethod,
     ReleaseModelOf,
@@ -79,7 +80,7 @@ class SynthesisPart:
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
     this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
     gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
-    tables that may be published beside the datasets.
+    tables that may be published beside the datasets, ``located`` where records are in them.
     """
 
     draw: Draw[Any] | None = None
@@ -92,6 +93,7 @@ class SynthesisPart:
     tables: Tables[Any] | None = None
     together: Together[Any] | None = None
     approved: Approved[Any] | None = None
+    located: Located[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +323,7 @@ def synthesis_method(
     check: JointCheck[S] | None = ...,
     account: Account[S] | None = ...,
     approved: Approved[S] | None = ...,
+    located: Located[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,

@@ -272,7 +272,9 @@ def account(
     changed = 2 * (budget.ones + budget.several) + 4 * budget.chosen  # two cells of a margin move; a score by 2
     share = changed / budget.total
     learned = learned_of(data, targets, spec.bins)
-    return PrivacyAccount.of_rho(Concentrated(rho, rho * share, spec.delta), learned, spec.epsilon)
+    return PrivacyAccount.of_rho(
+        Concentrated(rho, rho * share, spec.delta, gaussian=not budget.chosen), learned, spec.epsilon
+    )
 
 
 def _choice(spec: MarginsSpec) -> Choice:
@@ -358,6 +360,17 @@ def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microd
     return tuple(found)
 
 
+def located(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Integers, ...]:
+    """The cell of each record in each protected margin, (n,) each, by the groups of rare categories where it has them."""
+    codes = Table.of(data, targets, spec).codes(data)
+    noisy, found = spec.protected_by == "gaussian", []
+    for clique, counts in margins_of(fit).items():
+        grouped = noisy and len(clique) > 1
+        own = [np.asarray(fit.arrays[f"groups/{at}"])[codes[:, at]] if grouped else codes[:, at] for at in clique]
+        found.append(np.ravel_multi_index(tuple(own), counts.shape))
+    return tuple(found)
+
+
 def _labels(categories: Categories, data: Microdata) -> tuple[str, ...]:
     """The categories of a variable in words: levels, intervals that are closed below, and missing."""
     edges = categories.edges
@@ -394,6 +407,7 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     check=check,
     account=account,
     approved=approved,
+    located=located,
     outputs=CONCENTRATED,
 )
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
