@@ -139,6 +139,14 @@ class Said(Protocol[S_contra]):
     ) -> tuple[Estimate, ...]: ...
 
 
+class Located(Protocol[S_contra]):
+    """The cell of each record of ``data`` in each of the approved tables of a fit, in their order: (n,) each, of the table's cells one after another."""
+
+    def __call__(
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+    ) -> tuple[NDArray[np.int64], ...]: ...
+
+
 class ReleaseModelOf(Protocol[S_contra]):
     """The model of a synthesis step as an intruder uses it who has the m ``releases`` and guesses at single records.
 

@@ -41,6 +41,7 @@ from .protocols import (  # fmt: skip
     JointCheck,
     JointDraw,
     JointSynthesisMethod,
+    Located,
     MeasureMethod,
     RefittingMeasureMethod,
     ReleaseModelOf,
@@ -81,7 +82,8 @@ class SynthesisPart:
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
     this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
     gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
-    tables that may be published beside the datasets. ``said`` gives numbers of the fit that stand among the results.
+    tables that may be published beside the datasets, ``located`` where records are in them. ``said`` gives numbers of the fit that stand
+    among the results.
     """
 
     draw: Draw[Any] | None = None
@@ -95,6 +97,7 @@ class SynthesisPart:
     together: Together[Any] | None = None
     approved: Approved[Any] | None = None
     said: Said[Any] | None = None
+    located: Located[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +329,7 @@ def synthesis_method(
     account: Account[S] | None = ...,
     approved: Approved[S] | None = ...,
     said: Said[S] | None = ...,
+    located: Located[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,

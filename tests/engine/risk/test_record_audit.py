@@ -14,6 +14,7 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute, measure_block
+from sfumato.engine.methods.refits import Shown
 from sfumato.engine.methods.results import Estimate, WholeMeasure
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
@@ -60,14 +61,17 @@ class Stub:
     kept: tuple[str, ...] = ()
     datasets: int = 1
     removable: bool = False
-    epsilon: float | None = None
+    publishes: bool = False
     trees: Mapping[str, Any] = None  # type: ignore[assignment]
     exact: bool = False
 
+    def claim(self, removed: bool) -> None:
+        return None
+
     def releases(
-        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int
-    ) -> list[tuple[Microdata, ...]]:
-        return [self.release(data, shadow) for shadow, data in zip(shadows, tables, strict=True)]
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata
+    ) -> list[Shown]:
+        return [Shown(self.release(data, shadow)) for shadow, data in zip(shadows, tables, strict=True)]
 
     def release(self, data: Microdata, shadow: int) -> tuple[Microdata, ...]:
         if shadow == self.fails:
