@@ -120,12 +120,17 @@ def measure(
     note: Callable[[int, int], None] = lambda done, total: None,
 ) -> Measurements:
     """Measure margins within a budget. Of the records nothing is read but ``answer``, with noise or by a paid choice."""
-    sigma = sigma_of(budget.ones / len(domain))
-    ones = [_noisy(answer((at,)), sigma, rng) for at in range(len(domain))]
+    sigmas = [sigma_of(part) for part in divided(budget.ones, domain.sizes)]
+    ones = [_noisy(answer((at,)), sigma, rng) for at, sigma in enumerate(sigmas)]
     total = max(float(np.mean([table.sum() for table in ones])), 1.0)
     singles = [nearest_shares(table / total) for table in ones]
-    floor = tuple(min(1.0, (FLOOR * size * sigma / total) ** 2) for size in domain.sizes)
-    margins = [NoisyMargin((at,), table, sigma, grouped=False) for at, table in enumerate(ones)]
+    floor = tuple(
+        min(1.0, (FLOOR * size * sigma / total) ** 2) for size, sigma in zip(domain.sizes, sigmas, strict=True)
+    )
+    margins = [
+        NoisyMargin((at,), table, sigma, grouped=False)
+        for at, (table, sigma) in enumerate(zip(ones, sigmas, strict=True))
+    ]
     wanted = [clique for clique in given if len(clique) > 1] if choice == "given" else list(domain.pairs)
     pairs = _pairs_to_measure(domain, singles, total, budget, choice, len(wanted))
     unchosen = budget.chosen if choice == "aim" and pairs == len(wanted) else 0.0
@@ -137,7 +142,7 @@ def measure(
     _fit(found, steps // 10)
     if not pairs:
         return found
-    if choice == "aim" and pairs < len(wanted) and pairs <= len(domain) - 1:
+    if choice == "aim" and pairs < len(wanted) and pairs == len(domain) - 1:
         choice = "mst"
     rounds = _rounds(wanted, pairs, choice)
     each = choice_epsilon(budget.chosen / pairs) if budget.chosen else math.inf
@@ -145,12 +150,19 @@ def measure(
         note(number, len(rounds))
         picked = _picked(found, answer, wanted, size, each, noise, choice, rng)
         wanted = [clique for clique in wanted if clique not in picked]
-        for clique in picked:
-            table = _noisy(grouped_table(answer(clique), clique, groups), noise, rng)
-            margins.append(NoisyMargin(clique, table, noise, grouped=True))
+        tables = [grouped_table(answer(clique), clique, groups) for clique in picked]
+        costs = divided((budget.several + unchosen) * len(picked) / pairs, [table.size for table in tables])
+        for clique, table, cost in zip(picked, tables, costs, strict=True):
+            margins.append(NoisyMargin(clique, _noisy(table, sigma_of(cost), rng), sigma_of(cost), grouped=True))
         found = Measurements(domain, tuple(margins), groups, total, floor, model)
         _fit(found, steps if number == len(rounds) - 1 else steps // 6)
     return found
+
+
+def divided(rho: float, cells: Sequence[int]) -> list[float]:
+    """A cost divided over tables of so many cells so that all noise together is least: by cells to the power of 2/3 (Lagrange's multipliers)."""
+    parts = [count ** (2 / 3) for count in cells]
+    return [rho * part / sum(parts) for part in parts]
 
 
 def _fit(found: Measurements, steps: int) -> None:

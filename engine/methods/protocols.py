@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
+    from ..margins.linear_bounds import Audit
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
     from .refits import Refits
@@ -145,6 +146,15 @@ class Located(Protocol[S_contra]):
     def __call__(
         self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
     ) -> tuple[NDArray[np.int64], ...]: ...
+
+
+class Follows(Protocol[S_contra]):
+    """What follows exactly from the protected tables of several releases of the same records together, each a fit, its Spec and its targets.
+
+    None where fewer than two of them have tables that say exactly between which numbers a count lies.
+    """
+
+    def __call__(self, fits: Sequence[tuple[Fit, S_contra, tuple[str, ...]]], data: Microdata, /) -> Audit | None: ...
 
 
 class ReleaseModelOf(Protocol[S_contra]):

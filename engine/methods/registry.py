@@ -37,6 +37,7 @@ from .protocols import (  # fmt: skip
     Check,
     Combine,
     Draw,
+    Follows,
     Gather,
     JointCheck,
     JointDraw,
@@ -83,7 +84,7 @@ class SynthesisPart:
     this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
     gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
     tables that may be published beside the datasets, ``located`` where records are in them. ``said`` gives numbers of the fit that stand
-    among the results.
+    among the results, ``follows`` what its tables give away together with those of earlier releases.
     """
 
     draw: Draw[Any] | None = None
@@ -98,6 +99,7 @@ class SynthesisPart:
     approved: Approved[Any] | None = None
     said: Said[Any] | None = None
     located: Located[Any] | None = None
+    follows: Follows[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +332,7 @@ def synthesis_method(
     approved: Approved[S] | None = ...,
     said: Said[S] | None = ...,
     located: Located[S] | None = ...,
+    follows: Follows[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,

@@ -28,7 +28,9 @@ from ..arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
+from ..design.binning import Binning
 from ..design.categories import BinsByVariable, Categories, check_bins
+from ..design.finer_categories import finer, groups_of
 from ..design.noisy_categories import KeptLevels, needs_levels, noisy_categories, read_back, stored, undeclared
 from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable
@@ -40,10 +42,12 @@ from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
 from ..margins.junction_tree import FittedTree, JunctionTree
 from ..margins.linear_bounds import Audit, Released, audit
 from ..margins.private import Budget, Choice, measure, noisy_distance
+from ..margins.private_domain import level_threshold
 from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
-from ..margins.zcdp import DELTA, rho_at
+from ..margins.zcdp import DELTA, rho_at, sigma_of
 from ..methods.approved_tables import ApprovedTable
+from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
@@ -470,6 +474,42 @@ def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microd
     return tuple(found)
 
 
+def follows_together(fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata) -> Audit | None:
+    """The linear programs of all rounded tables of several releases, over categories that are fine enough for each of them.
+
+    Counts below the largest of the limits are looked at, each release's own and those of the finer categories. Noisy tables say nothing exactly.
+    """
+    rounded = [
+        (Table.of(data, targets, spec), fit, spec)
+        for fit, spec, targets in fits
+        if spec.protected_by == "coarsened" and not spec.survey_weights
+    ]
+    if len(rounded) < 2:
+        return None
+    by_name: dict[str, list[Categories]] = {}
+    for table, _, _ in rounded:
+        for name, one in table.categories.items():
+            by_name.setdefault(name, []).append(one)
+    fine = {name: finer(several) for name, several in by_name.items()}
+    whole = Table(fine, Domain(tuple(one.size for one in fine.values())), ())
+    codes = whole.codes(data)
+    released = []
+    for table, fit, spec in rounded:
+        for clique, counts in margins_of(fit).items():
+            own = Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
+            names = table.names(clique)
+            order = np.argsort([list(fine).index(name) for name in names])
+            groups = tuple(groups_of(fine[names[at]], table.categories[names[at]]) for at in order)
+            low, high = np.transpose(own.low, order), np.transpose(own.high, order)
+            released.append(Released(whole.clique(names), low, high, groups))
+    return audit(
+        whole.domain,
+        released,
+        lambda clique: whole.domain.count(codes, clique),
+        max(spec.limit for _, _, spec in rounded),
+    )
+
+
 def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
     """Means of numbers and shares of levels by the noisy counts, for the population that the records are a sample of; and the figure that was paid for.
 
@@ -562,6 +602,45 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     return tuple(found)
 
 
+DRAFTED = 10
+DRAFTED_BINS = f"{DRAFTED} equal count"
+"""How a draft cuts numbers."""
+FEW = 4
+"""Times the count at which a level is kept, below which records are too few for a draft."""
+
+
+def offer(case: Case) -> Offer | Declined | None:
+    """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
+    if case.want != "synthesis" or case.target is not None:
+        return None
+    cut = [name for name in case.released if not case.table[name].variable.kind.has_levels]
+    settings: dict[str, object] = {"bins": dict.fromkeys(cut, DRAFTED_BINS)} if cut else {}
+    numbers = "; numbers are drawn inside bins of equally many records" if cut else ""
+    if case.epsilon is None:
+        limit = MarginsSpec().limit
+        few = [
+            name
+            for name in case.released
+            if case.table.records < limit * (case.table[name].distinct if name not in cut else DRAFTED)
+        ]
+        if few:
+            return Declined(
+                f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
+            )
+        why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
+        return Offer(f"{why}{numbers}", settings, missed=("Rounded counts are no differential privacy",))
+    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(DRAFTED_BINS) for name in cut})
+    schema = Schema(tuple(case.table[name].variable for name in case.released))
+    if open_to_noise := undeclared(schema, case.released, spec.bins):
+        rho = _budget(spec, schema, case.released).domain / len(open_to_noise)
+        if case.table.records < FEW * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
+            return Declined(
+                f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
+            )
+    why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
+    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon})
+
+
 @synthesis_method(
     "Protected margins",
     spec=MarginsSpec,
@@ -573,8 +652,10 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     approved=approved,
     said=noisy_figures,
     located=located,
+    follows=follows_together,
     outputs=(*CONCENTRATED, *NOISY),
 )
+@drafts(offer)
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
 
@@ -752,7 +833,13 @@ def selected(table: Table, answer: Answer, spec: MarginsSpec) -> tuple[Clique, .
     if spec.chosen == "mst":
         told = {pair: information(answer(pair)) for pair in domain.pairs}
         return with_singles(domain, spanning_tree(domain, told, lambda pairs: max(pairs, key=told.__getitem__)))
-    return with_singles(domain, by_information(domain, answer, spec.cells, spec.ways))
+    chosen = by_information(domain, answer, spec.cells, spec.ways)
+    return with_singles(domain, [clique for clique in chosen if _left(table, answer(clique), clique, spec) >= 0.5])
+
+
+def _left(table: Table, counts: Floats, clique: Clique, spec: MarginsSpec) -> float:
+    """The share of the records of a margin that its protection leaves: of many small counts hardly any."""
+    return float(protected_table(counts, spec, table.impossible(clique)).sum() / max(counts.sum(), 1.0))
 
 
 def protected_table(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:
