@@ -244,10 +244,9 @@ def compared(kind: str, people: int, shadows: int, targets: int) -> Mapping[str,
 
 
 def _shape(kind: str, statistics: np.ndarray) -> np.ndarray:
-    """Statistics in which a likelihood ratio is about quadratic: themselves, as roots or logarithms, with their squares and products."""
+    """Statistics in which a likelihood ratio is about linear: roots of counts and of squares."""
     base = np.sqrt(statistics) if kind == "counts" else np.column_stack([statistics[:, :2], np.sqrt(statistics[:, 2])])
-    base = (base - base.mean(axis=0)) / np.where(base.std(axis=0) > 0, base.std(axis=0), 1)
-    return np.column_stack([base, base**2])
+    return np.asarray(base)
 
 
 @pytest.mark.slow
@@ -265,9 +264,10 @@ def test_ratios_of_shadows_are_those_of_a_closed_form_and_their_areas_agree(kind
 @pytest.mark.study
 @pytest.mark.parametrize("kind", ["regression", "counts"])
 def test_areas_of_twenty_targets_are_within_two_standard_errors_of_the_exact_ones(kind: str) -> None:
-    found = compared(kind, 66, 200, 10)
+    found = compared(kind, 70, 200, 12)
     exact = found["exact"]
-    print(f"\n{kind}, 400 shadows of each of {len(exact)} targets; ratios differ by {found['apart']:.4f} at most")
+    assert len(exact) >= 20
+    print(f"\n{kind}, 200 shadows of each of {len(exact)} targets; ratios differ by {found['apart']:.4f} at most")
     for name, own in found.items():
         if own.ndim:
             z = (own[:, 0] - exact[:, 0]) / np.hypot(own[:, 1], exact[:, 1])
