@@ -111,7 +111,8 @@ def seen_by_drawing(
             whole = np.empty_like(order)
             whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
             order = whole
-        columns = {name: own.frame[name].iloc[order].set_axis(own.frame.index) for name in step.targets}
+        frame = own.frame
+        columns = {name: pd.Series(frame[name].array.take(order), frame.index, copy=False) for name in step.targets}
         own = replace(own, frame=own.frame.assign(**columns), kinds=None)
     return own, released.without((*step.targets, *later), step.place)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..data.intervals import Range
 from ..margins.zcdp import epsilon_at, pure_rho
@@ -162,6 +163,7 @@ class Concentrated:
 
     ``failed`` is the part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016, Definition 8.1). ``parts`` says of what
     the rho is the sum. It is of a person of at most ``person_records`` records; ``bounded``: no more of anybody's were counted.
+    ``gaussian`` says that all of it is Gaussian noise, which is then Gaussian differential privacy of mu = sqrt(2 rho) (Dong, Roth & Su 2022).
     """
 
     rho: float
@@ -171,6 +173,7 @@ class Concentrated:
     parts: Mapping[str, float] = field(default_factory=dict)
     person_records: int = 1
     bounded: bool = False
+    gaussian: bool = False
 
     @property
     def epsilon(self) -> float:
@@ -181,6 +184,14 @@ class Concentrated:
     def epsilon_substitution(self) -> float:
         """For a record that is changed, at its delta: in either table one record alone can be what fails."""
         return epsilon_at(self.substitution, self.delta - self.failed)
+
+
+class Claim(NamedTuple):
+    """That the odds of a release differ by a factor of exp(``epsilon``) at most, but for a chance of ``delta``; of Gaussian noise alone its ``mu``, else NaN."""
+
+    epsilon: float
+    delta: float = 0.0
+    mu: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +236,15 @@ class PrivacyAccount:
             return None
         cost = self.concentrated
         return 2 * self.noise if cost is None else cost.epsilon_substitution
+
+    def claim(self, removed: bool) -> Claim:
+        """What the noise claims if the proof covered everything, where one record is removed, or else is another."""
+        cost = self.concentrated
+        if cost is None:
+            return Claim(self.noise if removed else 2 * self.noise)
+        rho = cost.rho if removed else cost.substitution
+        epsilon = self.noise if removed else cost.epsilon_substitution
+        return Claim(epsilon, cost.delta, math.sqrt(2 * rho) if cost.gaussian else math.nan)
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The account as measures, those of ``ACCOUNT``."""
@@ -294,7 +314,9 @@ def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
         return PrivacyAccount(math.fsum(pure), 1, 1, uncovered)
     failed = math.fsum(cost.failed for cost in costs)
     delta = failed + min(cost.delta - cost.failed for cost in costs)
-    own = Concentrated(math.fsum(c.rho for c in costs), math.fsum(c.substitution for c in costs), delta, failed)
+    gaussian = not pure and all(cost.gaussian for cost in costs)
+    rho, substitution = (math.fsum(of) for of in zip(*((c.rho, c.substitution) for c in costs), strict=True))
+    own = Concentrated(rho, substitution, delta, failed, gaussian=gaussian)
     every = replace(
         own,
         rho=own.rho + math.fsum(map(pure_rho, pure)),

@@ -140,6 +140,14 @@ class Said(Protocol[S_contra]):
     ) -> tuple[Estimate, ...]: ...
 
 
+class Located(Protocol[S_contra]):
+    """The cell of each record of ``data`` in each of the approved tables of a fit, in their order: (n,) each, of the table's cells one after another."""
+
+    def __call__(
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+    ) -> tuple[NDArray[np.int64], ...]: ...
+
+
 class Follows(Protocol[S_contra]):
     """What follows exactly from the protected tables of several releases of the same records together, each a fit, its Spec and its targets.
 
@@ -247,6 +255,20 @@ class StudyMethod(Protocol[S_contra]):
     def __call__(
         self, confidential: Microdata, releases: Sequence[Microdata], point: float, spec: S_contra, run: Run, /
     ) -> StudyPoint: ...
+
+
+class StudyPoints(Protocol[S_contra]):
+    """Computes several points as ``StudyMethod`` computes each, with the run of each, where what they share need be prepared once."""
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        points: Sequence[float],
+        spec: S_contra,
+        runs: Sequence[Run],
+        /,
+    ) -> Sequence[StudyPoint]: ...
 
 
 class Check(Protocol[S_contra]):

@@ -381,6 +381,7 @@ def account(
         {what: own / budget.total * rho for what, own in parts.items()},
         spec.person_records,
         spec.unit is not None,
+        gaussian=not (budget.chosen or budget.domain or budget.figures),
     )
     return PrivacyAccount.of_rho(cost, (), spec.epsilon)
 
@@ -563,6 +564,17 @@ def _noisy_mean(
     return Estimate(measure, value, name, lower, upper, unit=unit, params=dict(params))
 
 
+def located(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Integers, ...]:
+    """The cell of each record in each protected margin, (n,) each, by the groups of rare categories where it has them."""
+    codes = Table.of(data, targets, spec, arrays=fit.arrays).codes(data)
+    noisy, found = spec.protected_by == "gaussian", []
+    for clique, counts in margins_of(fit).items():
+        grouped = noisy and len(clique) > 1
+        own = [np.asarray(fit.arrays[f"groups/{at}"])[codes[:, at]] if grouped else codes[:, at] for at in clique]
+        found.append(np.ravel_multi_index(tuple(own), counts.shape))
+    return tuple(found)
+
+
 def _labels(categories: Categories, data: Microdata) -> tuple[str, ...]:
     """The categories of a variable in words: levels, intervals that are closed below, and missing."""
     edges = categories.edges
@@ -639,6 +651,7 @@ def offer(case: Case) -> Offer | Declined | None:
     account=account,
     approved=approved,
     said=noisy_figures,
+    located=located,
     follows=follows_together,
     outputs=(*CONCENTRATED, *NOISY),
 )

@@ -120,8 +120,8 @@ def fresh(records: int, shadows: int) -> None:
     made = [design.shadow(k, rng) for k in range(shadows)]
     seen = np.stack(
         [
-            looked.features(one)
-            for one in refits.releases(range(shadows), [s.data(data, recipe.released) for s in made], 1)
+            looked.features(one.datasets)
+            for one in refits.releases(range(shadows), [s.data(data, recipe.released) for s in made], 1, data)
         ]
     )
     labels = [rng.random(shadows) < 0.5 for _ in range(40)]
@@ -143,14 +143,14 @@ def refits(sizes: Sequence[int], shadows: int) -> None:
         own = RecipeRefits(recipe, data, None, Randomness(1, KEY))  # type: ignore[arg-type]
         design, rng = Design(records, (0,), shadows, "half", "record"), np.random.default_rng(1)
         tables = [design.shadow(k, rng).data(data, recipe.released) for k in range(shadows)]
-        own.releases([0], tables[:1], 1)
+        own.releases([0], tables[:1], 1, data)
         times = []
         started = time.process_time()
-        own.releases(range(shadows), tables, 1)
+        own.releases(range(shadows), tables, 1, data)
         times.append((time.process_time() - started) / shadows)
         started = time.process_time()
         for k in range(min(10, shadows)):
-            own.releases([k], tables[k : k + 1], 1)
+            own.releases([k], tables[k : k + 1], 1, data)
         times.append((time.process_time() - started) / min(10, shadows))
         started = time.process_time()
         for k in range(min(10, shadows)):

@@ -368,10 +368,10 @@ def _compute_whole_measure(tables: Tables, given: TaskInput, report: Report, key
 
 def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
-    assert held.point is not None
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     confidential = _confidential(tables, given)
-    rows = tasks.study_point(recipe, held.item, held.point, confidential, releases, report, key=key)
+    points = tasks.points_of(recipe, held.item, held.key)
+    rows = tasks.study_points(recipe, held.item, points, confidential, releases, report, key=key)
     return TaskResult(rows=rows)
 
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.execution.tasks import Task, TaskKind, plan
+from sfumato.engine.execution.tasks import Task, TaskKind, plan, points_of
 from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, rate_of
 from sfumato.engine.recipe.recipe import Recipe, Step
 
@@ -72,6 +72,8 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
     together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
     known = [rate.time(records, columns, together) for rate in rates]
     seconds = None if None in known else sum(filter(None, known))
+    if task.kind is TaskKind.STUDY and seconds is not None:
+        seconds *= len(points_of(recipe, task.item, task.key))
     if task.kind is TaskKind.FIT and seconds is not None:
         seconds += steps[0].spec.steady_seconds(columns)
     if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
