@@ -678,8 +678,9 @@ def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: 
     cliques = with_singles(domain, [table.clique(one.columns) for one in spec.margins])
     for clique in cliques:
         if domain.cells(clique) > LARGEST_MARGIN:
-            raise NotComputable(
-                f"the margin of {' and '.join(table.names(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser bins"
+            raise BadInput(
+                "bins",
+                f"the margin of {' and '.join(table.names(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
             )
     found = measure(
         domain,
