@@ -9,7 +9,8 @@ after each other (Durfee & Rogers 2019), so that a round needs one fit.
 Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells that noise would drown. That
 reads measurements alone, as does everything here but ``answer``.
 
-How the budget is divided, and when all pairs are measured, was set by looking at Adult; it follows from no theory.
+How the budget is divided among kinds of tables, and when all pairs are measured, was set by looking at Adult; it follows from no theory. Among
+tables of a kind it is divided so that all noise together is least: by their cells to the power of 2/3.
 
 Noisy counts are rounded to whole numbers: the last bits of a sum of floating-point numbers would tell more of its parts than the noise hides
 (Mironov 2012). Neighbours differ by one record, added or removed; where a record may have a weight, it is at most 1.

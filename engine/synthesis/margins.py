@@ -8,6 +8,9 @@ the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al. 2
 Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction tree, where its
 cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of what was fitted.
 
+Where the recipe leaves levels, ranges or cut points open, noise finds them too, at a part of the budget (``sfumato.engine.design.noisy_categories``).
+With a ``unit`` no person or household is counted with more records than the recipe says.
+
 How it could mislead: relations that no margin lists are not kept, however real the records look; the fit lists what is kept. How it could be
 abused: a margin of many variables is a copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has
 5 variables at most. Rounding is no differential privacy: differences of two releases of almost the same people can show single counts.
@@ -659,7 +662,7 @@ def offer(case: Case) -> Offer | Declined | None:
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
 
-    Arrays: ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
     several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
     """
     if spec.protected_by == "gaussian":
