@@ -62,6 +62,11 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
     help="Keep records out of the release, to attack it with (default: of 1,000 records or more).",
 )
 @click.option(
+    "--audit",
+    is_flag=True,
+    help="Audit single people: carry the plan out again 200 times, with them and without.",
+)
+@click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."
 )
 @text_format
@@ -85,7 +90,7 @@ def draft(
 
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
-    asked = {key: rest.pop(key) for key in ("want", "full", "m", "k", "l", "p", "t", "holdout")}
+    asked = {key: rest.pop(key) for key in ("want", "full", "m", "k", "l", "p", "t", "holdout", "audit")}
     form = {key: value for key, value in rest.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
     roles = Roles(*(tuple(_listed(given)) for given in (known, sensitive, leave_out)))

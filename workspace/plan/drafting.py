@@ -44,7 +44,7 @@ class Wanted:
     """What a plan is wanted for. ``want`` None: synthesis where a variable is sensitive, else anonymisation.
 
     ``full``: a synthesis makes every variable, not the sensitive ones alone. ``holdout`` None: where there are enough records.
-    ``l``, ``p`` and ``t`` None are not asked for.
+    ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
     """
 
     want: Want | None = None
@@ -55,6 +55,7 @@ class Wanted:
     p: int | None = None
     t: float | None = None
     holdout: bool | None = None
+    audit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,7 @@ class _Draft:
             "holdout" in self.given.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
         )
         asked: dict[str, Any] = {"m": wanted.m, "k": wanted.k, "l": wanted.l, "p": wanted.p, "t": wanted.t}
+        asked["audit"] = wanted.audit
         for setting, by_name in self.hierarchies.items():
             asked[setting] = {name: given for name, given in by_name.items() if name in known}
         case = Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
