@@ -21,7 +21,7 @@ import pytest
 from ..data.microdata import Microdata, conform
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
 from ..design.binning import Binning
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable
 from ..execution.tasks import account_rows, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
 from ..methods.registry import Method
@@ -99,7 +99,10 @@ def domain_of(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
     steps = [{**step, "epsilon": MUCH_NOISE} for step in table["synthesis"]]
     kept: dict[str, Any] = {name: own for name, own in table.items() if name in ("data", "variables", "constraints")}
     noisy = Recipe.from_table({**kept, "synthesis": steps, "release": release})
-    fits = [fit_model(noisy, item, data, key=KEY) for item in range(len(steps))]
+    try:
+        fits = [fit_model(noisy, item, data, key=KEY) for item in range(len(steps))]
+    except NotComputable as error:  # noise has left nothing to release: that is no secret, since noise alone decides it
+        return ("nothing", error.reason)
     released = draw_dataset(noisy, 1, data, fits, key=KEY)
     return (len(released), *(_seen(released, variable) for variable in released.schema))
 

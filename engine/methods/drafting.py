@@ -37,6 +37,7 @@ class Case:
 
     ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
     ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, ``widths`` the intervals of those that are numbers, as recipes write them.
+    Without a ``target`` a step is sought that makes all ``released`` at once, with an ``epsilon`` where it is to be private; its records are nobody's, not ``linked``.
     ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``audit`` asks for an
     audit that carries the plan out again many times. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
@@ -58,6 +59,8 @@ class Case:
     predictors: tuple[str, ...] = ()
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     widths: Mapping[str, Any] = field(default_factory=dict)
+    epsilon: float | None = None
+    linked: bool = True
 
     @property
     def compared(self) -> tuple[str, ...]:

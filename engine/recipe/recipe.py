@@ -149,7 +149,8 @@ class Recipe:
         anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
         if synthesis and anonymisation:
             raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
-        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
+        units = {name for step in synthesis for name in step.spec.units}
+        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation), units=units)
         if form.records is not None and not _made_whole(synthesis, schema):
             raise BadInput(
                 "release.records",

@@ -23,10 +23,10 @@ from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.margins import private
 from sfumato.engine.margins.domain import Domain
+from sfumato.engine.margins.zcdp import rho_at
 from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
-from sfumato.engine.methods.zcdp import rho_at
 from sfumato.engine.recipe.recipe import Recipe
 
 SCHEMA = Schema((Variable("place", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),))
