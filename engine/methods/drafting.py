@@ -38,7 +38,8 @@ class Case:
     ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
     ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, ``widths`` the intervals of those that are numbers, as recipes write them.
     Without a ``target`` a step is sought that makes all ``released`` at once, with an ``epsilon`` where it is to be private; its records are nobody's, not ``linked``.
-    ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``audit`` asks for an
+    audit that carries the plan out again many times. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
 
     want: Want
@@ -49,6 +50,7 @@ class Case:
     m: int = 5
     holdout: bool = False
     controls: int | None = None
+    audit: bool = False
     k: int = 5
     l: float | None = None  # noqa: E741
     p: int | None = None

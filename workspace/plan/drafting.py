@@ -45,7 +45,7 @@ class Wanted:
 
     ``full``: a synthesis makes every variable, not the sensitive ones alone. ``tables``: it draws them from protected tables of counts, all of them, with
     noise of an ``epsilon`` where one is given. ``holdout`` None: where there are enough records.
-    ``l``, ``p`` and ``t`` None are not asked for.
+    ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
     """
 
     want: Want | None = None
@@ -58,6 +58,7 @@ class Wanted:
     holdout: bool | None = None
     tables: bool = False
     epsilon: float | None = None
+    audit: bool = False
 
     @property
     def everything(self) -> bool:
@@ -253,6 +254,7 @@ class _Draft:
             "l": wanted.l,
             "p": wanted.p,
             "t": wanted.t,
+            "audit": wanted.audit,
         }
         for setting, by_name in self.hierarchies.items():
             asked[setting] = {name: given for name, given in by_name.items() if name in known}
