@@ -44,6 +44,7 @@ from ..margins.selection import Answer, by_information, information, spanning_tr
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
 from ..margins.zcdp import DELTA, rho_at
 from ..methods.approved_tables import ApprovedTable
+from ..methods.drafting import ALTERNATIVE, Case, Offer, bins_for, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
@@ -562,6 +563,15 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     return tuple(found)
 
 
+def _offer(case: Case) -> Offer | None:
+    """Whole records, by counts that are rounded before anything is fitted to them; it keeps no variable, and no record is anybody's."""
+    if case.want != "synthesis" or case.target is not None or case.kept:
+        return None
+    bins = bins_for(case, case.compared)
+    why = "records are drawn from rounded counts of few variables each, and from nothing else; relations that no counted margin has are lost"
+    return Offer(why, {"bins": bins} if bins else {}, ALTERNATIVE)
+
+
 @synthesis_method(
     "Protected margins",
     spec=MarginsSpec,
@@ -575,6 +585,7 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     located=located,
     outputs=(*CONCENTRATED, *NOISY),
 )
+@drafts(_offer)
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
 

@@ -18,7 +18,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED, levers_of
+from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, levers_of
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
@@ -28,7 +28,17 @@ from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
-LEVERS = ("method of income", "method of sick", "order of synthesis", ADDED, "m", "cart.minbucket", "cart.smoothing")
+LEVERS = (
+    "method of income",
+    "method of sick",
+    "order of synthesis",
+    ADDED,
+    JOINT,
+    BINS,
+    "m",
+    "cart.minbucket",
+    "cart.smoothing",
+)
 
 
 @pytest.fixture(scope="session")
