@@ -18,7 +18,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED
+from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, levers_of
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
@@ -28,7 +28,17 @@ from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
-LEVERS = ("method of income", "method of sick", "order of synthesis", ADDED, "m", "cart.minbucket", "cart.smoothing")
+LEVERS = (
+    "method of income",
+    "method of sick",
+    "order of synthesis",
+    ADDED,
+    JOINT,
+    BINS,
+    "m",
+    "cart.minbucket",
+    "cart.smoothing",
+)
 
 
 @pytest.fixture(scope="session")
@@ -227,6 +237,25 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
     assert advance(workspace, search_id) == [], "what was not begun stays so: an ended search has its answer"
     assert looks_of(workspace, search_id) == looks
     assert outcome(workspace, search_id) == found
+
+
+@pytest.mark.slow
+def test_a_search_that_another_version_began_says_what_its_looks_changed_and_goes_on_no_more(
+    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Levers in another order give the same numbers other plans: a label of this version would be a wrong one."""
+    search_id = begin_search(workspace, plan(people))
+    to_the_end(workspace, search_id)
+    before = outcome(workspace, search_id)
+    searching._planned.cache_clear()
+    monkeypatch.setattr(searching, "levers_of", lambda *given: levers_of(*given)[::-1])
+    after = outcome(workspace, search_id)
+    assert [(one.run_id, one.label) for one in after.finalists] == [(one.run_id, one.label) for one in before.finalists]
+    assert [one.searched for one in after.finalists] == [one.searched for one in before.finalists]
+    assert (after.looked_at, after.missed, after.ended) == (before.looked_at, before.missed, True)
+    with pytest.raises(BadInput, match="another order; begin a new one"):
+        advance(workspace, search_id)
+    searching._planned.cache_clear()
 
 
 @pytest.mark.parametrize(
