@@ -143,7 +143,7 @@ def _joint_steps(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterato
     single = any(_of_people(one.value) for one in recipe.thresholds)
     offered: set[str] = set()
     for released in (case.released, *([] if single else [case.compared])):
-        for method, offer in ranked_offers(replace(case, released=released), "synthesis"):
+        for method, offer in ranked_offers(replace(case, released=released), "synthesis", joint=True):
             table = {"method": method.name, "target": list(released), **offer.settings}
             if method.key not in offered and _accepted({**_bare(recipe), "synthesis": [table]}, data):
                 offered.add(method.key)
