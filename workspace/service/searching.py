@@ -90,9 +90,12 @@ def begin_search(
             "threshold",
             "the plan has no limits, so no plan would be better than another; add [[threshold]] or draft one",
         )
-    if recipe.weights is not None or recipe.companions:
-        place = "weights" if recipe.weights is not None else "companions"
-        raise BadInput(place, "a search looks at one plan alone; leave it out")
+    if recipe.companions:
+        raise BadInput("companions", "a search looks at one plan alone; leave it out")
+    if recipe.weights is not None and recipe.weights.run is not None:
+        raise BadInput(
+            "weights.run", "a search looks at samples, which no earlier run had; use weights.known in its place"
+        )
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
@@ -343,18 +346,18 @@ def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
     """Enter the run of a look, or keep why it cannot be one."""
     workspace, search_id = search.workspace, search.stored.id
     try:
-        prepared = search.prepared(look, source, looked_at)
+        enter_runs(
+            workspace, [search.prepared(look, source, looked_at)], _project(search),
+            entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
+        )  # fmt: skip
     except BadInput as error:
         with workspace.writing() as connection:
             store_look(connection, search_id, look.number, None, str(error) or "refused")
-        return
-    name = workspace.connection.execute(
-        "SELECT name FROM project WHERE id = ?", (search.stored.project_id,)
-    ).fetchone()[0]
-    enter_runs(
-        workspace, [prepared], str(name),
-        entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
-    )  # fmt: skip
+
+
+def _project(search: _Search) -> str:
+    query = "SELECT name FROM project WHERE id = ?"
+    return str(search.workspace.connection.execute(query, (search.stored.project_id,)).fetchone()[0])
 
 
 def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
