@@ -54,8 +54,10 @@ from .prepare import PreparedRun, prepared_on
 
 OUT_OF_MINUTES = "the minutes of the search were used up"
 """Why a look was not begun."""
-TRYING = 0.5
-"""The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
+TIME: Mapping[Stage, float] = {"screen": 0.25, "enlarge": 0.5, "refine": 0.4, "compare": 0.5, "judge": 1.0}
+"""The share of the minutes that are used up by the end of a stage: half is for trying plans, of which some is left for the gate, which is not asked of
+the first sample, and for the comparison on all records.
+"""
 AT_A_TIME = 4
 """Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
 DIGITS = 1
@@ -239,7 +241,7 @@ class _Search:
             return list(missing)
         worked = seconds_worked(self.workspace, self.stored.id)
         judging = missing[0].stage == "judge"
-        limit, longest = 60 * minutes * (1 if judging else TRYING), 0.0
+        limit, longest = 60 * minutes * TIME[missing[0].stage], 0.0
         begun = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
         if missing[0].whole:
             longest = max((seconds_worked(self.workspace, self.stored.id, number) for number in begun), default=0.0)

@@ -284,6 +284,26 @@ def test_a_search_that_another_version_began_says_what_its_looks_changed_and_goe
     searching._planned.cache_clear()
 
 
+@pytest.mark.slow
+def test_the_first_sample_leaves_time_for_a_second_one_by_which_the_gate_is_asked(
+    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By a clock by which each run takes half a minute, six minutes in all: four of twelve plans are screened, and the best one is looked at again."""
+
+    def clock(workspace: Workspace, search_id: int, look: int | None = None) -> float:
+        return 30.0 * (1 if look else sum(one.run_id is not None for one in looks_of(workspace, search_id).values()))
+
+    monkeypatch.setattr(searching, "seconds_worked", clock)
+    search_id = begin_search(workspace, plan(people, search={"looks": 40, "levers": {ADDED: []}}), minutes=6.0)
+    to_the_end(workspace, search_id)
+    looks = looks_of(workspace, search_id)
+    records = [find_run(workspace, one.run_id).recipe.data.screen for one in looks.values() if one.run_id is not None]
+    assert records.count(1000) == 4
+    assert records.count(2080) >= 2
+    asked = [one for one in looks.values() if one.blocks is not None]
+    assert len(asked) == len([one for one in records if one != 1000])
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
