@@ -40,6 +40,9 @@ ANONYMISATION = "anonymisation"
 JOINT = "joint synthesis"
 """The lever that has one step of a joint method make what the plan's steps make."""
 BINS = "bins"
+WEIGHTS = "weights of records at risk"
+STRENGTHS = (0.5, 1.0)
+"""What weight a record loses that is alone with what an intruder knows."""
 COARSER = {"as in the plan": 1, "half as many": 2, "a quarter": 4}
 """What the lever of bins can be turned to, and how many bins become one."""
 KEPT_SECTIONS = ("data", "variables", "release")
@@ -72,6 +75,7 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
         _joint(joint) if joint else None,
         _coarser(recipe, joint),
         *declared_levers(recipe, others=steps),
+        _weights(recipe, [*recipe.synthesis, *steps]),
     ]
     narrowed = {} if recipe.search is None else recipe.search.levers
     return narrowed_levers([lever for lever in found if lever is not None], narrowed)
@@ -274,6 +278,30 @@ def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> Lever | None
         return Option(label, change)
 
     return Lever(BINS, tuple(option(label, times) for label, times in COARSER.items()), 0, setting=BINS)
+
+
+def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
+    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or the recipe weighs them already.
+
+    A plan of which one step cannot weigh records stays as it is: no step of it is weighed then.
+    """
+    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER))
+    able = {name for step in possible if step.method.synthesis.weighted for name in step.targets}
+    if not known or recipe.weights is not None or not {n for step in recipe.synthesis for n in step.targets} <= able:
+        return None
+
+    def option(strength: float) -> Option:
+        def change(table: Table) -> None:
+            methods = [
+                method_called(f"synthesis.{one['method'].removeprefix('synthesis.')}") for one in table["synthesis"]
+            ]
+            if all(method is not None and method.synthesis.weighted for method in methods):
+                table["weights"] = {"known": known, "strength": strength}
+
+        return Option(f"strength {strength:g}", change)
+
+    options = (Option("all alike", _nothing), *(option(strength) for strength in STRENGTHS))
+    return Lever(WEIGHTS, options, 0, setting="weights")
 
 
 def _nothing(table: Table) -> None:

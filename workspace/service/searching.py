@@ -54,8 +54,10 @@ from .prepare import PreparedRun, prepared_on
 
 OUT_OF_MINUTES = "the minutes of the search were used up"
 """Why a look was not begun."""
-TRYING = 0.5
-"""The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
+TIME: Mapping[Stage, float] = {"screen": 0.25, "enlarge": 0.5, "refine": 0.4, "compare": 0.5, "judge": 1.0}
+"""The share of the minutes that are used up by the end of a stage: half is for trying plans, of which some is left for the gate, which is not asked of
+the first sample, and for the comparison on all records.
+"""
 AT_A_TIME = 4
 """Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
 DIGITS = 1
@@ -90,9 +92,12 @@ def begin_search(
             "threshold",
             "the plan has no limits, so no plan would be better than another; add [[threshold]] or draft one",
         )
-    if recipe.weights is not None or recipe.companions:
-        place = "weights" if recipe.weights is not None else "companions"
-        raise BadInput(place, "a search looks at one plan alone; leave it out")
+    if recipe.companions:
+        raise BadInput("companions", "a search looks at one plan alone; leave it out")
+    if recipe.weights is not None and recipe.weights.run is not None:
+        raise BadInput(
+            "weights.run", "a search looks at samples, which no earlier run had; use weights.known in its place"
+        )
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
@@ -236,7 +241,7 @@ class _Search:
             return list(missing)
         worked = seconds_worked(self.workspace, self.stored.id)
         judging = missing[0].stage == "judge"
-        limit, longest = 60 * minutes * (1 if judging else TRYING), 0.0
+        limit, longest = 60 * minutes * TIME[missing[0].stage], 0.0
         begun = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
         if missing[0].whole:
             longest = max((seconds_worked(self.workspace, self.stored.id, number) for number in begun), default=0.0)
@@ -343,18 +348,18 @@ def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
     """Enter the run of a look, or keep why it cannot be one."""
     workspace, search_id = search.workspace, search.stored.id
     try:
-        prepared = search.prepared(look, source, looked_at)
+        enter_runs(
+            workspace, [search.prepared(look, source, looked_at)], _project(search),
+            entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
+        )  # fmt: skip
     except BadInput as error:
         with workspace.writing() as connection:
             store_look(connection, search_id, look.number, None, str(error) or "refused")
-        return
-    name = workspace.connection.execute(
-        "SELECT name FROM project WHERE id = ?", (search.stored.project_id,)
-    ).fetchone()[0]
-    enter_runs(
-        workspace, [prepared], str(name),
-        entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
-    )  # fmt: skip
+
+
+def _project(search: _Search) -> str:
+    query = "SELECT name FROM project WHERE id = ?"
+    return str(search.workspace.connection.execute(query, (search.stored.project_id,)).fetchone()[0])
 
 
 def outcome(workspace: Workspace, search_id: int | None) -> Outcome:

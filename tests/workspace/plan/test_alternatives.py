@@ -12,7 +12,7 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.search.space import Lever, changed
-from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, levers_of, offered_steps
+from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, WEIGHTS, levers_of, offered_steps
 
 VARIABLES = {
     "age": {"kind": "count", "role": "quasi_identifier"},
@@ -111,6 +111,25 @@ def test_joint_methods_are_offered_where_their_release_can_be_judged_and_no_prom
     frame = read(Recipe.from_table({"variables": VARIABLES, "synthesis": SYNTHESIS})).frame
     data = conform(frame.assign(survey=1.5)[list(recipe.schema.names)], recipe.schema)
     assert [one[JOINT]["method"] for one in offered_steps(recipe, data) if JOINT in one] == offered
+
+
+def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_plan_is_weighed_in_part():
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
+    _, found = levers(table)
+    assert labels(found)[WEIGHTS] == ["all alike", "strength 0.5", "strength 1"]
+
+    def weights(**turned: int) -> Any:
+        choice = tuple(turned.get(lever.name, lever.now) for lever in found)
+        return changed(table, found, choice).get("weights")
+
+    regressions = {"method of income": 1, "method of sick": 1}
+    assert weights(**regressions, **{WEIGHTS: 2}) == {"known": ["age", "region"], "strength": 1.0}
+    assert weights(**{"method of income": 1, WEIGHTS: 2}) is None
+    assert weights(**{WEIGHTS: 2}) is None
+    assert weights(**regressions, **{JOINT: 1, WEIGHTS: 2}) is None
+    assert weights(**regressions) is None
+    without = {name: {**one, "role": "other"} for name, one in VARIABLES.items()}
+    assert WEIGHTS not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
 
 
 def test_an_anonymisation_may_be_the_lattice_and_then_local_suppression():
