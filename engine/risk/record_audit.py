@@ -381,7 +381,7 @@ class _Audit:
     def of(
         cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator
     ) -> _Audit:
-        order = np.lexsort([confidential.numbers(name) for name in confidential.schema.names])
+        order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
         data = replace(
             confidential,
             frame=confidential.frame.iloc[order].reset_index(drop=True),
