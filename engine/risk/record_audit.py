@@ -48,6 +48,7 @@ from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
+from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import MEMBERSHIP
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -61,6 +62,7 @@ from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z, score_interval
 from ..wording import counted
 
+_TARGETS = 20
 TOGETHER, AT_ONCE = 50, 100_000
 """Shadows that are made together, and the records of all of them."""
 
@@ -70,7 +72,7 @@ class RecordAuditSpec(Spec):
     """Who is asked about, how many shadows, and what the intruder knows."""
 
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
-    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = 20
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = _TARGETS
     people: TargetKinds = BOTH
     shadows: Annotated[
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
@@ -210,7 +212,7 @@ OUTPUTS = (
         row_defaults=ROW,
         label=Label(
             "Audit: people given away",
-            "The audit recognises {value} of {targets} in the releases, beyond chance.",
+            "The audit recognises {value} in the releases beyond chance.",
             "Good is 0.",
             "Some people can be recognised in the release.",
             LEVERS,
@@ -379,7 +381,7 @@ class _Audit:
     def of(
         cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator
     ) -> _Audit:
-        order = np.lexsort([confidential.numbers(name) for name in confidential.schema.names])
+        order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
         data = replace(
             confidential,
             frame=confidential.frame.iloc[order].reset_index(drop=True),
@@ -654,6 +656,20 @@ class _Scored:
         return audit_bounds.counted(counted_on, present[second], chosen, level, self.delta)
 
 
+def _offer(case: Case) -> Offer | Declined | None:
+    """Where it is asked for, since it takes as long as hundreds of runs; the gate judges what it finds, by the lower limit."""
+    if not case.audit or case.want == "evaluation":
+        return None
+    most = (case.table.records - (case.controls or 0)) // 8  # of two kinds: a quarter of the records at most
+    if most < 1:
+        return Declined("too few records to make releases with and without one of them")
+    settings = {"datasets": 1} if case.want == "synthesis" and case.m > 1 else {}
+    few = {"targets": most} if most < _TARGETS else {}
+    return Offer(
+        "what the release gives away of single people, by releases that the plan makes with them and without", {**few, **settings}
+    )  # fmt: skip
+
+
 @measure_method(
     "Audit of single records",
     spec=RecordAuditSpec,
@@ -679,6 +695,7 @@ class _Scored:
         RecordArray("audited_upper", "upper limit of the AUC that holds for all targets at once", "share", "high"),
     ),
 )
+@drafts(_offer)
 def record_audit(
     confidential: Microdata,
     releases: Sequence[Microdata],

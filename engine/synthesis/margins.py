@@ -50,7 +50,7 @@ from ..margins.selection import Answer, by_information, information, spanning_tr
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
 from ..margins.zcdp import DELTA, rho_at, sigma_of
 from ..methods.approved_tables import ApprovedTable
-from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
@@ -614,7 +614,7 @@ FEW = 4
 
 def offer(case: Case) -> Offer | Declined | None:
     """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
-    if case.want != "synthesis" or case.target is not None:
+    if case.want != "synthesis" or case.target is not None or case.kept:
         return None
     cut = [name for name in case.released if not case.table[name].variable.kind.has_levels]
     settings: dict[str, object] = {"bins": dict.fromkeys(cut, DRAFTED_BINS)} if cut else {}
@@ -631,7 +631,7 @@ def offer(case: Case) -> Offer | Declined | None:
                 f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
             )
         why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
-        return Offer(f"{why}{numbers}", settings, missed=("Rounded counts are no differential privacy",))
+        return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
     spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(DRAFTED_BINS) for name in cut})
     schema = Schema(tuple(case.table[name].variable for name in case.released))
     if open_to_noise := undeclared(schema, case.released, spec.bins):
@@ -641,7 +641,7 @@ def offer(case: Case) -> Offer | Declined | None:
                 f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
             )
     why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
-    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon})
+    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon}, ALTERNATIVE)
 
 
 @synthesis_method(

@@ -72,6 +72,11 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
     help="Keep records out of the release, to attack it with (default: of 1,000 records or more).",
 )
 @click.option(
+    "--audit",
+    is_flag=True,
+    help="Audit single people: carry the plan out again 200 times, with them and without.",
+)
+@click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."
 )
 @text_format
@@ -95,7 +100,8 @@ def draft(
 
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
-    asked = {key: rest.pop(key) for key in ("want", "full", "m", "k", "l", "p", "t", "holdout", "tables", "epsilon")}
+    names = ("want", "full", "m", "k", "l", "p", "t", "holdout", "tables", "epsilon", "audit")
+    asked = {key: rest.pop(key) for key in names}
     if asked["epsilon"] is not None and not asked["tables"]:
         raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")
     form = {key: value for key, value in rest.items() if value not in (None, ())}

@@ -45,7 +45,7 @@ class Wanted:
 
     ``full``: a synthesis makes every variable, not the sensitive ones alone. ``tables``: it draws them from protected tables of counts, all of them, with
     noise of an ``epsilon`` where one is given. ``holdout`` None: where there are enough records.
-    ``l``, ``p`` and ``t`` None are not asked for.
+    ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
     """
 
     want: Want | None = None
@@ -58,6 +58,7 @@ class Wanted:
     holdout: bool | None = None
     tables: bool = False
     epsilon: float | None = None
+    audit: bool = False
 
     @property
     def everything(self) -> bool:
@@ -253,6 +254,7 @@ class _Draft:
             "l": wanted.l,
             "p": wanted.p,
             "t": wanted.t,
+            "audit": wanted.audit,
         }
         for setting, by_name in self.hierarchies.items():
             asked[setting] = {name: given for name, given in by_name.items() if name in known}
@@ -285,6 +287,8 @@ class _Draft:
     def _of_tables(self, case: Case) -> list[DraftedStep]:
         """One step that makes every variable from protected tables."""
         for method, offer in ranked_offers(case, "synthesis", decline=self._decline, joint=True):
+            if method.synthesis.approved is None:
+                continue
             step = {"method": method.name, "target": list(case.released), **offer.settings}
             self.warnings += [f"{_sentence(said)}." for said in offer.missed]
             return [DraftedStep("synthesis", step, f"{_sentence(self._from(method) + offer.why)}.")]

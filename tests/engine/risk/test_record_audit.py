@@ -64,6 +64,7 @@ class Stub:
     publishes: bool = False
     trees: Mapping[str, Any] = None  # type: ignore[assignment]
     exact: bool = False
+    others: Microdata | None = None
 
     def claim(self, removed: bool) -> None:
         return None
@@ -78,7 +79,7 @@ class Stub:
             raise NotComputable("the steps fail")
         rng = np.random.default_rng([self.seed, shadow])
         n, own = len(data), round(self.share * len(data))
-        others = OTHERS.frame.iloc[rng.integers(len(OTHERS), size=n - own)]
+        others = (self.others or OTHERS).frame.iloc[rng.integers(len(OTHERS), size=n - own)]
         frame = pd.concat([data.frame.iloc[rng.permutation(n)[:own]], others], ignore_index=True)
         return (Microdata(data.schema, frame, "synthetic"),)
 
@@ -88,7 +89,7 @@ class Stub:
 
 def audited(data: Microdata, steps: Stub, seed: int = 1, **settings: Any) -> WholeMeasure:
     table = {"targets": 4, "shadows": 50, "people": ["vulnerable"], "blocks": 1, **settings}
-    spec = RecordAuditSpec.from_table(table, "step").for_release(SCHEMA, SCHEMA.names)
+    spec = RecordAuditSpec.from_table(table, "step").for_release(data.schema, data.schema.names)
     parts = [record_audit(data, [data], steps, spec, int(b), Run(np.random.default_rng(seed))) for b in spec.grid()]
     return gather(data, [data], spec, parts)
 
@@ -150,6 +151,57 @@ def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_ta
     assert np.array_equal(again.whole.per_record["audited_auc"], areas[order], equal_nan=True)
     assert sorted(one.guesses["record"]) == np.flatnonzero(np.isfinite(areas)).tolist()
     assert one.guesses["weight"].shape == (4, len(one.guesses["feature"]))
+
+
+def changed(data: Microdata, change: str) -> Microdata:
+    """The same people, otherwise written down."""
+    frame, variables = data.frame, list(data.schema)
+    if change == "names":
+        variables = [replace(v, name=f"x {v.name}") for v in variables]
+        return Microdata(Schema(tuple(variables)), frame.set_axis([v.name for v in variables], axis=1))
+    if change == "levels":
+        levels = ("Aarau", "Bern", "Chur", "Davos")
+        frame = frame.assign(region=frame["region"].cat.rename_categories(dict(zip("abcd", levels, strict=True))))
+        return Microdata(Schema((replace(variables[0], levels=levels), *variables[1:])), frame)
+    if change == "unit":
+        return Microdata(data.schema, frame.assign(pay=frame["pay"] * 1000))
+    if change == "kind":
+        variables[1] = replace(variables[1], kind=Kind.CONTINUOUS)
+        return Microdata(Schema(tuple(variables)), frame.assign(age=frame["age"].astype("float64")))
+    if change == "order of columns":
+        variables = variables[::-1]
+        return Microdata(Schema(tuple(variables)), frame[[v.name for v in variables]])
+    spelled = frame.assign(age=frame["age"].map("+{:.1f}".format), pay=frame["pay"].map("{:.16e}".format))
+    return conform(spelled.astype("str"), data.schema)
+
+
+@pytest.mark.parametrize("change", ["names", "levels", "unit", "kind", "spelling", "order of columns"])
+def test_how_people_are_written_down_changes_nothing(change: str) -> None:
+    data = people(60, 12)
+    plain = audited(data, Stub(0.5, 6))
+    again = changed(data, change)
+    found = audited(again, Stub(0.5, 6, changed=again.schema.names, others=changed(OTHERS, change)))
+    assert [(e.measure, e.value) for e in found.whole.estimates] == [
+        (e.measure, e.value) for e in plain.whole.estimates
+    ]
+    assert np.array_equal(found.guesses["record"], plain.guesses["record"])
+
+
+def test_roles_decide_who_is_vulnerable_and_what_is_guessed_and_no_more() -> None:
+    data = people(60, 12)
+    roles = Schema(tuple(replace(v, role=Role.QUASI_IDENTIFIER) for v in SCHEMA))
+    plain, found = (audited(one, Stub(1.0, 6), targets=6) for one in (data, Microdata(roles, data.frame)))
+    assert of(found, "given_away").value == of(plain, "given_away").value == 6
+    assert of(found, "auc").value == pytest.approx(of(plain, "auc").value, abs=0.03)
+    assert of(found, "reconstruction").value is None
+
+
+def test_values_that_are_written_with_fewer_digits_are_others() -> None:
+    data = people(60, 12)
+    coarse = Microdata(SCHEMA, data.frame.assign(age=data.frame["age"] // 20 * 20))
+    found = [audited(one, Stub(0.5, 6)) for one in (data, coarse)]
+    values = [[e.value for e in one.whole.estimates] for one in found]
+    assert values[0] != values[1], "the control"
 
 
 def test_canaries_prove_the_loss_of_a_copy_in_few_shadows_and_none_of_other_tables() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,20 @@ def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> Non
     found = execute(recipe, data, key=PUBLIC)
     assert found.rows
     assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [Wanted(m=2), Wanted("anonymisation", k=3)], ids=["synthesis", "anonymisation"])
+def test_an_audit_of_single_people_is_drafted_where_it_is_asked_for_and_then_runs(wanted: Wanted) -> None:
+    table, data = table_of(TABLES["one of each"], 60, 5)
+    plain, asked = (draft(table, data, replace(wanted, audit=audit)) for audit in (False, True))
+    (audit,) = [step for step in asked["measure"] if step not in plain["measure"]]
+    assert audit["method"] == "risk.record_audit"
+    assert audit["targets"] == len(data) // 8
+    assert {key: plain[key] for key in plain if key != "measure"} == {k: asked[k] for k in asked if k != "measure"}
+    short = {**asked, "measure": [{**audit, "shadows": 40, "blocks": 1}], "threshold": []}
+    rows = execute(Recipe.from_table(short), data, key=PUBLIC).rows
+    assert [row.value for row in rows if row.measure == "given_away"].count(None) == 0
 
 
 @pytest.mark.slow
