@@ -26,6 +26,7 @@ from sfumato.tui.acts import bind
 from sfumato.tui.widgets.panel import Box, Edge, Sides, TabEdge
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
+from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from sfumato.workspace.release.gate import Examination, Finding
 
 
+NAMED = Column("title", "finding", 34, grows=1)
+"""What a check looks for, in words; its key is said with the rest of what it found."""
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
 
 
@@ -52,9 +55,11 @@ def _table(waived: Container[str]) -> Table[Finding]:
     names = [column.name for column in COLUMNS]
 
     def values(one: Finding) -> Mapping[str, object]:
-        return dict(zip(names, finding_cells(one, waived=one.check in waived), strict=True))
+        cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
+        return {**dict(cells), NAMED.name: one.title}
 
-    return Table(columns_of(COLUMNS), lambda one: one.check, values)
+    columns = [NAMED if column.name == "check" else replace(column, grows=0) for column in COLUMNS]
+    return Table(columns_of(columns), lambda one: one.check, values)
 
 
 def no_justification(reason: str, what: str) -> str:
@@ -187,6 +192,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(bind(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
+        bind("release_place", "next_step", "Next step, then the first again"),
         bind("next", "step(1)", "Next step", show=True),
         bind("previous", "step(-1)", "Previous step"),
         bind("release", "write", "Release", show=True),
@@ -261,6 +267,11 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         at = names.index(self._step) + step
         if 0 <= at < len(names):
             self.go_to(names[at])
+
+    def action_next_step(self) -> None:
+        """What the key of a place does where it is shown already: go to the next of its views."""
+        names = list(STEPS)
+        self.go_to(names[(names.index(self._step) + 1) % len(names)])
 
     @on(TabLine.Chosen)
     def _choose_place(self, event: TabLine.Chosen) -> None:
