@@ -70,8 +70,8 @@ LARGEST_MARGIN = 1_000_000
 SOFT_STEPS = 600
 LEVELS = 0.5
 """The part of delta that finding levels takes, where the recipe leaves some open."""
-STEADY = 0.005
-"""Processor seconds of a noisy fit for each pair of variables, twice."""
+STEADY, FEW_VARIABLES = 0.015, 8
+"""Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded tables have a joint table."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
@@ -221,8 +221,8 @@ class MarginsSpec(Spec):
     audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
 
     def steady_seconds(self, variables: int) -> float:
-        """Soft records are fitted to all pairs with noise, whatever the number of records: ``tests/benchmarks/margins.py steady``."""
-        return STEADY * variables**2 if self.protected_by == "gaussian" else 0.0
+        """Soft records are fitted whatever the number of records: ``tests/benchmarks/margins.py steady``."""
+        return STEADY * variables**2 if self.protected_by == "gaussian" or variables > FEW_VARIABLES else 0.0
 
     @property
     def units(self) -> tuple[str, ...]:
