@@ -21,7 +21,7 @@ import pytest
 from ..data.microdata import Microdata, conform
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
 from ..design.binning import Binning
-from ..errors import BadInput, NotComputable
+from ..errors import BadInput
 from ..execution.tasks import account_rows, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
 from ..methods.registry import Method
@@ -101,8 +101,8 @@ def domain_of(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
     noisy = Recipe.from_table({**kept, "synthesis": steps, "release": release})
     try:
         fits = [fit_model(noisy, item, data, key=KEY) for item in range(len(steps))]
-    except NotComputable as error:  # noise has left nothing to release: that is no secret, since noise alone decides it
-        return ("nothing", error.reason)
+    except BadInput as error:  # noise has left nothing to release: of neighbours that must be equally so
+        return ("nothing", str(error))
     released = draw_dataset(noisy, 1, data, fits, key=KEY)
     return (len(released), *(_seen(released, variable) for variable in released.schema))
 

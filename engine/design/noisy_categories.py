@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..arrays import Booleans, Floats, Integers
 from ..data.microdata import FOUR_DIGIT_YEARS, Microdata
 from ..data.schema import Kind, Schema, Variable
-from ..errors import NotComputable
+from ..errors import BadInput
 from ..margins.private_domain import Ends, kept_levels, noisy_cells
 from ..margins.zcdp import sigma_of
 from .binning import Binning
@@ -86,7 +86,7 @@ def noisy_categories(
 ) -> Categories:
     """The categories of a variable by noisy counts, at a cost of ``rho`` for each of a person's records squared, and of ``delta``.
 
-    ``counted`` (n,) are the records that take part. Raises NotComputable where noise leaves nothing, with what would help.
+    ``counted`` (n,) are the records that take part. Raises BadInput where noise leaves nothing, with what would help.
     """
     variable = data.schema[name]
     numbers, missing = data.numbers(name), data.missing(name)
@@ -96,15 +96,16 @@ def noisy_categories(
         counts = np.bincount(values.astype(np.int64), minlength=len(data.column(name).cat.categories))
         kept = kept_levels(counts.astype(np.float64), sigma_of(rho), delta, rng, person_records)
         if not len(kept):
-            raise NotComputable(
-                f'no level of "{name}" is frequent enough beside the noise; name its levels under [variables], or allow more epsilon'
+            raise BadInput(
+                f"variables.{name}",
+                f'no level of "{name}" is frequent enough beside the noise; name its levels, or allow more epsilon',
             )
         return KeptLevels(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
     assert rule is not None
     cells = noisy_cells(values, _ends(variable), rho, rng)
     if cells is None:
-        raise NotComputable(
-            f'noise hides how far "{name}" reaches; give it bounds under [variables], or allow more epsilon'
+        raise BadInput(
+            f"variables.{name}", f'noise hides how far "{name}" reaches; give it bounds, or allow more epsilon'
         )
     low, high = float(cells.edges[0]), float(cells.edges[-1])
     if variable.kind is Kind.DATE:

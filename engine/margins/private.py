@@ -9,7 +9,8 @@ after each other (Durfee & Rogers 2019), so that a round needs one fit.
 Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells that noise would drown. That
 reads measurements alone, as does everything here but ``answer``.
 
-How the budget is divided, and when all pairs are measured, was set by looking at Adult; it follows from no theory.
+How the budget is divided among kinds of tables, and when all pairs are measured, was set by looking at Adult; it follows from no theory. Among
+tables of a kind it is divided so that all noise together is least: by their cells to the power of 2/3.
 
 Noisy counts are rounded to whole numbers: the last bits of a sum of floating-point numbers would tell more of its parts than the noise hides
 (Mironov 2012). Neighbours differ by one record, added or removed; where a record may have a weight, it is at most 1.
@@ -122,7 +123,8 @@ def measure(
     """Measure margins within a budget. Of the records nothing is read but ``answer``, with noise or by a paid choice."""
     sigmas = [sigma_of(part) for part in divided(budget.ones, domain.sizes)]
     ones = [_noisy(answer((at,)), sigma, rng) for at, sigma in enumerate(sigmas)]
-    total = max(float(np.mean([table.sum() for table in ones])), 1.0)
+    precision = [1 / (size * sigma**2) for size, sigma in zip(domain.sizes, sigmas, strict=True)]
+    total = max(float(np.average([table.sum() for table in ones], weights=precision)), 1.0)
     singles = [nearest_shares(table / total) for table in ones]
     floor = tuple(
         min(1.0, (FLOOR * size * sigma / total) ** 2) for size, sigma in zip(domain.sizes, sigmas, strict=True)

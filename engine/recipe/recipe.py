@@ -210,7 +210,9 @@ class Recipe:
             read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
             form,
-            Weighting.from_table(section_of(table, "weights"), [(step.place, step.method) for step in synthesis]),
+            Weighting.from_table(
+                section_of(table, "weights"), [(step.place, step.method) for step in synthesis], schema
+            ),
             SearchTable.from_table(section_of(table, "search")),
         )
 

@@ -8,6 +8,9 @@ the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al. 2
 Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction tree, where its
 cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of what was fitted.
 
+Where the recipe leaves levels, ranges or cut points open, noise finds them too, at a part of the budget (``sfumato.engine.design.noisy_categories``).
+With a ``unit`` no person or household is counted with more records than the recipe says.
+
 How it could mislead: relations that no margin lists are not kept, however real the records look; the fit lists what is kept. How it could be
 abused: a margin of many variables is a copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has
 5 variables at most. Rounding is no differential privacy: differences of two releases of almost the same people can show single counts.
@@ -47,7 +50,7 @@ from ..margins.selection import Answer, by_information, information, spanning_tr
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
 from ..margins.zcdp import DELTA, rho_at, sigma_of
 from ..methods.approved_tables import ApprovedTable
-from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
@@ -611,7 +614,7 @@ FEW = 4
 
 def offer(case: Case) -> Offer | Declined | None:
     """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
-    if case.want != "synthesis" or case.target is not None:
+    if case.want != "synthesis" or case.target is not None or case.kept:
         return None
     cut = [name for name in case.released if not case.table[name].variable.kind.has_levels]
     settings: dict[str, object] = {"bins": dict.fromkeys(cut, DRAFTED_BINS)} if cut else {}
@@ -628,7 +631,7 @@ def offer(case: Case) -> Offer | Declined | None:
                 f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
             )
         why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
-        return Offer(f"{why}{numbers}", settings, missed=("Rounded counts are no differential privacy",))
+        return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
     spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(DRAFTED_BINS) for name in cut})
     schema = Schema(tuple(case.table[name].variable for name in case.released))
     if open_to_noise := undeclared(schema, case.released, spec.bins):
@@ -638,7 +641,7 @@ def offer(case: Case) -> Offer | Declined | None:
                 f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
             )
     why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
-    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon})
+    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon}, ALTERNATIVE)
 
 
 @synthesis_method(
@@ -659,7 +662,7 @@ def offer(case: Case) -> Offer | Declined | None:
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
 
-    Arrays: ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
     several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
     """
     if spec.protected_by == "gaussian":
@@ -678,8 +681,9 @@ def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: 
     cliques = with_singles(domain, [table.clique(one.columns) for one in spec.margins])
     for clique in cliques:
         if domain.cells(clique) > LARGEST_MARGIN:
-            raise NotComputable(
-                f"the margin of {' and '.join(table.names(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser bins"
+            raise BadInput(
+                "bins",
+                f"the margin of {' and '.join(table.names(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
             )
     found = measure(
         domain,

@@ -287,6 +287,8 @@ class _Draft:
     def _of_tables(self, case: Case) -> list[DraftedStep]:
         """One step that makes every variable from protected tables."""
         for method, offer in ranked_offers(case, "synthesis", decline=self._decline, joint=True):
+            if method.synthesis.approved is None:
+                continue
             step = {"method": method.name, "target": list(case.released), **offer.settings}
             self.warnings += [f"{_sentence(said)}." for said in offer.missed]
             return [DraftedStep("synthesis", step, f"{_sentence(self._from(method) + offer.why)}.")]

@@ -12,7 +12,7 @@ import pytest
 from sfumato.engine.contract.privacy import VARIANTS, differences, private_table, variant
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import MissingPolicy
-from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.margins import private_domain
 from sfumato.engine.margins.zcdp import rho_at
@@ -273,7 +273,7 @@ def test_a_file_without_declared_levels_and_bounds_is_private_too() -> None:
 
 def test_noise_that_leaves_no_level_says_what_to_do() -> None:
     recipe, data = undeclared(table(50), epsilon=0.1)
-    with pytest.raises(NotComputable, match=r'no level of "area" .* name its levels under \[variables\]'):
+    with pytest.raises(BadInput, match=r'variables.area: no level of "area" .* name its levels, or allow more epsilon'):
         fit_model(recipe, 0, data, key=KEY)
 
 
