@@ -72,9 +72,11 @@ def _weights(train: Floats, penalty: float) -> Floats:
     """The matrix (F, n) by which labels become weights."""
     x = _standard(train, train)
     n, f = x.shape
-    kernel = x @ x.T / max(f, 1)
     centre = np.eye(n) - 1 / n
-    return np.asarray(x.T / max(f, 1) @ np.linalg.solve(kernel + penalty * np.eye(n), centre))
+    if f < n:  # the same by the smaller of the two systems
+        return np.asarray(np.linalg.solve(x.T @ x / max(f, 1) + penalty * np.eye(f), x.T @ centre / max(f, 1)))
+    kernel = x @ x.T / f
+    return np.asarray(x.T / f @ np.linalg.solve(kernel + penalty * np.eye(n), centre))
 
 
 @dataclass(frozen=True, eq=False)

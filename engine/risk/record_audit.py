@@ -76,7 +76,7 @@ class RecordAuditSpec(Spec):
     people: TargetKinds = BOTH
     shadows: Annotated[
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
-    ] = 200
+    ] = 500
     background: Annotated[
         Background,
         Param(

@@ -74,7 +74,7 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
 @click.option(
     "--audit",
     is_flag=True,
-    help="Audit single people: carry the plan out again 200 times, with them and without.",
+    help="Audit single people: carry the plan out again hundreds of times, with them and without.",
 )
 @click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."

@@ -69,7 +69,7 @@ HEAT = {
     "HeatMap.zoom_out": ("0", "plus"), "HeatMap.zoom_out_up": ("0", "act:zoom_in_up"), "HeatMap.zoom_all": ("act:zoom_in_up",)
 } | {
     f"HeatMap.{one}": (other, other)
-    for way, other in (("left", "L"), ("right", "H"), ("up", "pagedown"), ("down", "pageup"))
+    for way, other in (("left", "act:far_right"), ("right", "act:far_left"), ("up", "pagedown"), ("down", "pageup"))
     for one in (way, {"left": "far_left", "right": "far_right", "up": "page_up", "down": "page_down"}[way])
 }  # fmt: skip
 CHAINS = {
