@@ -20,7 +20,7 @@ from sfumato.engine.synthesis import margins
 KEY = bytes(range(32))
 EDGES = np.array([0.0, 10.0, 20.0, 40.0, 60.0])
 SHARES = np.array([0.45, 0.3, 0.2, 0.05])
-RUNS, RECORDS = 1_000, 800
+RUNS, RECORDS = 1_300, 800
 
 
 def recipe(**step: Any) -> Recipe:
