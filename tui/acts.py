@@ -52,6 +52,7 @@ ACTS: tuple[Act, ...] = (
         ("planes", "", "Findings: studies with curves"),
         ("limits", "", "Findings: studies with limits"),
         ("beliefs", "", "Findings: strongest intruder"),
+        ("pairs", "", "Findings: pairs that are kept"),
         ("distributions", "", "Data: distributions"),
     ),
     *_acts(

@@ -6,8 +6,10 @@ Clopper-Pearson limits bound epsilon from below (Jagielski, Ullman & Oprea 2020,
 
     epsilon >= log(lower TPR / upper FPR),   mu >= z(lower TPR) - z(upper FPR)   (Dong, Roth & Su 2022; Nasr et al. 2023)
 
+Of noise that is known to be Gaussian, mu says what epsilon is at a delta (``epsilon_of_mu``): few releases then bound epsilon as tightly as mu.
+
 The test, classifier and threshold, is chosen on one half of the releases and counted on the other. A bound of several targets together has the level divided by
-their number.
+their number. Where the promise is but for a chance of delta, delta is taken off the rates of the numerators (Jagielski et al. 2020, §4).
 """
 
 from __future__ import annotations
@@ -34,8 +36,23 @@ def of_guesses(correct: int, guesses: int, level: float = LEVEL) -> float:
     return max(0.0, float(np.log(share / (1 - share)))) if share > 0 else 0.0
 
 
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """The epsilon at ``delta`` of Gaussian differential privacy ``mu`` (Balle & Wang 2018, theorem 8; Dong, Roth & Su 2022, corollary 1), by bisection."""
+    low, high = 0.0, mu * mu / 2 + mu * 10 + 1
+    if mu <= 0 or _delta_of_mu(mu, 0.0) <= delta:
+        return 0.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _delta_of_mu(mu, middle) <= delta else (middle, high)
+    return low
+
+
+def _delta_of_mu(mu: float, epsilon: float) -> float:
+    return float(norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
+
+
 class Bound(NamedTuple):
-    """The largest lower bounds that a test shows, both at least 0."""
+    """The largest lower bounds that a test shows, both at least 0; or the thresholds at which it shows them."""
 
     epsilon: float
     mu: float
@@ -50,11 +67,11 @@ def clopper_pearson(hits: Integers, cases: int, level: float) -> tuple[Floats, F
 
 
 def bounds(
-    positives: Integers, members: int, false: Integers, others: int, level: float = LEVEL
+    positives: Integers, members: int, false: Integers, others: int, level: float = LEVEL, delta: float = 0.0
 ) -> tuple[Floats, Floats]:
     """Epsilon and mu, (k,) each, from ``positives`` (k,) of ``members`` releases with the record and ``false`` (k,) of ``others`` without it.
 
-    Both limits together hold with 1 - ``level``.
+    Both limits together hold with 1 - ``level``; epsilon but for a chance of ``delta``.
     """
     tpr, fnr = (
         clopper_pearson(positives, members, level / 2)[0],
@@ -62,25 +79,27 @@ def bounds(
     )
     fpr, tnr = clopper_pearson(false, others, level / 2)[1], clopper_pearson(others - false, others, level / 2)[0]
     with np.errstate(divide="ignore"):
-        epsilon = np.log(np.maximum(tpr / fpr, tnr / fnr))
+        epsilon = np.log(np.maximum(np.maximum((tpr - delta) / fpr, (tnr - delta) / fnr), 1.0))
         mu = norm.ppf(tpr) - norm.ppf(fpr)
-    return np.maximum(epsilon, 0.0), np.maximum(np.where(np.isfinite(mu), mu, 0.0), 0.0)
+    return epsilon, np.maximum(np.where(np.isfinite(mu), mu, 0.0), 0.0)
 
 
-def threshold(scores: Floats, member: Booleans, level: float = LEVEL) -> float:
-    """The threshold of scores (k,) whose bound is largest, as if it had been chosen beforehand; of equals the one nearest the middle."""
+def thresholds(scores: Floats, member: Booleans, level: float = LEVEL, delta: float = 0.0) -> Bound:
+    """The thresholds of scores (k,) whose bounds of epsilon and of mu are largest, as if each had been chosen beforehand; of equals the one nearest the middle."""
     order = np.unique(scores)
     cuts = (order[1:] + order[:-1]) / 2 if len(order) > 1 else order
     own, others = np.sort(scores[member]), np.sort(scores[~member])
     hits, false = (len(side) - np.searchsorted(side, cuts, "right") for side in (own, others))
-    found = bounds(hits, len(own), false, len(others), level)[0]
-    best = np.flatnonzero(found >= found.max() - 1e-12)
-    return float(cuts[best[np.argmin(np.abs(best - len(cuts) / 2))]])
+    each = []
+    for found in bounds(hits, len(own), false, len(others), level, delta):
+        best = np.flatnonzero(found >= found.max() - 1e-12)
+        each.append(float(cuts[best[np.argmin(np.abs(best - len(cuts) / 2))]]))
+    return Bound(*each)
 
 
-def counted(scores: Floats, member: Booleans, at: float, level: float = LEVEL) -> Bound:
-    """The bound of the test "score above ``at``" on releases that had no part in choosing it."""
-    above = scores > at
-    hits, false = np.array([above[member].sum()]), np.array([above[~member].sum()])
-    epsilon, mu = bounds(hits, int(member.sum()), false, int((~member).sum()), level)
-    return Bound(float(epsilon[0]), float(mu[0]))
+def counted(scores: Floats, member: Booleans, at: Bound, level: float = LEVEL, delta: float = 0.0) -> Bound:
+    """The bounds of the tests "score above ``at``" on releases that had no part in choosing these."""
+    above = scores > np.array(at)[:, None]
+    hits, false = above[:, member].sum(axis=1), above[:, ~member].sum(axis=1)
+    epsilon, mu = bounds(hits, int(member.sum()), false, int((~member).sum()), level, delta)
+    return Bound(float(epsilon[0]), float(mu[1]))

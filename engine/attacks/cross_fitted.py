@@ -24,6 +24,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from ..arrays import Booleans, Floats, Integers
 from ..statistics.score_interval import Z
@@ -71,9 +72,11 @@ def _weights(train: Floats, penalty: float) -> Floats:
     """The matrix (F, n) by which labels become weights."""
     x = _standard(train, train)
     n, f = x.shape
-    kernel = x @ x.T / max(f, 1)
     centre = np.eye(n) - 1 / n
-    return np.asarray(x.T / max(f, 1) @ np.linalg.solve(kernel + penalty * np.eye(n), centre))
+    if f < n:  # the same by the smaller of the two systems
+        return np.asarray(np.linalg.solve(x.T @ x / max(f, 1) + penalty * np.eye(f), x.T @ centre / max(f, 1)))
+    kernel = x @ x.T / f
+    return np.asarray(x.T / f @ np.linalg.solve(kernel + penalty * np.eye(n), centre))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +154,7 @@ def _judged(
         own, mine = scores[some], labels[some]
         n1 = mine.sum(axis=0)
         n0 = mine.shape[0] - n1
-        ranks = _ranks(own)
+        ranks = rankdata(own, axis=0)
         wins += np.where(mine, ranks, 0).sum(axis=0) - n1 * (n1 + 1) / 2
         pairs += n1 * n0
         variance += (n1[0] * n0[0]) ** 2 * _de_long(own[mine[:, 0], 0], own[~mine[:, 0], 0])
@@ -166,19 +169,6 @@ def _judged(
         np.asarray(v, dtype=np.float64)
         for v in (areas, error, reached, allowed / max(1, (~y).sum()), advantage, y.sum(), (~y).sum())
     )
-
-
-def _ranks(values: Floats) -> Floats:
-    """Middle ranks from 1 in each column of (k, P)."""
-    order = np.argsort(values, axis=0, kind="stable")
-    found = np.empty(values.shape)
-    np.put_along_axis(found, order, np.broadcast_to(np.arange(1.0, len(values) + 1)[:, None], values.shape), axis=0)
-    ordered = np.take_along_axis(values, order, axis=0)
-    ties = np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0))
-    for column in ties:
-        _, which, count = np.unique(values[:, column], return_inverse=True, return_counts=True)
-        found[:, column] = (np.cumsum(count) - (count - 1) / 2)[which]
-    return found
 
 
 def _de_long(own: Floats, others: Floats) -> float:

@@ -92,8 +92,11 @@ def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, with_time
             assert set(column) <= set(own)
         if kind is Kind.DATE:
             days = with_times.numbers(target)
-            assert days.min() <= values.min() <= values.max() <= days.max(), "not in days since 1970"
-            assert own.min() <= column.min() <= column.max() <= own.max()
+            # a private method must not end where the records do: that would tell of one of them
+            beyond = float(np.ptp(days)) if method.synthesis.account is not None else 0.0
+            assert days.min() - beyond <= values.min() <= values.max() <= days.max() + beyond, "not in days since 1970"
+            more = pd.Timedelta(days=beyond)
+            assert own.min() - more <= column.min() <= column.max() <= own.max() + more
         if variable.kind is Kind.COUNT:
             assert np.array_equal(values, np.rint(values))
 

@@ -305,11 +305,16 @@ def test_measure_of_a_whole_release_asks_for_its_models(method: Method, confiden
 def test_study_is_sound_at_every_point(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
     spec = spec_of(method, confidential.schema)
     assert spec.grid()
+    every, together = [], method.study.points
     for point in spec.grid():
         found = method.point(confidential, releases, point, spec, run_of())
+        every.append(found)
         assert len(found.releases) == len(releases)
         for measure in (*found.releases, *([found.confidential] if found.confidential else [])):
             assert_sound(method, measure.estimates)
+    if together is not None:
+        runs = [run_of() for _ in spec.grid()]
+        assert repr(list(together(confidential, releases, spec.grid(), spec, runs))) == repr(every)
 
 
 @pytest.mark.slow

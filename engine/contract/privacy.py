@@ -99,7 +99,10 @@ def domain_of(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
     steps = [{**step, "epsilon": MUCH_NOISE} for step in table["synthesis"]]
     kept: dict[str, Any] = {name: own for name, own in table.items() if name in ("data", "variables", "constraints")}
     noisy = Recipe.from_table({**kept, "synthesis": steps, "release": release})
-    fits = [fit_model(noisy, item, data, key=KEY) for item in range(len(steps))]
+    try:
+        fits = [fit_model(noisy, item, data, key=KEY) for item in range(len(steps))]
+    except BadInput as error:  # noise has left nothing to release: of neighbours that must be equally so
+        return ("nothing", str(error))
     released = draw_dataset(noisy, 1, data, fits, key=KEY)
     return (len(released), *(_seen(released, variable) for variable in released.schema))
 

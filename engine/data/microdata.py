@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -186,14 +186,16 @@ class Microdata:
         if not kind.has_levels and kind is not Kind.DATE:
             return values.to_numpy(dtype=np.float64)
         if kind.has_levels:
-            numbers = values.cat.codes.to_numpy().astype(np.float64)
-        else:
-            numbers = _days(values.to_numpy(dtype="datetime64[s]").astype(np.int64))
+            own: Any = values.array  # its accessor takes ten times as long
+            numbers = own.codes.astype(np.float64)
+            numbers[own.codes < 0] = np.nan
+            return np.asarray(numbers)
+        numbers = _days(values.to_numpy(dtype="datetime64[s]").astype(np.int64))
         return np.where(values.isna(), np.nan, numbers) if values.hasnans else numbers
 
     def missing(self, name: str) -> NDArray[np.bool_]:
         """Which records have no value of this variable, (n,)."""
-        return self._values(name).isna().to_numpy(dtype=np.bool_)
+        return np.asarray(self._values(name).array.isna(), dtype=np.bool_)
 
     def _values(self, name: str) -> pd.Series:
         """One column of the frame. Raises EngineError where it is withheld."""
@@ -245,12 +247,14 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
     """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
-        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(codes, like.cat.categories, like.cat.ordered), name=variable.name)
+        codes, levels = np.where(np.isnan(values), -1, values).astype(np.int64), cast("pd.CategoricalDtype", like.dtype)
+        return pd.Series(pd.Categorical.from_codes(codes, dtype=levels), name=variable.name)
     numbers = np.asarray(values, dtype=np.float64)
     low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
     outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
-    unknown = ~np.isfinite(numbers) & ~(np.isnan(numbers) & confidential.may_lack(variable.name))
+    unknown = ~np.isfinite(numbers)
+    if unknown.any() and confidential.may_lack(variable.name):
+        unknown &= ~np.isnan(numbers)
     if outside.any() or unknown.any():
         raise EngineError(
             f'{place}: {int((outside | unknown).sum()):,} drawn values of "{variable.name}" leave its bounds'

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -83,6 +83,13 @@ class Binning:
         if self.kind == "at":
             return f"at {', '.join(map(_plain, self.cuts))}"
         return f"width {_plain(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
+
+    def coarser(self, times: int) -> Binning:
+        """The rule by which about so many of its bins are one; at least two are left of a number of bins."""
+        if self.kind == "at":
+            return replace(self, cuts=self.cuts[times - 1 :: times] or self.cuts[:1])
+        fewer = min(self.amount, max(2, self.amount // times))
+        return replace(self, amount=self.amount * times if self.kind == "width" else fewer)
 
     @property
     def learned(self) -> bool:

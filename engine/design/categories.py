@@ -79,6 +79,10 @@ class Categories:
             )
         return np.log(np.where(widths > 0, widths, 1.0))
 
+    def texts(self, data: Microdata) -> tuple[str, ...]:
+        """The levels in their order, of a variable that has levels."""
+        return tuple(str(level) for level in data.column(self.variable.name).cat.categories)
+
     def codes(self, data: Microdata) -> Codes:
         """The category of every record, (n,)."""
         numbers, missing = data.numbers(self.variable.name), data.missing(self.variable.name)
@@ -151,9 +155,14 @@ def _edges(data: Microdata, variable: Variable, rule: Binning) -> tuple[Floats, 
     if rule.kind == "equal count":
         learned.append(_learned(f'"{variable.name}" is cut where equally many records lie (give cut points)'))
     cuts = rule.fitted(values if rule.kind == "equal count" else np.array([low, high])).cuts
-    if variable.kind in (Kind.COUNT, Kind.DATE):  # no bin without a whole number
-        low, high, cuts = np.floor(low), np.floor(high), np.unique(np.ceil(cuts))
-    return np.array([low, *cuts[(cuts > low) & (cuts <= high)], max(high, np.nextafter(low, np.inf))]), tuple(learned)
+    return edges_between(variable, low, high, cuts), tuple(learned)
+
+
+def edges_between(variable: Variable, low: float, high: float, cuts: Floats) -> Floats:
+    """The ends of bins that are cut inside a range, (bins + 1,), ascending: of whole numbers no bin is without one."""
+    if variable.kind in (Kind.COUNT, Kind.DATE):
+        low, high, cuts = float(np.floor(low)), float(np.floor(high)), np.unique(np.ceil(cuts))
+    return np.array([low, *cuts[(cuts > low) & (cuts <= high)], max(high, np.nextafter(low, np.inf))])
 
 
 def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning], place: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Integers
+from ..arrays import Integers, side_by_side
 from .coded import Coded, Singles
 from .evidence import WEAK, Found
 
@@ -37,9 +37,17 @@ def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: i
         parts = [k for k in (n // 2, n // 20) if k >= 50]
         return [(f"all {n:,} people", order), *((f"the {k:,} rarest people", order[:k]) for k in parts)]
     half = most // 2
-    others = order[half:]
-    some = others[np.argsort(rows[others], kind="stable")[: most - half]]
+    some = _first_by_rows(order[half:], rows, most - half)
     return [(f"the {half:,} rarest people", order[:half]), (f"{len(some):,} people chosen by their values", some)]
+
+
+def _first_by_rows(records: Integers, rows: NDArray[np.uint64], k: int) -> Integers:
+    """The k records whose rows come first, of equals as they stand, (k,)."""
+    theirs = rows[records]
+    near = (
+        np.flatnonzero(theirs <= np.partition(theirs, k - 1)[k - 1]) if 0 < k < len(theirs) else np.arange(len(theirs))
+    )
+    return records[near[np.argsort(theirs[near], kind="stable")[:k]]]
 
 
 def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: Integers) -> tuple[Singles, Singles]:
@@ -47,18 +55,23 @@ def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: 
     rows = len(columns[0].released[release])
     by_release, by_others = np.empty(len(some), dtype=np.float32), np.empty(len(some), dtype=np.float32)
     step = max(1, BLOCK // max(1, rows, len(others)))
-    for first in range(0, len(some), step):
+    theirs = [
+        (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
+    ]
+    ascending = np.sort(others)
+    ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
+
+    def look(first: int) -> None:
         those = some[first : first + step]
         part = slice(first, first + len(those))
-        theirs = [
-            (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
-        ]
         by_release[part] = _scores(columns, those, theirs, rows, 1).max(axis=1)
-        ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
         scores = _scores(columns, those, ours, len(others), 0)
-        themselves = np.flatnonzero(np.isin(those, others))
+        near = ascending[np.searchsorted(ascending, those).clip(max=len(ascending) - 1)]
+        themselves = np.flatnonzero(near == those)
         scores[themselves] = np.where(those[themselves, None] == others, np.float32(-1), scores[themselves])
         by_others[part] = scores.max(axis=1)
+
+    side_by_side(look, range(0, len(some), step))
     return by_release, by_others
 
 
@@ -91,13 +104,14 @@ def reproduced(
 ) -> list[Found]:
     """The people whose best released row is further above the best of others than for anybody by chance, at several depths."""
     found, n = list[Found](), len(order)
+    by_row = np.argsort(rows, kind="stable")
     for release in range(len(columns[0].released)):
         size = len(columns[0].released[release])
         if size == 0:
             continue
         groups = targets(order, rows, size * len(columns[0].released), len(columns))
         everybody = np.unique(np.concatenate([some for _, some in groups]))
-        others = np.argsort(rows, kind="stable")[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
+        others = by_row[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
         by_release, by_others = best_scores(columns, release, everybody, others)
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
         for at, (who, some) in enumerate(groups):

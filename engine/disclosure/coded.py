@@ -28,6 +28,52 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
+class Ordered:
+    """Numbers (n,) in ascending order, NaN at the end, and the record of each."""
+
+    ascending: Floats
+    records: Integers
+
+    @classmethod
+    def of(cls, numbers: Floats) -> Ordered:
+        records = np.argsort(numbers)
+        return cls(numbers[records], records)
+
+    def places_of(self, others: Ordered) -> Singles:
+        """The share of these numbers that lie below each of the others (k,), half of the equal ones among them; -1 for NaN.
+
+        They are asked in ascending order: of a million numbers at random nearly all the time would go to memory that is not at hand.
+        """
+        present, asked = (
+            one.ascending[: len(one.ascending) - int(np.isnan(one.ascending).sum())] for one in (self, others)
+        )
+        places = np.full(len(others.records), -1, dtype=np.float32)
+        middle = np.searchsorted(present, asked) + np.searchsorted(present, asked, side="right")
+        places[others.records[: len(asked)]] = middle / (2 * max(1, len(present)))
+        return places
+
+    @cached_property
+    def values(self) -> tuple[Floats, Codes, Integers]:
+        """The different numbers, ascending, NaN once at the end, which of them each record has, (n,), and how often each occurs."""
+        new = np.ones(len(self.ascending), dtype=np.bool_)
+        before, after = self.ascending[:-1], self.ascending[1:]
+        new[1:] = (before != after) & ~np.isnan(before)
+        own = np.empty(len(new), dtype=np.int32)
+        own[self.records] = np.cumsum(new) - 1
+        starts = np.flatnonzero(new)
+        return self.ascending[starts], own, np.diff(np.append(starts, len(new)))
+
+    def codes_of(self, others: Ordered) -> Codes:
+        """Which of the values each of the others (k,) has; unknown where it is none of them."""
+        values, codes = self.values[0], np.full(len(others.records), UNKNOWN, dtype=np.int32)
+        place = np.searchsorted(values, others.ascending).clip(max=len(values) - 1)
+        found = values[place]
+        known = (found == others.ascending) | (np.isnan(found) & np.isnan(others.ascending))
+        codes[others.records[known]] = place[known]
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
 class Column:
     """A column: its cells and, of numbers, its values in the joint table, (N,), and in each release, (r,)."""
 
@@ -38,21 +84,20 @@ class Column:
     released_numbers: Sequence[Floats] = ()
 
     @cached_property
-    def values(self) -> tuple[Keys, Codes, Integers]:
-        """The different cells of the joint table, ascending, which of them each record has, (N,), and how often each occurs."""
-        values, own, counts = np.unique(self.own, return_inverse=True, return_counts=True)
-        return values, own.astype(np.int32), counts
+    def ordered(self) -> Ordered:
+        """The joint table's numbers."""
+        assert self.numbers is not None
+        return Ordered.of(self.numbers)
 
     @cached_property
-    def ascending(self) -> Floats:
-        """The joint table's numbers, ascending, NaN at the end."""
-        assert self.numbers is not None
-        return np.sort(self.numbers)
+    def released_ordered(self) -> list[Ordered]:
+        """The numbers of each release."""
+        return [Ordered.of(one) for one in self.released_numbers]
 
     @cached_property
     def place(self) -> Singles | None:
         """The place of each number of the joint table in it, (N,); None of levels."""
-        return None if self.numbers is None else _place(self.ascending, self.numbers)
+        return None if self.numbers is None else self.ordered.places_of(self.ordered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +119,24 @@ class Coded:
 
 def as_they_are(column: Column) -> Coded:
     """Codes by equal values."""
-    values, own, counts = column.values
+    if column.numbers is not None:
+        ordered, released = column.ordered, column.released_ordered
+        codes, places = tuple(map(ordered.codes_of, released)), tuple(map(ordered.places_of, released))
+        return Coded(column.name, ordered.values[1], codes, ordered.values[2], column.place, places)
+    values, own, counts = np.unique(column.own, return_inverse=True, return_counts=True)
 
     def known(cells: Keys) -> Codes:
         place = sorted_search(values, cells).clip(max=len(values) - 1)
         return np.where(values[place] == cells, place, UNKNOWN).astype(np.int32)
 
-    places = tuple(_place(column.ascending, one) for one in column.released_numbers)
-    return Coded(column.name, own, tuple(map(known, column.released)), counts, column.place, places)
+    return Coded(column.name, own.astype(np.int32), tuple(map(known, column.released)), counts)
 
 
 def by_rank(column: Column) -> Coded:
     """Codes by the order of frequencies for levels; for numbers the places in each table."""
     if column.numbers is not None:
-        _values, own, counts = column.values
-        places = tuple(_place(np.sort(one), one) for one in column.released_numbers)
+        _values, own, counts = column.ordered.values
+        places = tuple(one.places_of(one) for one in column.released_ordered)
         unknown = tuple(np.full(len(one), UNKNOWN, dtype=np.int32) for one in column.released)
         return Coded(column.name, own, unknown, counts, column.place, places)
     own, counts = _by_frequency(column.own)
@@ -106,16 +154,6 @@ def _by_frequency(cells: Keys) -> tuple[Codes, Integers]:
     rank = np.empty(len(values), dtype=np.int32)
     rank[order] = np.arange(len(values))
     return rank[codes], counts[order]
-
-
-def _place(ordered: Floats, values: Floats) -> Singles:
-    """The share of a table's numbers (n,), ascending with NaN at the end, that lie below each value (k,), half of the equal ones among them."""
-    present = ordered[: len(ordered) - int(np.isnan(ordered).sum())]
-    # in ascending order: of a million values at random nearly all the time would go to memory that is not at hand
-    order = np.argsort(values)
-    ascending, middle = values[order], np.empty(len(values), dtype=np.int64)
-    middle[order] = np.searchsorted(present, ascending) + np.searchsorted(present, ascending, side="right")
-    return np.where(np.isnan(values), -1, middle / (2 * max(1, len(present)))).astype(np.float32)
 
 
 def rarity(columns: Sequence[Coded]) -> Floats:

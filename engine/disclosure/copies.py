@@ -66,7 +66,7 @@ def equal_records(
     if copied:
         return Likeness(1.0, 0.0, records=repeated)
     if not kept:
-        baseline, cases = float((occurrences(rows, rows) > 1).mean()), n
+        baseline, cases = _repeated(ordered) / n, n
     else:
         pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
         found = occurrences(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
@@ -74,6 +74,12 @@ def equal_records(
         baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
     noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, lengths[0])))
     return Likeness(value, baseline, 1.0, noise, repeated)
+
+
+def _repeated(ascending: Keys) -> int:
+    """How many rows (n,), ascending, equal another one."""
+    same = np.append(False, ascending[1:] == ascending[:-1])
+    return int((same | np.append(same[1:], False)).sum())
 
 
 def rows_of_members(rows: Keys, members: int, releases: Sequence[Keys]) -> Found:

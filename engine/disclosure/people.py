@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ..arrays import Integers
+from ..arrays import Integers, side_by_side
 from .cells import Keys, mixed
 from .evidence import WEAK, Found
 
@@ -131,16 +131,16 @@ def standing(
     """
     n = len(order)
     layers = strata(order)
-    found, often = list[Found](), list[Multiplied]()
-    for subset in subsets:
+
+    def look(subset: Subset) -> Standing:
         rows = _Runs.of(_sum(own, subset.names))
         if not len(rows.lone):
-            continue
-        shown = np.zeros(n, dtype=np.bool_)
+            return Standing((), ())
+        shown, often = np.zeros(n, dtype=np.bool_), list[Multiplied]()
         size, doubles = 0, 0.0
         for cells in releases:
             those = np.sort(_sum(cells, subset.names))
-            times = np.searchsorted(those, rows.lone_rows, side="right") - np.searchsorted(those, rows.lone_rows)
+            times = _counts_in(those, rows.lone_rows)
             shown[rows.lone[times > 0]] = True
             size += len(those)
             doubles = max(doubles, _doubles(those) * (n / max(1, len(those))) ** 2)
@@ -148,8 +148,13 @@ def standing(
         # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
         concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
         whole = len(subset.names) == len(own)
-        found += _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated, whole)
-    return Standing(tuple(found), tuple(often))
+        found = _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated, whole)
+        return Standing(tuple(found), tuple(often))
+
+    looked = side_by_side(look, subsets)
+    return Standing(
+        tuple(one for part in looked for one in part.found), tuple(one for part in looked for one in part.multiplied)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +227,7 @@ def _multiplied(what: str, times: Integers, rows: _Runs, members: int, those: Ke
     """
     n, size = len(rows.alone), len(those)
     fall = min(0.9, 1.25 * size / (n + size))
-    reverse = _counts_of(those[_lone_starts(those)], rows)
+    reverse = _counts_in(rows.ascending, those[_lone_starts(those)])
     ours = rows.lone < members
     heads, tails = times[ours], times[~ours]
     found, bound = [], np.inf
@@ -248,10 +253,15 @@ def _lone_starts(ascending: Keys) -> Integers:
     return np.asarray(starts[np.diff(np.append(starts, len(ascending))) == 1])
 
 
-def _counts_of(values: Keys, rows: _Runs) -> Integers:
-    """How often values, ascending, occur among the rows."""
-    left = np.searchsorted(rows.ascending, values)
-    return np.asarray(np.searchsorted(rows.ascending, values, side="right") - left, dtype=np.int64)
+def _counts_in(ascending: Keys, values: Keys) -> Integers:
+    """How often values (k,), ascending, occur among others, ascending too, (k,)."""
+    counts = np.zeros(len(values), dtype=np.int64)
+    if not len(ascending):
+        return counts
+    left = np.searchsorted(ascending, values)
+    there = np.flatnonzero(ascending[left.clip(max=len(ascending) - 1)] == values)
+    counts[there] = np.searchsorted(ascending, values[there], side="right") - left[there]
+    return counts
 
 
 def most_multiplied(found: Sequence[Multiplied]) -> Multiplied | None:

@@ -77,10 +77,19 @@ def drawn(
             again = ("redraw", attempt) if attempt else ()
             return streams.generator("draw", draw, item, *again)
 
-        released = released.with_columns(made.after(item, step, released, values, generator), "synthetic")
+        columns = made.after(item, step, released, values, generator)
+        if whole:
+            columns |= _empty_units(step, confidential, len(next(iter(columns.values()))))
+        released = released.with_columns(columns, "synthetic")
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
     note(made.tally.all)
     return released
+
+
+def _empty_units(step: Step, confidential: Microdata, records: int) -> dict[str, pd.Series]:
+    """Columns without a value for the variables that say whose a record is: records made anew are nobody's."""
+    named = [name for name in confidential.schema.names if name in step.spec.units]
+    return {name: confidential.frame[name].iloc[:0].reindex(range(records)) for name in named}
 
 
 def seen_by_drawing(
@@ -102,7 +111,8 @@ def seen_by_drawing(
             whole = np.empty_like(order)
             whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
             order = whole
-        columns = {name: own.frame[name].iloc[order].set_axis(own.frame.index) for name in step.targets}
+        frame = own.frame
+        columns = {name: pd.Series(frame[name].array.take(order), frame.index, copy=False) for name in step.targets}
         own = replace(own, frame=own.frame.assign(**columns), kinds=None)
     return own, released.without((*step.targets, *later), step.place)
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from ..constraints.rejection_sampling import check_synthesis_order
 from ..data.microdata import Microdata
 from ..errors import BadInput, Cancelled, EngineError, NotComputable
-from ..methods.privacy import PrivacyAccount, total
-from ..methods.refits import Refits
+from ..methods.privacy import Claim, PrivacyAccount, total
+from ..methods.refits import Published, Refits, Shown
 from ..methods.release_models import ReleaseModel
+from ..methods.results import Fit
 from ..methods.run import Randomness
 from ..partition.hierarchies import Hierarchy
 from ..recipe.budget import accounts_of
@@ -53,9 +54,12 @@ class RecipeRefits:
         kept = [one for one in accounts if isinstance(one, PrivacyAccount)]
         return total(kept) if accounts and len(kept) == len(accounts) == len(self.recipe.synthesis) else None
 
+    def claim(self, removed: bool) -> Claim | None:
+        return None if self._account is None else self._account.claim(removed)
+
     @property
-    def epsilon(self) -> float | None:
-        return None if self._account is None else self._account.noise
+    def publishes(self) -> bool:
+        return any(step.method.synthesis.located is not None for step in self.recipe.synthesis)
 
     @cached_property
     def trees(self) -> Mapping[str, Hierarchy]:
@@ -76,8 +80,8 @@ class RecipeRefits:
         return self.confidential.weights is None
 
     def releases(
-        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int
-    ) -> list[tuple[Microdata, ...]]:
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata
+    ) -> list[Shown]:
         """Shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
         recipe, every = self.recipe, [self.streams.under(shadow) for shadow in shadows]
         for variable in recipe.schema:
@@ -85,16 +89,31 @@ class RecipeRefits:
                 raise NotComputable(f'a shadow has no value of "{variable.name}": too few records have one')
         try:
             if recipe.anonymisation:
-                return [(anonymised(recipe, data, own).data,) for data, own in zip(tables, every, strict=True)]
+                return [Shown((anonymised(recipe, data, own).data,)) for data, own in zip(tables, every, strict=True)]
             fits = [fitted_together(recipe, item, tables, every) for item in range(len(recipe.synthesis))]
             return [
-                tuple(drawn(self._of_size(data), draw, data, of, own) for draw in range(1, datasets + 1))
+                Shown(
+                    tuple(drawn(self._of_size(data), draw, data, of, own) for draw in range(1, datasets + 1)),
+                    *self._published(of, people),
+                )
                 for data, own, of in zip(tables, every, zip(*fits, strict=True), strict=True)
             ]
         except Cancelled:
             raise
         except EngineError as error:
             raise NotComputable(f"a shadow of the release could not be made: {error}") from None
+
+    def _published(self, fits: Sequence[Fit], people: Microdata) -> tuple[tuple[Published, ...], bool]:
+        """What tables beside the datasets say of some people, and whether every step publishes some, so that all else follows from them."""
+        found: list[Published] = []
+        whole = True
+        for step, fit in zip(self.recipe.synthesis, fits, strict=True):
+            part = step.method.synthesis
+            own = () if part.approved is None else part.approved(fit, step.spec, step.targets, people)
+            cells = () if part.located is None or not own else part.located(fit, step.spec, step.targets, people)
+            found += [Published(one.counts.ravel()[at], one.noise) for one, at in zip(own, cells, strict=True)]
+            whole = whole and bool(cells)
+        return tuple(found), whole and not self.kept
 
     def _of_size(self, data: Microdata) -> Recipe:
         """The recipe that makes as many records of a table that lacks one."""

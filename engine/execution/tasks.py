@@ -147,8 +147,22 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
             yield from blocks
             yield Task(f"measure/{j}/whole", TaskKind.MEASURE, j, needs=tuple(block.key for block in blocks))
     for s, step in enumerate(recipe.studies):
-        for p, point in enumerate(step.spec.grid()):
-            yield Task(f"study/{s}/{p}", TaskKind.STUDY, s, point=point, needs=draws)
+        grid = step.spec.grid()
+        for some in _point_ranges(step.method, len(grid)):
+            named = f"{some.start}" if len(some) == 1 else f"{some.start}-{some.stop - 1}"
+            yield Task(f"study/{s}/{named}", TaskKind.STUDY, s, point=grid[some.start], needs=draws)
+
+
+def _point_ranges(method: Method, points: int) -> list[range]:
+    """The places of the points that a task computes: one, or half of them where what they share is prepared once, so that two cores share the work."""
+    size = 1 if method.study.points is None else (points + 1) // 2
+    return [range(first, min(points, first + size)) for first in range(0, points, size)]
+
+
+def points_of(recipe: Recipe, item: int, task: str) -> tuple[float, ...]:
+    """The points of study ``item`` that the task of this name computes."""
+    first, _, last = task.rpartition("/")[2].partition("-")
+    return recipe.studies[item].spec.grid()[int(first) : int(last or first) + 1]
 
 
 NOT_COMPUTED = "not computed"
@@ -192,6 +206,15 @@ def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: byt
         return []
     measure = Measure(tuple(replace(e, target=step.target if len(kept) > 1 else "") for e in account.estimates()))
     return rows_of(step.method, measure, recipe.origin, None, settings=recipe.settings(step))
+
+
+def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
+    """The numbers that the fit of synthesis step ``item`` says itself, where its method has any."""
+    step = recipe.synthesis[item]
+    if step.method.synthesis.said is None:
+        return []
+    found = step.method.synthesis.said(fit, step.spec, step.targets, confidential.alone)
+    return rows_of(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
 
 
 def measure_dataset(
@@ -323,13 +346,38 @@ def study_point(
 
     All points of a study see the same random numbers, so that what differs between them is the point alone.
     """
+    return study_points(recipe, item, (point,), confidential, releases, report, key=key)
+
+
+def study_points(
+    recipe: Recipe,
+    item: int,
+    points: Sequence[float],
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    report: Report = silent,
+    *,
+    key: bytes,
+) -> list[Row]:
+    """Some points of study ``item``, as ``study_point`` has each."""
     step = recipe.studies[item]
-    run = Run(measurement_streams(recipe, confidential, key).generator("study", item), report=report)
+    streams = [measurement_streams(recipe, confidential, key).generator("study", item) for _ in points]
+    runs = [Run(stream, report=report) for stream in streams]
     spec = step.spec.for_release(recipe.schema, recipe.released)
+    together = step.method.study.points
     try:
-        found = step.method.point(confidential.alone, releases, point, spec, run)
+        if together is not None:
+            found = together(confidential.alone, releases, points, spec, runs)
+        else:
+            own = zip(points, runs, strict=True)
+            found = [step.method.point(confidential.alone, releases, point, spec, run) for point, run in own]
     except NotComputable as error:
-        found = StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases))
+        found = [StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases)) for _ in points]
+    return [row for at, one in zip(points, found, strict=True) for row in _rows_at(recipe, item, at, one, releases)]
+
+
+def _rows_at(recipe: Recipe, item: int, point: float, found: StudyPoint, releases: Sequence[Microdata]) -> list[Row]:
+    step = recipe.studies[item]
     tables: list[tuple[str, int | None, Measure]] = (
         [] if found.confidential is None else [("confidential", None, found.confidential)]
     )
@@ -422,6 +470,7 @@ def execute(
     if table:
         releases = [table.data]
     rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
+    rows += [row for k, fit in enumerate(fits) for row in fit_rows(recipe, k, fit, confidential)]
     for j, step in enumerate(recipe.measures):
         if step.method.measurement.confidential:
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])
@@ -434,8 +483,7 @@ def execute(
             parts = [measure_block(recipe, j, b, confidential, releases, report, key=key) for b in step.spec.grid()]
             rows.extend(gather_blocks(recipe, j, confidential, releases, parts)[1])
     for s, step in enumerate(recipe.studies):
-        for point in step.spec.grid():
-            rows.extend(study_point(recipe, s, point, confidential, releases, report, key=key))
+        rows.extend(study_points(recipe, s, step.spec.grid(), confidential, releases, report, key=key))
     complete, verdicts = combine(recipe, rows, len(confidential))
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))

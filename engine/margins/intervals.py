@@ -38,20 +38,24 @@ def estimate(
     clique: Clique,
     values: Floats,
     *,
+    among: Floats | None = None,
     population: bool = True,
     level: float = LEVEL,
 ) -> NoisyEstimate:
     """The mean of ``values`` (in the shape of the margin) over the records: 1 and 0 for a share, the middles of bins for a mean.
 
+    ``among`` is 1 for the cells of the records that are meant and 0 for others, such as those without a value; of all records without it.
     ``population``: of the population that the records are a simple random sample of, else of the records themselves. Values inside a bin are
     taken as its one value; that is no part of the interval. Raises ZeroDivisionError where noise leaves no records.
     """
     residuals = Residuals.of(domain, measured)
-    table, total = residuals.table(clique), residuals.total
+    meant = np.ones(domain.shape(clique)) if among is None else among
+    table = residuals.table(clique) * meant
+    total = float(table.sum())
     if total <= 0:
         raise ZeroDivisionError("the noise is larger than the number of records")
     found = float((values * table).sum()) / total
-    noise = residuals.variance(clique, values - found) / total**2
+    noise = residuals.variance(clique, meant * (values - found)) / total**2
     spread = float((np.maximum(table, 0) * (values - found) ** 2).sum()) / total
     sampling = spread / total if population else 0.0
     half = float(ndtri((1 + level) / 2)) * math.sqrt(noise + sampling)

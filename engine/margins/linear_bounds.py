@@ -5,6 +5,9 @@ nearest one, from kL - L/2 on and below kL + L/2. Together with the number of re
 variables, the intervals leave a polytope of tables. The confidential table is in it. A cell follows exactly where all tables of the polytope
 have the same count there: its smallest and its largest value, by HiGHS through ``scipy.optimize.linprog``, are less than 1 apart.
 
+Tables of several releases of the same records are looked at together over categories fine enough for all of them; the categories of each
+table are then sums of cells, and so are the counts that may follow.
+
 Whole numbers are not asked of the tables: a cell that only whole numbers pin down is not seen (Dobra & Fienberg 2000 give such tables). Margins are looked at two at a time,
 with all others that lie within the variables of the two.
 """
@@ -14,12 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
 from .domain import Clique, Domain, as_clique, without_contained
 
+Rows = Any
+"""A sparse matrix of scipy's, which has no types."""
 LARGEST_AUDIT = 20_000
 """Cells of the variables of two margins that are looked at together."""
 MOST_CELLS = 200
@@ -31,11 +37,15 @@ APART = 1 - 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What a margin says: the smallest and the largest count that each cell can have had."""
+    """What a margin says: the smallest and the largest count that each cell can have had.
+
+    ``groups`` give for each axis the category of the table that each category of the domain lies in; its own where there are none.
+    """
 
     clique: Clique
     low: Floats
     high: Floats
+    groups: tuple[Integers, ...] = ()
 
     @classmethod
     def coarsened(cls, clique: Clique, table: Floats, limit: int, impossible: Booleans | None = None) -> Released:
@@ -78,50 +88,70 @@ def audit(
 
     ``answer`` gives confidential counts: they say which cells are looked at, and are a table of the polytope. ``records`` is the number that is known.
     """
-    by_clique = {one.clique: one for one in released}
-    outer = without_contained(tuple(by_clique))
+    outer = without_contained([one.clique for one in released])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
     exact = looked = undecided = too_large = done = 0
     for union in dict.fromkeys([*outer, *unions]):
         if domain.cells(union) > largest:
             too_large += 1
             continue
-        inside = [one for clique, one in by_clique.items() if set(clique) <= set(union)]
-        truth = answer(union)
-        small = np.flatnonzero((truth.ravel() > 0) & (truth.ravel() < limit))
+        inside = [one for one in released if set(one.clique) <= set(union)]
+        truth = answer(union).ravel()
+        sums = _sums(domain, union, inside)
+        of_sums = sums @ truth
+        small = np.flatnonzero((of_sums > 0) & (of_sums < limit))
         done += 1
         if not len(small):
             continue
-        found, left = _pinned(domain, union, inside, truth, small, records, most)
+        found, left = _pinned(_Program.of(domain, union, inside, records), truth, sums[small], most)
         exact, looked, undecided = exact + found, looked + len(small), undecided + left
     return Audit(exact, looked, undecided, done, too_large)
 
 
-def _pinned(
-    domain: Domain,
-    union: Clique,
-    inside: Sequence[Released],
-    truth: Floats,
-    small: Integers,
-    records: float | None,
-    most: int,
-) -> tuple[int, int]:
-    """How many of the small cells have one value in every table, and of how many that was not found out."""
-    program = _Program.of(domain, union, inside, records)
-    left = set(map(int, small))
+def _sums(domain: Domain, union: Clique, inside: Sequence[Released]) -> Rows:
+    """The counts that may follow, as sums of cells of a set of variables: each cell, and those of tables with coarser categories."""
+    from scipy import sparse
+
+    found = [sparse.identity(domain.cells(union), format="csr")]
+    coarser = {
+        (one.clique, *(tuple(own) for own in one.groups)): one
+        for one in inside
+        if any(len(np.unique(own)) < len(own) for own in one.groups)
+    }
+    found += [_rows(domain, union, one) for one in coarser.values()]
+    return sparse.vstack(found).tocsr()
+
+
+def _rows(domain: Domain, union: Clique, one: Released) -> Rows:
+    """The cells of a table as sums of those of a set of variables: (cells of the table, cells of the set), 1 or 0."""
+    from scipy import sparse
+
+    size = domain.cells(union)
+    places = np.indices(domain.shape(union)).reshape(len(union), -1)
+    along = [places[union.index(at)] for at in one.clique]
+    if one.groups:
+        along = [own[place] for own, place in zip(one.groups, along, strict=True)]
+    cell = np.ravel_multi_index(along, one.low.shape)
+    return sparse.csr_matrix((np.ones(size), (cell, np.arange(size))), shape=(one.low.size, size))
+
+
+def _pinned(program: _Program, truth: Floats, small: Rows, most: int) -> tuple[int, int]:
+    """How many of the small sums have one value in every table, and of how many that was not found out."""
+    left = set(range(small.shape[0]))
+    confidential = small @ truth
     rng = np.random.default_rng(0)  # which tables are tried decides how many programs there are, and nothing else
     for attempt in range(BULK):  # tables far from the truth in many cells at once leave few to look at one by one
         if not left:
             break
-        cost = np.zeros(truth.size)
-        cells = sorted(left)
-        cost[cells] = (1.0, -1.0)[attempt] if attempt < 2 else rng.choice([-1.0, 1.0], len(cells))
-        other = program.solved(cost)
+        signs = np.zeros(small.shape[0])
+        places = sorted(left)
+        signs[places] = (1.0, -1.0)[attempt] if attempt < 2 else rng.choice([-1.0, 1.0], len(places))
+        other = program.solved(small.T @ signs)
         if other is not None:
-            left -= {cell for cell in left if abs(other[cell] - truth.ravel()[cell]) >= APART}
+            left -= set(np.flatnonzero(np.abs(small @ other - confidential) >= APART).tolist())
     exact = 0
-    for cell in sorted(left)[:most]:
-        low, high = program.range(cell)
+    for place in sorted(left)[:most]:
+        low, high = program.range(small[place].toarray().ravel())
         exact += high - low < APART
     return exact, max(len(left) - most, 0)
 
@@ -140,15 +170,8 @@ class _Program:
         from scipy import sparse
 
         size = domain.cells(union)
-        places = np.indices(domain.shape(union)).reshape(len(union), -1)
-        blocks, lows, highs = [], [], []
-        for one in inside:
-            shape = domain.shape(one.clique)
-            axes = [union.index(at) for at in one.clique]
-            cell = np.ravel_multi_index([places[axis] for axis in axes], shape)
-            blocks.append(sparse.csr_matrix((np.ones(size), (cell, np.arange(size))), shape=(one.low.size, size)))
-            lows.append(one.low.ravel())
-            highs.append(one.high.ravel())
+        blocks = [_rows(domain, union, one) for one in inside]
+        lows, highs = [one.low.ravel() for one in inside], [one.high.ravel() for one in inside]
         if records is not None:
             blocks.append(sparse.csr_matrix(np.ones((1, size))))
             lows.append(np.array([float(records)]))
@@ -165,9 +188,7 @@ class _Program:
         found = linprog(cost, A_ub=both, b_ub=bounds, bounds=(0, None), method="highs")
         return np.asarray(found.x) if found.status == 0 else None
 
-    def range(self, cell: int) -> tuple[float, float]:
-        """The smallest and the largest count of a cell; from 0 without an end where no program says."""
-        cost = np.zeros(self.size)
-        cost[cell] = 1.0
-        least, most = self.solved(cost), self.solved(-cost)
-        return 0.0 if least is None else float(least[cell]), np.inf if most is None else float(most[cell])
+    def range(self, cells: Floats) -> tuple[float, float]:
+        """The smallest and the largest sum of cells (cells,), 1 or 0; from 0 without an end where no program says."""
+        least, most = self.solved(cells), self.solved(-cells)
+        return 0.0 if least is None else float(cells @ least), np.inf if most is None else float(cells @ most)

@@ -9,7 +9,9 @@ after each other (Durfee & Rogers 2019), so that a round needs one fit.
 Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells that noise would drown. That
 reads measurements alone, as does everything here but ``answer``.
 
-How the budget is divided, and when all pairs are measured, was set by looking at Adult; it follows from no theory.
+How much single variables get, and when categories are rare and fits end, was set by looking at Adult; what choices get and how much noise is borne,
+by the American Community Survey and simulated tables (``tests/benchmarks/margins.py others``). It follows from no theory. Among tables of a
+kind the budget is divided so that all noise together is least: by their cells to the power of 2/3.
 
 Noisy counts are rounded to whole numbers: the last bits of a sum of floating-point numbers would tell more of its parts than the noise hides
 (Mironov 2012). Neighbours differ by one record, added or removed; where a record may have a weight, it is at most 1.
@@ -28,15 +30,16 @@ from ..arrays import Floats, Integers
 from .consistency import nearest_shares
 from .domain import Clique, Domain
 from .selection import Answer, spanning_tree
-from .soft_records import SoftRecords, Target
+from .soft_records import Singles, SoftRecords, Target
+from .zcdp import choice_epsilon, sigma_of
 
 Choice = Literal["given", "pairs", "mst", "aim"]
 
-ONES, CHOSEN = 0.3, 0.1
-"""Shares of the budget: for the margins of single variables, and for choosing."""
+ONES, CHOSEN, DOMAIN = 0.3, 0.05, 0.1
+"""Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where any are looked for."""
 RARE = 1.5
 """A category is rare whose noisy count is below so many standard deviations of the noise in a cell."""
-BORNE = 0.1
+BORNE = 0.2
 """The share of a table that noise may displace on average where the number of margins is chosen."""
 PENALTY = 0.5
 """Of the noise of a margin, the part that a fit leaves: what a choice subtracts."""
@@ -49,23 +52,40 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the measurements may cost: ``ones`` for single variables, ``several`` for margins of several, ``chosen`` for choosing them."""
+    """What the measurements may cost: ``ones`` for single variables, ``several`` for margins of several, ``chosen`` for choosing them,
+    ``domain`` for levels and ranges that are looked for before, ``figures`` for what is said of the fit after.
+    """
 
     ones: float
     several: float
     chosen: float
+    domain: float = 0.0
+    figures: float = 0.0
 
     @classmethod
-    def of(cls, rho: float, variables: int, choice: Choice) -> Budget:
-        """How a total is divided: by the recipe alone."""
+    def of(cls, rho: float, variables: int, choice: Choice, domain: bool = False, figures: float = 0.0) -> Budget:
+        """How a total is divided, ``figures`` a share of it: by the recipe alone."""
+        told = figures * rho
+        found = DOMAIN * (rho - told) if domain else 0.0
+        rho -= told + found
         if variables == 1:
-            return cls(rho, 0.0, 0.0)
+            return cls(rho, 0.0, 0.0, found, told)
         chosen = CHOSEN * rho if choice in ("mst", "aim") else 0.0
-        return cls(ONES * rho, rho - ONES * rho - chosen, chosen)
+        return cls(ONES * rho, rho - ONES * rho - chosen, chosen, found, told)
+
+    @property
+    def noise(self) -> float:
+        """What tables with noise cost: two of their cells change where a record is another one."""
+        return self.ones + self.several + self.domain
+
+    @property
+    def told(self) -> float:
+        """What sums of distances cost, scores and figures: they change by 2 where a record is another one."""
+        return self.chosen + self.figures
 
     @property
     def total(self) -> float:
-        return self.ones + self.several + self.chosen
+        return self.noise + self.told
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +122,22 @@ def measure(
     note: Callable[[int, int], None] = lambda done, total: None,
 ) -> Measurements:
     """Measure margins within a budget. Of the records nothing is read but ``answer``, with noise or by a paid choice."""
-    sigma = math.sqrt(len(domain) / (2 * budget.ones))
-    ones = [_noisy(answer((at,)), sigma, rng) for at in range(len(domain))]
-    total = max(float(np.mean([table.sum() for table in ones])), 1.0)
+    sigmas = [sigma_of(part) for part in divided(budget.ones, domain.sizes)]
+    ones = [_noisy(answer((at,)), sigma, rng) for at, sigma in enumerate(sigmas)]
+    precision = [1 / (size * sigma**2) for size, sigma in zip(domain.sizes, sigmas, strict=True)]
+    total = max(float(np.average([table.sum() for table in ones], weights=precision)), 1.0)
     singles = [nearest_shares(table / total) for table in ones]
-    floor = tuple(min(1.0, (FLOOR * size * sigma / total) ** 2) for size in domain.sizes)
-    margins = [NoisyMargin((at,), table, sigma, grouped=False) for at, table in enumerate(ones)]
+    floor = tuple(
+        min(1.0, (FLOOR * size * sigma / total) ** 2) for size, sigma in zip(domain.sizes, sigmas, strict=True)
+    )
+    margins = [
+        NoisyMargin((at,), table, sigma, grouped=False)
+        for at, (table, sigma) in enumerate(zip(ones, sigmas, strict=True))
+    ]
     wanted = [clique for clique in given if len(clique) > 1] if choice == "given" else list(domain.pairs)
     pairs = _pairs_to_measure(domain, singles, total, budget, choice, len(wanted))
     unchosen = budget.chosen if choice == "aim" and pairs == len(wanted) else 0.0
-    noise = math.sqrt(max(pairs, 1) / (2 * (budget.several + unchosen))) if budget.several else math.inf
+    noise = sigma_of((budget.several + unchosen) / max(pairs, 1)) if budget.several else math.inf
     groups = tuple(_groups(own, noise / total) for own in singles)
     start = [(1 - share) * own + share / len(own) for own, share in zip(singles, floor, strict=True)]
     model = SoftRecords.start(domain, components, rng, start, groups)
@@ -119,20 +145,27 @@ def measure(
     _fit(found, steps // 10)
     if not pairs:
         return found
-    if choice == "aim" and pairs < len(wanted) and pairs <= len(domain) - 1:
+    if choice == "aim" and pairs < len(wanted) and pairs == len(domain) - 1:
         choice = "mst"
     rounds = _rounds(wanted, pairs, choice)
-    each = math.sqrt(8 * budget.chosen / pairs) if budget.chosen else math.inf
+    each = choice_epsilon(budget.chosen / pairs) if budget.chosen else math.inf
     for number, size in enumerate(rounds):
         note(number, len(rounds))
         picked = _picked(found, answer, wanted, size, each, noise, choice, rng)
         wanted = [clique for clique in wanted if clique not in picked]
-        for clique in picked:
-            table = _noisy(grouped_table(answer(clique), clique, groups), noise, rng)
-            margins.append(NoisyMargin(clique, table, noise, grouped=True))
+        tables = [grouped_table(answer(clique), clique, groups) for clique in picked]
+        costs = divided((budget.several + unchosen) * len(picked) / pairs, [table.size for table in tables])
+        for clique, table, cost in zip(picked, tables, costs, strict=True):
+            margins.append(NoisyMargin(clique, _noisy(table, sigma_of(cost), rng), sigma_of(cost), grouped=True))
         found = Measurements(domain, tuple(margins), groups, total, floor, model)
         _fit(found, steps if number == len(rounds) - 1 else steps // 6)
     return found
+
+
+def divided(rho: float, cells: Sequence[int]) -> list[float]:
+    """A cost divided over tables of so many cells so that all noise together is least: by cells to the power of 2/3 (Lagrange's multipliers)."""
+    parts = [count ** (2 / 3) for count in cells]
+    return [rho * part / sum(parts) for part in parts]
 
 
 def _fit(found: Measurements, steps: int) -> None:
@@ -142,6 +175,27 @@ def _fit(found: Measurements, steps: int) -> None:
 
 def _noisy(table: Floats, sigma: float, rng: np.random.Generator) -> Floats:
     return np.rint(table + rng.normal(0.0, sigma, table.shape))
+
+
+def noisy_distance(
+    domain: Domain,
+    answer: Answer,
+    probabilities: Singles,
+    total: float,
+    rho: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """The mean total variation of all pairs between the records and what is drawn from components, at a cost of ``rho``; and its noise.
+
+    Of each pair half of the sum of |count - share * total| / total: a record more changes that by 1 / (2 total), and their mean as much.
+    """
+    ends = np.cumsum(domain.sizes)
+    places = [slice(int(end - size), int(end)) for end, size in zip(ends, domain.sizes, strict=True)]
+    drawn = probabilities.astype(np.float64)
+    every = drawn.T @ drawn / len(drawn)
+    apart = [float(np.abs(answer((a, b)) / total - every[places[a], places[b]]).sum()) / 2 for a, b in domain.pairs]
+    sigma = sigma_of(rho, 1 / (2 * total))
+    return float(np.mean(apart) + rng.normal(0.0, sigma)), sigma
 
 
 def _pairs_to_measure(
@@ -154,7 +208,7 @@ def _pairs_to_measure(
         return len(domain) - 1 if choice == "mst" else candidates
     fewest = min(len(domain) - 1, candidates)
     for count in range(candidates, fewest, -1):
-        noise = math.sqrt(count / (2 * budget.several))
+        noise = sigma_of(budget.several / count)
         sizes = [int(_groups(own, noise / total).max()) + 1 for own in singles]
         cells = np.mean([sizes[a] * sizes[b] for a, b in domain.pairs])
         if noise * math.sqrt(2 / math.pi) * cells / (2 * total) <= BORNE:

@@ -35,9 +35,12 @@ OURS = "a choice of ours; no rule of the field has a number"
 class Case:
     """What a draft is asked for. ``known`` are the quasi-identifiers, ``released`` the variables that are made anew or changed.
 
-    ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first.
+    ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first. A synthesis without a
+    target asks joint methods for one step that makes all ``released`` variables.
     ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, ``widths`` the intervals of those that are numbers, as recipes write them.
-    ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    It has an ``epsilon`` where it is to be private; where its records are nobody's, they are not ``linked``.
+    ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``audit`` asks for an
+    audit that carries the plan out again many times. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
 
     want: Want
@@ -48,6 +51,7 @@ class Case:
     m: int = 5
     holdout: bool = False
     controls: int | None = None
+    audit: bool = False
     k: int = 5
     l: float | None = None  # noqa: E741
     p: int | None = None
@@ -56,6 +60,8 @@ class Case:
     predictors: tuple[str, ...] = ()
     hierarchies: Mapping[str, Any] = field(default_factory=dict)
     widths: Mapping[str, Any] = field(default_factory=dict)
+    epsilon: float | None = None
+    linked: bool = True
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -175,6 +181,22 @@ def radii_for(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float
     found = {name: given for name in names if (given := radius_for(case.table[name])) is not None}
     said = "; ".join(f"{name} {why}" for name, (_, why) in found.items())
     return {name: value for name, (value, _) in found.items()}, f"Alike is: {said}." if said else ""
+
+
+FEW_VALUES, OFFERED_BINS = 20, 20
+"""Whole numbers of so few different values are categories as they are, others stand in so many bins of equal counts."""
+
+
+def bins_for(case: Case, names: tuple[str, ...]) -> dict[str, str]:
+    """How numbers and dates among these variables become categories, as recipes write it."""
+    seen = [case.table[name] for name in names]
+    return {
+        one.name: "width 1"
+        if one.variable.kind is Kind.COUNT and one.distinct <= FEW_VALUES
+        else f"{OFFERED_BINS} equal count"
+        for one in seen
+        if not one.variable.kind.has_levels
+    }
 
 
 def hierarchies_for(case: Case) -> tuple[dict[str, Any], str]:

@@ -251,7 +251,8 @@ def quantity_of(
     _, output = declared(key)
     unit = unit or output.unit
     people = output.label.counts == "people"
-    some = any((params or {}).get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
+    chosen = {**dict(output.row_defaults), **(params or {})}
+    some = any(chosen.get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
     whole = records if people and not some else None
     if unit == "share" and whole:
         return f"{_whole(value * whole)} of {whole:,} people ({percent(value, beside)})"

@@ -11,14 +11,15 @@ Steps of both kinds are composed in two ways, epsilons added, or all as rho, and
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..data.intervals import Range
+from ..margins.zcdp import epsilon_at, pure_rho
 from .levers import LESS_EPSILON
 from .outputs import Label, Output
 from .results import Estimate
-from .zcdp import epsilon_at, pure_rho
 
 POSITIVE: Range = (0.0, None)
 
@@ -131,6 +132,15 @@ CONCENTRATED = (
             LESS_EPSILON,
         ),
     ),
+    Output(
+        "rho_part",
+        "what a part of the noise and the choices costs in zero-concentrated differential privacy",
+        "none",
+        range=POSITIVE,
+        short="rho of a part",
+        statbarn="none",
+        label=Label("Part of the privacy loss (rho)", "Of the privacy loss, {part} costs a rho of {value}."),
+    ),
 )
 """The measures of a synthesis method whose noise is Gaussian."""
 
@@ -149,11 +159,39 @@ class Uncovered:
 
 @dataclass(frozen=True, slots=True)
 class Concentrated:
-    """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``."""
+    """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``.
+
+    ``failed`` is the part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016, Definition 8.1). ``parts`` says of what
+    the rho is the sum. It is of a person of at most ``person_records`` records; ``bounded``: no more of anybody's were counted.
+    ``gaussian`` says that all of it is Gaussian noise, which is then Gaussian differential privacy of mu = sqrt(2 rho) (Dong, Roth & Su 2022).
+    """
 
     rho: float
     substitution: float
     delta: float
+    failed: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    person_records: int = 1
+    bounded: bool = False
+    gaussian: bool = False
+
+    @property
+    def epsilon(self) -> float:
+        """For one record more or less, at its delta."""
+        return epsilon_at(self.rho, self.delta - self.failed)
+
+    @property
+    def epsilon_substitution(self) -> float:
+        """For a record that is changed, at its delta: in either table one record alone can be what fails."""
+        return epsilon_at(self.substitution, self.delta - self.failed)
+
+
+class Claim(NamedTuple):
+    """That the odds of a release differ by a factor of exp(``epsilon``) at most, but for a chance of ``delta``; of Gaussian noise alone its ``mu``, else NaN."""
+
+    epsilon: float
+    delta: float = 0.0
+    mu: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +217,7 @@ class PrivacyAccount:
         cls, cost: Concentrated, uncovered: tuple[Uncovered, ...] = (), epsilon: float | None = None
     ) -> PrivacyAccount:
         """The account of what was measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
-        return cls(epsilon or epsilon_at(cost.rho, cost.delta), 1, 1, uncovered, concentrated=cost)
+        return cls(epsilon or cost.epsilon, 1, 1, uncovered, concentrated=cost)
 
     @property
     def noise(self) -> float:
@@ -197,7 +235,16 @@ class PrivacyAccount:
         if self.uncovered:
             return None
         cost = self.concentrated
-        return 2 * self.noise if cost is None else epsilon_at(cost.substitution, cost.delta)
+        return 2 * self.noise if cost is None else cost.epsilon_substitution
+
+    def claim(self, removed: bool) -> Claim:
+        """What the noise claims if the proof covered everything, where one record is removed, or else is another."""
+        cost = self.concentrated
+        if cost is None:
+            return Claim(self.noise if removed else 2 * self.noise)
+        rho = cost.rho if removed else cost.substitution
+        epsilon = self.noise if removed else cost.epsilon_substitution
+        return Claim(epsilon, cost.delta, math.sqrt(2 * rho) if cost.gaussian else math.nan)
 
     def estimates(self) -> tuple[Estimate, ...]:
         """The account as measures, those of ``ACCOUNT``."""
@@ -221,6 +268,11 @@ class PrivacyAccount:
             Estimate.not_computed("sample_records", "the cost does not depend on how many records are drawn"),
             Estimate("delta", cost.delta),
             Estimate("rho", None if self.uncovered else cost.rho, reason=reason),
+            *(
+                Estimate("rho_part", None if self.uncovered else own, reason=reason, params={"part": part})
+                for part, own in cost.parts.items()
+                if own
+            ),
         )
 
 
@@ -260,10 +312,15 @@ def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
     costs = [one.concentrated for one in accounts if one.concentrated is not None]
     if not costs:
         return PrivacyAccount(math.fsum(pure), 1, 1, uncovered)
-    delta = min(cost.delta for cost in costs)
-    own = Concentrated(math.fsum(c.rho for c in costs), math.fsum(c.substitution for c in costs), delta)
-    every = Concentrated(
-        own.rho + math.fsum(map(pure_rho, pure)), own.substitution + math.fsum(pure_rho(2 * one) for one in pure), delta
+    failed = math.fsum(cost.failed for cost in costs)
+    delta = failed + min(cost.delta - cost.failed for cost in costs)
+    gaussian = not pure and all(cost.gaussian for cost in costs)
+    rho, substitution = (math.fsum(of) for of in zip(*((c.rho, c.substitution) for c in costs), strict=True))
+    own = Concentrated(rho, substitution, delta, failed, gaussian=gaussian)
+    every = replace(
+        own,
+        rho=own.rho + math.fsum(map(pure_rho, pure)),
+        substitution=own.substitution + math.fsum(pure_rho(2 * one) for one in pure),
     )
-    added = math.fsum([*pure, epsilon_at(own.rho, delta)])
-    return PrivacyAccount(min(added, epsilon_at(every.rho, delta)), 1, 1, uncovered, concentrated=every)
+    added = math.fsum([*pure, own.epsilon])
+    return PrivacyAccount(min(added, every.epsilon), 1, 1, uncovered, concentrated=every)

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
+    from ..margins.linear_bounds import Audit
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
     from .refits import Refits
     from .release_form import Anonymised
     from .release_models import Models, ReleaseModel
-    from .results import Fit, Measure, StudyPoint, WholeMeasure
+    from .results import Estimate, Fit, Measure, StudyPoint, WholeMeasure
     from .run import Run
 
 MEASURES = ("utility", "quality", "risk")
@@ -131,6 +132,31 @@ class Approved(Protocol[S_contra]):
     ) -> tuple[ApprovedTable, ...]: ...
 
 
+class Said(Protocol[S_contra]):
+    """Numbers that a fit says of the population, or of itself, with intervals that count its noise: nothing else of ``data`` is read than what it declares."""
+
+    def __call__(
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+    ) -> tuple[Estimate, ...]: ...
+
+
+class Located(Protocol[S_contra]):
+    """The cell of each record of ``data`` in each of the approved tables of a fit, in their order: (n,) each, of the table's cells one after another."""
+
+    def __call__(
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+    ) -> tuple[NDArray[np.int64], ...]: ...
+
+
+class Follows(Protocol[S_contra]):
+    """What follows exactly from the protected tables of several releases of the same records together, each a fit, its Spec and its targets.
+
+    None where fewer than two of them have tables that say exactly between which numbers a count lies.
+    """
+
+    def __call__(self, fits: Sequence[tuple[Fit, S_contra, tuple[str, ...]]], data: Microdata, /) -> Audit | None: ...
+
+
 class ReleaseModelOf(Protocol[S_contra]):
     """The model of a synthesis step as an intruder uses it who has the m ``releases`` and guesses at single records.
 
@@ -229,6 +255,20 @@ class StudyMethod(Protocol[S_contra]):
     def __call__(
         self, confidential: Microdata, releases: Sequence[Microdata], point: float, spec: S_contra, run: Run, /
     ) -> StudyPoint: ...
+
+
+class StudyPoints(Protocol[S_contra]):
+    """Computes several points as ``StudyMethod`` computes each, with the run of each, where what they share need be prepared once."""
+
+    def __call__(
+        self,
+        confidential: Microdata,
+        releases: Sequence[Microdata],
+        points: Sequence[float],
+        spec: S_contra,
+        runs: Sequence[Run],
+        /,
+    ) -> Sequence[StudyPoint]: ...
 
 
 class Check(Protocol[S_contra]):

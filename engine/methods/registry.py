@@ -37,14 +37,18 @@ from .protocols import (  # fmt: skip
     Check,
     Combine,
     Draw,
+    Follows,
     Gather,
     JointCheck,
     JointDraw,
     JointSynthesisMethod,
+    Located,
     MeasureMethod,
     RefittingMeasureMethod,
     ReleaseModelOf,
+    Said,
     StudyMethod,
+    StudyPoints,
     Summarise,
     SynthesisMethod,
     Tables,
@@ -79,7 +83,8 @@ class SynthesisPart:
     ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
     this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
     gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
-    tables that may be published beside the datasets.
+    tables that may be published beside the datasets, ``located`` where records are in them. ``said`` gives numbers of the fit that stand
+    among the results, ``follows`` what its tables give away together with those of earlier releases.
     """
 
     draw: Draw[Any] | None = None
@@ -92,6 +97,9 @@ class SynthesisPart:
     tables: Tables[Any] | None = None
     together: Together[Any] | None = None
     approved: Approved[Any] | None = None
+    said: Said[Any] | None = None
+    located: Located[Any] | None = None
+    follows: Follows[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,7 @@ class StudyPart:
     split: Split | None = None
     lattice: Lattice | None = None
     summarise: Summarise | None = None
+    points: StudyPoints[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -321,6 +330,9 @@ def synthesis_method(
     check: JointCheck[S] | None = ...,
     account: Account[S] | None = ...,
     approved: Approved[S] | None = ...,
+    said: Said[S] | None = ...,
+    located: Located[S] | None = ...,
+    follows: Follows[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
     release_model: ReleaseModelOf[S] | None = ...,
     weighted: bool = ...,
@@ -421,14 +433,15 @@ def study_method(
     check: Check[P] | None = None,
     combine: Combine | None = None,
     summarise: Summarise | None = None,
+    points: StudyPoints[P] | None = None,
     extra: Extra | None = None,
     axis: Axis | None = None,
     planes: tuple[Plane, ...] = (),
     split: Split | None = None,
     lattice: Lattice | None = None,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
-    """Register a study, which goes along its ``axis``. ``source`` cites paper and section."""
-    study = StudyPart(axis, planes, split, lattice, summarise)
+    """Register a study, which goes along its ``axis``. ``source`` cites paper and section. With ``points`` a task computes half of the grid."""
+    study = StudyPart(axis, planes, split, lattice, summarise, points)
     return _registered(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
 
 

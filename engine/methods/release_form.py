@@ -16,7 +16,7 @@ The last three are for tables that another tool made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -189,8 +189,10 @@ class ReleaseForm(Section):
     unmet: Annotated[Unmet, Param("whether the run fails where records still break a constraint")] = "fail"
 
     @classmethod
-    def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:
-        """The form that ``[release]`` asks for. Raises BadInput.
+    def from_table(
+        cls, release: Mapping[str, Any], schema: Schema, *, made: bool, units: Collection[str] = ()
+    ) -> ReleaseForm:
+        """The form that ``[release]`` asks for. Raises BadInput. ``units`` say whose a record is, to a step that makes none of them.
 
         A release that the recipe itself has ``made`` is shuffled unless it says otherwise, and its steps say what becomes
         of values; one that is only scored has the original's order.
@@ -206,9 +208,10 @@ class ReleaseForm(Section):
         if form.link and schema.require(form.link, "release.link").role is not Role.IDENTIFIER:
             raise BadInput("release.link", f'"{form.link}" links records, so it must have the role "identifier"')
         for name in schema.of_role(Role.IDENTIFIER) if form.records is not None else ():
-            raise BadInput(
-                f"variables.{name}.role", "records that are made anew have no identifier; leave the column out"
-            )
+            if name not in units:
+                raise BadInput(
+                    f"variables.{name}.role", "records that are made anew have no identifier; leave the column out"
+                )
         return form
 
     def to_table(self, *, made: bool | None = None) -> dict[str, Any]:

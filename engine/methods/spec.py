@@ -62,6 +62,15 @@ class Spec(Section):
         """
         return False
 
+    def steady_seconds(self, variables: int) -> float:
+        """Processor seconds of a fit of so many variables beside those that grow with the records: where something is fitted to tables alone."""
+        return 0.0
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The variables that say whose a record is, of which a synthesis step releases nothing: records made anew lack them."""
+        return ()
+
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
         return declared(cls)

@@ -149,7 +149,8 @@ class Recipe:
         anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
         if synthesis and anonymisation:
             raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
-        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
+        units = {name for step in synthesis for name in step.spec.units}
+        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation), units=units)
         if form.records is not None and not _made_whole(synthesis, schema):
             raise BadInput(
                 "release.records",
@@ -209,7 +210,9 @@ class Recipe:
             read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
             form,
-            Weighting.from_table(section_of(table, "weights"), [(step.place, step.method) for step in synthesis]),
+            Weighting.from_table(
+                section_of(table, "weights"), [(step.place, step.method) for step in synthesis], schema
+            ),
             SearchTable.from_table(section_of(table, "search")),
         )
 

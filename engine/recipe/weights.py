@@ -1,4 +1,4 @@
-"""Weights of single records: how much each says to the models of a release, by the risk that it had in an earlier one.
+"""Weights of single records: how much each says to the models of a release, by the risk that it had in an earlier one or has in the confidential data.
 
 The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i | theta)^alpha_i times
 p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only what single records say is weakened, where noise weakens what all say.
@@ -18,8 +18,11 @@ import numpy as np
 
 from ..arrays import Floats
 from ..data.declaration import Param, Section
+from ..data.microdata import Microdata
+from ..data.schema import Schema, check_names
 from ..errors import BadInput
 from ..methods.registry import Method
+from ..partition.equivalence_classes import class_sizes, equivalence_classes
 
 WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing from them"
 """What a reader has to know of a model of a release that weighs records."""
@@ -27,25 +30,43 @@ WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing 
 
 @dataclass(frozen=True, slots=True)
 class Weighting(Section):
-    """Where the weights come from: the risk of every record by a measure of an earlier run of the same records.
+    """Where the weights come from: the risk of every record by a measure of an earlier run of the same records, or by how few share what an intruder knows.
 
-    ``measure`` is the measure's key, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every
+    ``known`` are the variables that the intruder knows, in place of a ``run``: a record's risk is 1 over the records with the same values. ``measure`` is the measure's key, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every
     record. ``strength`` is what weight a record of risk 1 loses.
     """
 
-    run: Annotated[int, Param("the run whose records at risk have less influence, such as 3", ge=1)]
+    run: Annotated[int | None, Param("the run whose records at risk have less influence, such as 3", ge=1)] = None
     measure: Annotated[
         str,
         Param("its measure of risk, or the place of one (measure[2]); left out, the first with a risk for each record"),
     ] = ""
     strength: Annotated[float, Param("the weight that a record of risk 1 loses", gt=0, le=1, always=True)] = 1.0
+    known: Annotated[
+        tuple[str, ...],
+        Param(
+            "in place of a run: what an intruder knows; a record's risk is 1 over the records with the same values",
+            names="variables",
+        ),
+    ] = ()
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]]) -> Weighting | None:
+    def from_table(
+        cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]], schema: Schema
+    ) -> Weighting | None:
         """What a recipe's ``[weights]`` says, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot weigh records."""
         if not table:
             return None
         found = cls.read_section(table, "weights")
+        check_names(found, schema, "weights")
+        if found.run is None and not found.known:
+            raise BadInput(
+                "weights.run",
+                "must be given: the run whose records at risk have less influence, such as 3; or say what an intruder knows (weights.known)",
+            )
+        if found.known and (found.run is not None or found.measure):
+            other = "measure" if found.run is None else "run"
+            raise BadInput(f"weights.{other}", "the risk comes from known; leave one of the two out")
         if not steps:
             raise BadInput(
                 "weights", "they are the influence of records on models; add [[synthesis]] steps or leave them out"
@@ -56,8 +77,20 @@ class Weighting(Section):
         return found
 
     def __str__(self) -> str:
+        if self.run is None:
+            rare = f"records that few share {', '.join(self.known)} with"
+            return f"{rare} have less influence (strength {self.strength:g})"
         by = f" by {self.measure}" if self.measure else ""
         return f"records at risk in run {self.run}{by} have less influence (strength {self.strength:g})"
+
+
+def risk_of_known(data: Microdata, known: Sequence[str]) -> Floats:
+    """The chance that who knows these variables of a person picks its record among those that have the same values, (n,): 1 over how many these are.
+
+    A missing value is a value.
+    """
+    classes = equivalence_classes([data.frame[name] for name in known], len(data))
+    return np.asarray(1.0 / class_sizes(classes)[classes])
 
 
 def weights_by_risk(risk: Floats, strength: float) -> Floats:

@@ -216,6 +216,8 @@ def _offer(case: Case) -> Offer | Declined | None:
         return None
     if not case.known:
         return Declined("no variable is a quasi-identifier: nothing says what an intruder knows of a person")
+    if not case.linked:
+        return Declined("all variables are made at once, and no record is anybody's")
     kept = [name for name in case.known if name not in case.released]
     made = [name for name in case.known if name in case.released] or list(case.released)
     radius, alike = radii_for(case, tuple(made))

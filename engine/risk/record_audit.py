@@ -48,10 +48,12 @@ from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
+from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import MEMBERSHIP
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
-from ..methods.refits import Refits
+from ..methods.privacy import Claim
+from ..methods.refits import Refits, Shown
 from ..methods.registry import measure_method
 from ..methods.release_models import Guesses, weighed
 from ..methods.results import Estimate, Measure, WholeMeasure
@@ -60,7 +62,8 @@ from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z, score_interval
 from ..wording import counted
 
-TOGETHER, AT_ONCE = 25, 100_000
+_TARGETS = 20
+TOGETHER, AT_ONCE = 50, 100_000
 """Shadows that are made together, and the records of all of them."""
 
 
@@ -69,11 +72,11 @@ class RecordAuditSpec(Spec):
     """Who is asked about, how many shadows, and what the intruder knows."""
 
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
-    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = 20
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = _TARGETS
     people: TargetKinds = BOTH
     shadows: Annotated[
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
-    ] = 200
+    ] = 500
     background: Annotated[
         Background,
         Param(
@@ -116,6 +119,7 @@ class RecordAuditSpec(Spec):
 
 
 NO_LEAK = 0.5
+COUNTED = "counts of the published tables"
 LEVERS = (
     *MEMBERSHIP[:2],
     "group rare values of the variables that give the person away",
@@ -208,7 +212,7 @@ OUTPUTS = (
         row_defaults=ROW,
         label=Label(
             "Audit: people given away",
-            "The audit recognises {value} of {targets} in the releases, beyond chance.",
+            "The audit recognises {value} in the releases beyond chance.",
             "Good is 0.",
             "Some people can be recognised in the release.",
             LEVERS,
@@ -326,6 +330,7 @@ OUTPUTS = (
         label=Label(
             "Audit: Gaussian privacy loss, at least (mu)",
             "The attack proves a Gaussian privacy loss mu of at least {value}.",
+            baseline="claimed mu",
         ),
     ),
     Output(
@@ -369,13 +374,14 @@ class _Audit:
     design: Design
     looked: Looked
     exact: bool
+    publishes: bool
     datasets: int
 
     @classmethod
     def of(
         cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator
     ) -> _Audit:
-        order = np.lexsort([confidential.numbers(name) for name in confidential.schema.names])
+        order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
         data = replace(
             confidential,
             frame=confidential.frame.iloc[order].reset_index(drop=True),
@@ -404,18 +410,25 @@ class _Audit:
         known = [name for name in names if data.schema[name].role is Role.QUASI_IDENTIFIER]
         looked = Looked.of(data, targets, names, known, sensitive if known else [], refits.trees, rng)
         kinds: dict[str, Booleans] = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
-        return cls(data, order, targets, kinds, design, looked, exact, spec.datasets or datasets)
+        return cls(data, order, targets, kinds, design, looked, exact, refits.publishes, spec.datasets or datasets)
 
-    def rows(
-        self, shadow: Shadow, releases: Sequence[Microdata], refits: Refits
-    ) -> Iterator[tuple[int, int, Floats, float]]:
+    def rows(self, shadow: Shadow, shown: Shown, refits: Refits) -> Iterator[tuple[int, int, Floats, float]]:
         """Of one shadow: every target that it is asked about, whether it is there, its features, and the log likelihood ratio (NaN without one)."""
         asked = np.flatnonzero(shadow.present >= 0)
         looked = self.looked if len(asked) > 1 else self.looked.only(int(asked[0]))
-        features = looked.features(releases)
+        features = looked.features(shown.datasets)
+        counts = shown.counted(len(self.targets))[asked]
+        if self.publishes:
+            features = np.column_stack([features, counts])
+        known = shown.noisy and self.design.background != "half"
         for place, target in enumerate(asked):
-            odds = self.odds(int(target), releases, refits) if self.exact else np.nan
-            yield int(target), int(shadow.present[target]), features[place if len(asked) > 1 else 0], odds
+            odds = self.odds(int(target), shown.datasets, refits) if self.exact else counts[place] if known else np.nan
+            yield int(target), int(shadow.present[target]), features[place], odds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each feature is, in words."""
+        return (*self.looked.names, *((COUNTED,) if self.publishes else ()))
 
     def odds(self, target: int, releases: Sequence[Microdata], refits: Refits) -> float:
         """The logarithm of p(Z | the record) / p(Z | another record in its place), the other one being any of the pool."""
@@ -474,7 +487,7 @@ class _Scored:
     kinds: Mapping[str, Booleans]
     names: tuple[str, ...]
     guessed: slice
-    claimed: float | None
+    claim: Claim | None
     words: str
     prefix: str
 
@@ -502,17 +515,25 @@ class _Scored:
         smooth = ratios if exact else [smoother(x, part) for x in held]
         parts_of = [np.zeros(len(part), dtype=np.int64) if exact else part] * len(held)
         found = judged(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
-        claimed = float(one["claimed"])
+        claim = Claim(*map(float, one["claimed"]))
         kinds: dict[str, Booleans] = {kind: one[f"is {kind}"].astype(np.bool_) for kind in spec.people}
         guessed = slice(*map(int, one["guessed"]))
         return cls(
             held, labels, ratios, found, one["records"], kinds, tuple(map(str, one["names"])), guessed,
-            None if np.isnan(claimed) else claimed, str(one["words"]), str(one["prefix"]),
+            None if np.isnan(claim.epsilon) else claim, str(one["words"]), str(one["prefix"]),
         )  # fmt: skip
 
     @property
     def exact(self) -> bool:
         return not bool(np.isnan(self.odds[0]).any())
+
+    @property
+    def claimed(self) -> float | None:
+        return None if self.claim is None else self.claim.epsilon
+
+    @property
+    def delta(self) -> float:
+        return 0.0 if self.claim is None else self.claim.delta
 
     @property
     def weights(self) -> Floats:
@@ -561,8 +582,11 @@ class _Scored:
         yield from self._guesses(rows, said, params)
         bounds = [self._bound(int(t), audit_bounds.LEVEL / number) for t in rows]
         epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)
+        base = None if self.claim is None or np.isnan(self.claim.mu) else self.claim.mu
+        if base is not None:
+            epsilon = max(epsilon, audit_bounds.epsilon_of_mu(mu, self.delta))
         yield said("epsilon_lower", epsilon, epsilon, None, self.claimed)
-        yield said("mu_lower", mu, mu, None)
+        yield said("mu_lower", mu, mu, None, base)
         yield from self._of_guesses(rows, spec, said, params)
         yield said("p_value", found.p_value(some))
         yield said("detectable_auc", found.detectable(some))
@@ -592,6 +616,13 @@ class _Scored:
         if spec.background != "canaries":
             yield Estimate.not_computed("epsilon_guesses", 'needs background = "canaries"', **params)
             return
+        if self.delta:
+            yield Estimate.not_computed(
+                "epsilon_guesses",
+                "the claim holds but for a chance of delta, which the bound by guesses does not know",
+                **params,
+            )
+            return
         first, second = [], []
         for t in rows:
             x, y = self.features[t], np.where(self.present[t], 1.0, -1.0)
@@ -616,17 +647,27 @@ class _Scored:
         half = len(present) // 2
         first, second = slice(0, half), slice(half, None)
         if self.exact:
-            scores = self.odds[target]
-            return audit_bounds.counted(
-                scores[second],
-                present[second],
-                audit_bounds.threshold(scores[first], present[first], level),
-                level=level,
-            )
-        x, y = self.features[target], np.where(present, 1.0, -1.0)
-        part = np.arange(half) % 5
-        chosen = audit_bounds.threshold(smoother(x[first], part) @ y[first], present[first], level)
-        return audit_bounds.counted(trained(x[first], x[second]) @ y[first], present[second], chosen, level=level)
+            chosen_by, counted_on = self.odds[target][first], self.odds[target][second]
+        else:
+            x, y = self.features[target], np.where(present, 1.0, -1.0)
+            chosen_by = smoother(x[first], np.arange(half) % 5) @ y[first]
+            counted_on = trained(x[first], x[second]) @ y[first]
+        chosen = audit_bounds.thresholds(chosen_by, present[first], level, self.delta)
+        return audit_bounds.counted(counted_on, present[second], chosen, level, self.delta)
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """Where it is asked for, since it takes as long as hundreds of runs; the gate judges what it finds, by the lower limit."""
+    if not case.audit or case.want == "evaluation":
+        return None
+    most = (case.table.records - (case.controls or 0)) // 8  # of two kinds: a quarter of the records at most
+    if most < 1:
+        return Declined("too few records to make releases with and without one of them")
+    settings = {"datasets": 1} if case.want == "synthesis" and case.m > 1 else {}
+    few = {"targets": most} if most < _TARGETS else {}
+    return Offer(
+        "what the release gives away of single people, by releases that the plan makes with them and without", {**few, **settings}
+    )  # fmt: skip
 
 
 @measure_method(
@@ -654,6 +695,7 @@ class _Scored:
         RecordArray("audited_upper", "upper limit of the AUC that holds for all targets at once", "share", "high"),
     ),
 )
+@drafts(_offer)
 def record_audit(
     confidential: Microdata,
     releases: Sequence[Microdata],
@@ -668,12 +710,13 @@ def record_audit(
     streams = run.rng.spawn(audit.design.shadows)
     mine = list(range(block, audit.design.shadows, spec.blocks))
     shadow, target, present, features, odds = [], [], [], [], []
+    people = audit.data.block(list(map(int, audit.targets)))
     together = max(1, min(TOGETHER, AT_ONCE // len(confidential)))
     for first in range(0, len(mine), together):
         numbers = mine[first : first + together]
         made = [audit.design.shadow(number, streams[number]) for number in numbers]
         tables = [one.data(audit.data, refits.changed) for one in made]
-        every = refits.releases(numbers, tables, audit.datasets)
+        every = refits.releases(numbers, tables, audit.datasets, people)
         for number, one, shown in zip(numbers, made, every, strict=True):
             for of, there, seen, ratio in audit.rows(one, shown, refits):
                 shadow.append(number)
@@ -682,22 +725,22 @@ def record_audit(
                 features.append(seen)
                 odds.append(ratio)
         run.report(Progress(first + len(numbers), len(mine), "shadows"))
-    width = len(audit.looked.names)
-    times = 1.0 if audit.design.removes else 2.0
-    kind = "likelihood ratios of" if audit.exact else ""
+    claim = refits.claim(audit.design.removes) or Claim(np.nan)
+    known = not np.isnan(odds).any()
+    kind = "likelihood ratios of" if audit.exact else "noisy counts of" if known else ""
     words = f"{kind} {spec.shadows:,} shadows of {audit.design.size:,} records and {counted(audit.datasets, 'dataset')}".strip()
     return {
         "shadow": np.asarray(shadow, dtype=np.int64),
         "target": np.asarray(target, dtype=np.int64),
         "present": np.asarray(present, dtype=np.int64),
-        "features": np.asarray(features, dtype=np.float32).reshape(len(shadow), width),
+        "features": np.asarray(features, dtype=np.float32).reshape(len(shadow), len(audit.names)),
         "odds": np.asarray(odds, dtype=np.float64),
         "records": audit.order[audit.targets],
         **{f"is {name}": some for name, some in audit.kinds.items()},
-        "names": np.asarray(audit.looked.names),
+        "names": np.asarray(audit.names),
         "guessed": np.array([audit.looked.guessed.start, audit.looked.guessed.stop]),
-        "exact": np.asarray(audit.exact),
-        "claimed": np.asarray(np.nan if refits.epsilon is None else times * refits.epsilon),
+        "exact": np.asarray(known),
+        "claimed": np.array(claim),
         "seed": np.asarray(seed),
         "words": np.asarray(words),
         "prefix": np.asarray("values_" if audit.design.question == "values" else ""),

@@ -1,8 +1,9 @@
 """Which plans a search looks at, in which order, and which become finalists. It depends on the findings of the looks alone.
 
 Screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson & Talwalkar 2016), local moves around the best, first of
-the levers that the missed limits ask for (``guidance``), then finalists, which are judged on all records against hold-out records that no look before has read. What a look found on a sample decides
-which plans continue and in which order the finalists stand; the first of them that passes the fresh judgement is taken. The error of all judgements together is
+the levers that the missed limits ask for (``guidance``), then finalists. These are compared on all records that releases are made of, since the order on
+a sample is not theirs, and then judged on fresh random numbers, against hold-out records that no look before has read. What looks found
+before the judgement decides which plans continue and in which order the finalists stand; the first of them that passes the judgement is taken. The error of all judgements together is
 that of one: the first finalist has half of it, the next half of what is left, as in a fallback procedure (Wiens 2003, Pharmaceutical Statistics 2).
 Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
 """
@@ -22,12 +23,14 @@ from ..statistics.dominance import non_dominated
 from .guidance import missed_by
 from .space import Asks, Choice, Lever, moves, screened
 
-Stage = Literal["screen", "enlarge", "refine", "judge"]
+Stage = Literal["screen", "enlarge", "refine", "compare", "judge"]
 A_ROUND = 4
 """Looks of a round of local moves: what a round found says where the next begins."""
 FEWEST, SHARE = 1000, 16
 """A first look is at a sixteenth of the records, 1,000 or more; a second at three times as many."""
 FINALISTS = 5
+FEWEST_COMPARED = 4 * FINALISTS
+"""Looks of a search at least that compares its finalists on all records: one with fewer has them for trying plans."""
 
 
 def judged_among(place: int, finalists: int) -> int:
@@ -43,6 +46,11 @@ class Look:
     stage: Stage
     choice: Choice
     records: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it takes as long as a release: it is at all records."""
+        return self.stage in ("compare", "judge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,8 @@ def penalty_of(verdicts: Sequence[Verdict], blocks: int) -> float:
 class SearchPlan:
     """The levers of a search, how many plans it looks at, of how many records it screens, and its seed.
 
-    ``same`` gives the one choice of all that are the same plan.
+    ``same`` gives the one choice of all that are the same plan. ``repeats`` says that a second look at the same records has other random numbers than the
+    first, so that it tells something.
     """
 
     levers: tuple[Lever, ...]
@@ -83,6 +92,7 @@ class SearchPlan:
     records: int
     seed: int
     same: Callable[[Choice], Choice] = lambda choice: choice
+    repeats: bool = False
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -93,16 +103,19 @@ class SearchPlan:
     @property
     def counts(self) -> Mapping[Stage, int]:
         """How many plans each stage looks at at most, all rounds of local moves together."""
-        left = self.looks - FINALISTS
+        tells = self.repeats or self.sizes[1] < self.records
+        compared = FINALISTS if tells and self.looks >= FEWEST_COMPARED else 0
+        left = self.looks - FINALISTS - compared
         first = max(2, left * 2 // 5)
         second = max(1, first // 3)
-        return {"screen": first, "enlarge": second, "refine": left - first - second, "judge": FINALISTS}
+        rest = left - first - second
+        return {"screen": first, "enlarge": second, "refine": rest, "compare": compared, "judge": FINALISTS}
 
     @property
     def stages(self) -> Iterator[tuple[Stage, int]]:
         """Each stage with how many plans it looks at at most; local moves in rounds."""
         for stage, count in self.counts.items():
-            step = A_ROUND if stage == "refine" else count
+            step = A_ROUND if stage == "refine" else max(count, 1)
             yield from ((stage, min(step, count - done)) for done in range(0, count, step))
 
     def next_looks(self, found: Mapping[int, Found]) -> list[Look]:
@@ -133,8 +146,10 @@ class SearchPlan:
         elif stage == "enlarge":
             ranked = self._ranked(before, found)
             choices, records = [look.choice for look in ranked[:wanted]], large
+        elif stage == "compare":
+            choices, records = self._finalists(before, found), self.records
         elif stage == "judge":
-            return self._numbered(stage, before, self._finalists(before, found), None)
+            choices, records = self._in_order(before, found), None
         else:
             choices, records = self._around(before, found, wanted), large
         return self._numbered(stage, before, choices, records)
@@ -173,6 +188,19 @@ class SearchPlan:
         best = ranked[: FINALISTS - 1]
         return list(dict.fromkeys([*best, *([] if safest is None else [safest]), *ranked]))[:FINALISTS]
 
+    def _in_order(self, before: Sequence[Look], found: Mapping[int, Found]) -> list[Choice]:
+        """The finalists as they are judged: by the mean of what their looks at all records found, after these those that were not compared there."""
+        compared = [look for look in before if look.stage == "compare"]
+        if not compared:
+            return self._finalists(before, found)
+        means = {look.number: _mean(self._at_all_records(look.choice, before, found)) for look in compared}
+        ranked = self._ranked([look for look in compared if found[look.number].penalty is not None], means)
+        return list(dict.fromkeys(look.choice for look in [*ranked, *compared]))
+
+    def _at_all_records(self, choice: Choice, before: Sequence[Look], found: Mapping[int, Found]) -> list[Found]:
+        same = (look for look in before if look.choice == choice and look.records == self.records)
+        return [found[look.number] for look in same]
+
     def _ranked(self, looks: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
         """The looks whose plans could be carried out, the best first, of each plan the last look.
 
@@ -197,6 +225,13 @@ class SearchPlan:
 
     def _protection(self, choice: Choice) -> float:
         return sum(at / (len(lever.options) - 1) for at, lever in zip(choice, self.levers, strict=True) if lever.rising)
+
+
+def _mean(found: Sequence[Found]) -> Found:
+    """What several looks at a plan found on average, of those that could be carried out."""
+    penalties = [one.penalty for one in found if one.penalty is not None]
+    costs = [one.cost for one in found if one.cost is not None]
+    return Found(float(np.mean(penalties)) if penalties else None, float(np.mean(costs)) if costs else None)
 
 
 def _is_open(looks: Sequence[Look], found: Mapping[int, Found]) -> bool:

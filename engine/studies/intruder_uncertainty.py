@@ -9,8 +9,9 @@ the truth: only the datasets vary there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -316,6 +317,35 @@ def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
     return shares.datasets, shares.noise, shares.interaction
 
 
+def several_levels(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    points: Sequence[float],
+    spec: IntruderUncertaintySpec,
+    runs: Sequence[Run],
+) -> list[StudyPoint]:
+    """Both risks at several levels. What the intruder is sure of is held against each dataset once, and beliefs are drawn again for
+    each, so that memory holds one dataset and one belief at a time.
+    """
+    knowledge = _Knowledge.of(confidential, spec)
+    radius = spec.radius.get(spec.variable)
+    streams = [run.rng.spawn(spec.replicates if point else 1) for point, run in zip(points, runs, strict=True)]
+    begun = [[rng.bit_generator.state for rng in own] for own in streams]
+    found: list[list[Measure]] = [[] for _ in points]
+    for done, released in enumerate((confidential, *releases), start=1):
+        sure = _Sure(knowledge, released)
+        for at, point in enumerate(points):
+
+            def beliefs(at: int = at, point: float = point) -> Iterator[Belief]:
+                for rng, state in zip(streams[at], begun[at], strict=True):
+                    rng.bit_generator.state = state
+                    yield belief(confidential, spec.variable, radius, spec.model, point, rng)
+
+            found[at].append(_measure(sure, beliefs(), exact=point == 0))
+            runs[at].report(Progress(done, len(releases) + 1, f"level {point:g}"))
+    return [StudyPoint(own[0], tuple(own[1:])) for own in found]
+
+
 @study_method(
     "Uncertainty of the intruder's knowledge",
     spec=IntruderUncertaintySpec,
@@ -325,6 +355,7 @@ def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
     check=check,
     combine=bands,
     summarise=variance_shares,
+    points=several_levels,
     axis=Axis(
         "S",
         "the intruder's uncertainty",
@@ -341,15 +372,7 @@ def intruder_uncertainty(
     Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 there is
     one, exact: the risks are those of ``risk.identification`` and ``risk.attribute``.
     """
-    knowledge = _Knowledge.of(confidential, spec)
-    radius = spec.radius.get(spec.variable)
-    children = run.rng.spawn(spec.replicates if point else 1)
-    beliefs = [belief(confidential, spec.variable, radius, spec.model, point, rng) for rng in children]
-    measures = []
-    for done, released in enumerate((confidential, *releases), start=1):
-        measures.append(_measure(knowledge, released, spec, beliefs, exact=point == 0))
-        run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
-    return StudyPoint(measures[0], tuple(measures[1:]))
+    return several_levels(confidential, releases, [point], spec, [run])[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,15 +393,45 @@ class _Knowledge:
         return cls(found[certain], found[synthesised], found[sensitive])
 
 
-def _measure(
-    knowledge: _Knowledge, released: Microdata, spec: IntruderUncertaintySpec, beliefs: Sequence[Belief], *, exact: bool
-) -> Measure:
-    replicates = list(_risks(knowledge, released, beliefs))
+class _Sure:
+    """What the intruder is sure of, held against a dataset once for all beliefs at all levels."""
+
+    def __init__(self, knowledge: _Knowledge, released: Microdata) -> None:
+        self.knowledge, self.released = knowledge, released
+        exact, self.within = knowledge.certain.against(released)
+        self.matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
+        self.synthesised, self.sensitive = (
+            knowledge.synthesised.against(released),
+            knowledge.sensitive.against(released),
+        )
+        self.same = knowledge.sensitive.names == knowledge.synthesised.names
+        self._ranked: tuple[Ranked, Floats] | None = None
+
+    @cached_property
+    def held(self) -> tuple[Held, Held, Held]:
+        """Windows that stay: to identify, to learn sensitive values, and what is known alone."""
+        nothing = ((), ())
+        identify, learn, know = (
+            _held(self.matcher, self.within, more)
+            for more in (self.synthesised, nothing if self.same else self.sensitive, nothing)
+        )
+        return identify, learn, know
+
+    def ranked(self, part: Within) -> Within:
+        """A window with the ranks of its released values, found once while these are the same."""
+        if self._ranked is None:
+            self._ranked = Ranked.of(part.released), part.released
+        ranks, values = self._ranked
+        return replace(part, ranked=ranks) if np.array_equal(values, part.released, equal_nan=True) else part
+
+
+def _measure(sure: _Sure, beliefs: Iterable[Belief], *, exact: bool) -> Measure:
+    replicates = [_risks(sure, believed(sure.released)) for believed in beliefs]
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
-    records = len(knowledge.certain.confidential)
+    records = len(sure.knowledge.certain.confidential)
     estimates = [_mean(name, found, records, exact=exact) for name, found in values.items()]
-    if released.origin != "confidential":
-        estimates.append(Estimate(REPLICATES, float(len(beliefs)), params=_in_full(values)))
+    if sure.released.origin != "confidential":
+        estimates.append(Estimate(REPLICATES, float(len(replicates)), params=_in_full(values)))
     return Measure(tuple(estimates))
 
 
@@ -395,36 +448,22 @@ def _in_full(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str,
     }
 
 
-def _risks(
-    knowledge: _Knowledge, released: Microdata, beliefs: Sequence[Belief]
-) -> Iterator[dict[str, float | NotComputable]]:
-    """The risks under each belief. What the intruder is sure of is prepared once for all of them."""
-    exact, within = knowledge.certain.against(released)
-    matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
-    synthesised, sensitive = knowledge.synthesised.against(released), knowledge.sensitive.against(released)
-    same = knowledge.sensitive.names == knowledge.synthesised.names
-    nothing = ((), ())
-    sure = [_held(matcher, within, more) for more in (synthesised, nothing if same else sensitive, nothing)]
-    ranked: Ranked | None = None
-    for believed in beliefs:
-        part = believed(released)
-        if isinstance(part, Within):
-            if ranked is None:
-                ranked, values = Ranked.of(part.released), part.released
-            part = replace(part, ranked=ranked) if np.array_equal(values, part.released, equal_nan=True) else part
-        if isinstance(part, Exact):
-            known = matcher.refined(part)
-            identify, learn, know = (_held(known, within, more) for more in (synthesised, sensitive, nothing))
-            near: list[Within] = []
-        else:
-            (identify, learn, know), near = sure, [part]
-        identified = identify.match(near)
-        risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
-        if not knowledge.sensitive.names:
-            yield {**risks, "attribute_risk": NotComputable(NOTHING_TO_LEARN)}
-            continue
-        similar = identified if same else learn.match(near)
-        yield {**risks, "attribute_risk": float(attribute_probabilities(know.match(near), similar).sum())}
+def _risks(sure: _Sure, believed: Exact | Within) -> dict[str, float | NotComputable]:
+    """The risks under a belief."""
+    if isinstance(believed, Exact):
+        known = sure.matcher.refined(believed)
+        identify, learn, know = (
+            _held(known, sure.within, more) for more in (sure.synthesised, sure.sensitive, ((), ()))
+        )
+        near: list[Within] = []
+    else:
+        (identify, learn, know), near = sure.held, [sure.ranked(believed)]
+    identified = identify.match(near)
+    risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
+    if not sure.knowledge.sensitive.names:
+        return {**risks, "attribute_risk": NotComputable(NOTHING_TO_LEARN)}
+    similar = identified if sure.same else learn.match(near)
+    return {**risks, "attribute_risk": float(attribute_probabilities(know.match(near), similar).sum())}
 
 
 def _held(known: Matcher, within: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Held:

@@ -32,6 +32,7 @@ from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, ca
 from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
+from ..methods.drafting import ALTERNATIVE, Case, Offer, bins_for, drafts
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run
@@ -256,6 +257,21 @@ def joint_draw(
     return found
 
 
+OFFERED_SWEEPS, OFFERED_LIMIT = 1000, 8000
+"""Of an offered mixture: sweeps of a chain, and up to how many it continues. A search tries many plans."""
+
+
+def _offer(case: Case) -> Offer | None:
+    """All released variables together, given those that are kept; numbers in bins."""
+    if case.want != "synthesis" or case.target is not None or not case.released:
+        return None
+    bins = bins_for(case, case.compared)
+    settings = {"predictors": list(case.kept), "sweeps": OFFERED_SWEEPS, "burn_in": OFFERED_SWEEPS // 2}
+    settings |= {"max_sweeps": OFFERED_LIMIT, **({"bins": bins} if bins else {})}
+    why = "latent classes say how all variables go together, and no leaf holds few people; numbers lose what lies inside a bin"
+    return Offer(why, settings, ALTERNATIVE)
+
+
 @synthesis_method(
     "Dirichlet process mixture of products of multinomials",
     spec=DpmpmSpec,
@@ -264,6 +280,7 @@ def joint_draw(
     targets=tuple(Kind),
     check=check,
 )
+@drafts(_offer)
 def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, draws: int) -> Fit:
     """Draws of the parameters, a sweep for each dataset. Arrays: ``log_weights`` (draws, K), ``log_levels`` (draws, K, D) of the levels of the
     targets and then the predictors side by side, and the ``sweep`` and ``chain`` (draws,) of each.

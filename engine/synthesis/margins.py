@@ -8,6 +8,9 @@ the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al. 2
 Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction tree, where its
 cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of what was fitted.
 
+Where the recipe leaves levels, ranges or cut points open, noise finds them too, at a part of the budget (``sfumato.engine.design.noisy_categories``).
+With a ``unit`` no person or household is counted with more records than the recipe says.
+
 How it could mislead: relations that no margin lists are not kept, however real the records look; the fit lists what is kept. How it could be
 abused: a margin of many variables is a copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has
 5 variables at most. Rounding is no differential privacy: differences of two releases of almost the same people can show single counts.
@@ -22,29 +25,40 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ..arrays import Booleans, Floats, Integers
+from ..data.intervals import SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Role
-from ..design.categories import BinsByVariable, Categories, categories_of, check_bins, learned_of
+from ..data.schema import Kind, Role, Schema
+from ..design.binning import Binning
+from ..design.categories import BinsByVariable, Categories, check_bins
+from ..design.finer_categories import finer, groups_of
+from ..design.noisy_categories import KeptLevels, needs_levels, noisy_categories, read_back, stored, undeclared
 from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable
 from ..margins.consistency import Measured, agreeing
 from ..margins.domain import Clique, Domain, as_clique, margin_of, shares, total_variation
 from ..margins.drawing import draw_cells
+from ..margins.intervals import LEVEL, estimate
 from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
 from ..margins.junction_tree import FittedTree, JunctionTree
 from ..margins.linear_bounds import Audit, Released, audit
-from ..margins.private import Budget, Choice, measure
+from ..margins.private import Budget, Choice, measure, noisy_distance
+from ..margins.private_domain import level_threshold
 from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
-from ..margins.soft_records import SoftRecords, Target, components_for, drawn_softly
+from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
+from ..margins.zcdp import DELTA, rho_at, sigma_of
 from ..methods.approved_tables import ApprovedTable
+from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts
+from ..methods.levers import FIDELITY
+from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
 from ..methods.registry import synthesis_method
-from ..methods.results import Diagnostic, Fit, NoTrace
+from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import LeverValues, Param, Spec
-from ..methods.zcdp import DELTA, rho_at
+from ..partition.equivalence_classes import equivalence_classes
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]
@@ -54,8 +68,52 @@ MOST_VARIABLES = 5
 LARGEST_MARGIN = 1_000_000
 """Cells of one margin."""
 SOFT_STEPS = 600
+LEVELS = 0.5
+"""The part of delta that finding levels takes, where the recipe leaves some open."""
+STEADY, FEW_VARIABLES = 0.015, 8
+"""Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded tables have a joint table."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
+
+
+MOST_SHARES = 20
+"""Levels of a variable whose shares are told."""
+
+NOISY = (
+    Output(
+        "noisy_mean",
+        "mean of the variable in the population by noisy counts; its interval counts noise and sampling",
+        "none",
+        estimated=True,
+        label=Label("Mean by noisy counts", "By noisy counts, the mean of {variable} is {value}."),
+    ),
+    Output(
+        "noisy_share",
+        "share of a level in the population by noisy counts; its interval counts noise and sampling",
+        "none",
+        "share",
+        range=SHARE,
+        estimated=True,
+        label=Label("Share by noisy counts", "By noisy counts, {variable} is {level} for {value} of the records."),
+    ),
+    Output(
+        "noisy_pair_distance",
+        "mean total variation of all pairs of variables between the confidential records and what is drawn, with noise that the budget has paid for",
+        "low",
+        "share",
+        range=SHARE,
+        estimated=True,
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Distance of pairs, with noise",
+            "Joint distributions of two variables differ in {value} of the records on average, told with noise.",
+            "Lower is better; 0 is the same joint distribution of every pair.",
+            "Relations between two variables differ too much on average.",
+            FIDELITY,
+        ),
+    ),
+)
+"""What a private fit says of the population and of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +172,21 @@ class MarginsSpec(Spec):
     person_records: Annotated[
         int, Param("of gaussian: most records that one protected person or household has", ge=1, le=1000)
     ] = 1
+    unit: Annotated[
+        str | None,
+        # any order: it says whose a record is, and nothing of it is drawn
+        Param(
+            "of gaussian: the variable that says whose a record is; of each person or household person_records records are counted, taken at random",
+            names="variables",
+            any_order=True,
+        ),
+    ] = None
+    figures: Annotated[
+        float,
+        Param(
+            "of gaussian: the share of the budget that pays for a public figure of how far pairs are off", ge=0, le=0.5
+        ),
+    ] = 0.0
     selection: Annotated[
         Selection | None,
         Param(
@@ -147,6 +220,14 @@ class MarginsSpec(Spec):
     ] = False
     audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
 
+    def steady_seconds(self, variables: int) -> float:
+        """Soft records are fitted whatever the number of records: ``tests/benchmarks/margins.py steady``."""
+        return STEADY * variables**2 if self.protected_by == "gaussian" or variables > FEW_VARIABLES else 0.0
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return () if self.unit is None else (self.unit,)
+
     @property
     def protected_by(self) -> Protection:
         """The protection that holds."""
@@ -171,9 +252,16 @@ class Table:
     conditions: tuple[Booleans, ...]
 
     @classmethod
-    def of(cls, data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: str = "") -> Table:
-        """By the recipe's declarations. Raises BadInput where a condition does not suit them."""
-        categories = {name: categories_of(data, name, spec.bins.get(name)) for name in targets}
+    def of(
+        cls,
+        data: Microdata,
+        targets: tuple[str, ...],
+        spec: MarginsSpec,
+        place: str = "",
+        arrays: Mapping[str, NDArray[np.generic]] | None = None,
+    ) -> Table:
+        """By the recipe's declarations, and by what a fit with these ``arrays`` found. Raises BadInput where a condition does not suit them."""
+        categories = read_back(arrays or {}, targets, data, spec.bins)
         sizes = {name: one.size for name, one in categories.items()}
         conditions = tuple(
             one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)
@@ -238,7 +326,17 @@ def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: s
         raise BadInput(f"{place}.selection", "aim chooses by noisy margins; use mutual_information, mst or pairs")
     if spec.survey_weights and not data.schema.of_role(Role.WEIGHT):
         raise BadInput(f"{place}.survey_weights", "no variable is the survey weight; give one the role weight")
+    if not private and (spec.unit is not None or spec.figures):
+        name = "unit" if spec.unit is not None else "figures"
+        raise BadInput(f"{place}.{name}", "it belongs to noise; give an epsilon, or leave it out")
     check_bins(data, targets, spec.bins, place)
+    open_to_noise = undeclared(data.schema, targets, spec.bins) if private else ()
+    for i, condition in enumerate(spec.impossible):
+        if unknown := [name for name in condition.columns if name in open_to_noise]:
+            raise BadInput(
+                f"{place}.impossible[{i}]",
+                f'noise finds the levels and bins of "{unknown[0]}", and a condition has to know them before; declare them, or leave it out',
+            )
     for i, one in enumerate(spec.margins):
         for name in one.columns:
             if name not in targets:
@@ -247,7 +345,7 @@ def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: s
     table = Table.of(data, targets, spec, place)
     for i, one in enumerate(spec.margins):
         cells = table.domain.cells(table.clique(one.columns))
-        if cells > LARGEST_MARGIN:
+        if cells > LARGEST_MARGIN and not set(one.columns) & set(open_to_noise):
             raise BadInput(
                 f"{place}.margins[{i}]",
                 f"{cells:,} cells are more than {LARGEST_MARGIN:,}; use fewer or coarser variables",
@@ -267,12 +365,28 @@ def account(
     """What the noise and the choices cost together: datasets and records are drawn from what was measured once."""
     if spec.protected_by != "gaussian" or spec.epsilon is None:
         return NoAccount("rounded counts are no differential privacy: they have no epsilon")
-    rho = rho_at(spec.epsilon, spec.delta)
-    budget = _budget(spec, len(targets))
-    changed = 2 * (budget.ones + budget.several) + 4 * budget.chosen  # two cells of a margin move; a score by 2
-    share = changed / budget.total
-    learned = learned_of(data, targets, spec.bins)
-    return PrivacyAccount.of_rho(Concentrated(rho, rho * share, spec.delta), learned, spec.epsilon)
+    failed = spec.delta - _delta_of_noise(spec, data.schema, targets)
+    rho = rho_at(spec.epsilon, spec.delta - failed)
+    budget = _budget(spec, data.schema, targets)
+    share = (2 * budget.noise + 4 * budget.told) / budget.total
+    parts = {
+        "single variables": budget.ones,
+        "several variables": budget.several,
+        "choices": budget.chosen,
+        "levels and ranges": budget.domain,
+        "public figures": budget.figures,
+    }
+    cost = Concentrated(
+        rho,
+        rho * share,
+        spec.delta,
+        failed,
+        {what: own / budget.total * rho for what, own in parts.items()},
+        spec.person_records,
+        spec.unit is not None,
+        gaussian=not (budget.chosen or budget.domain or budget.figures),
+    )
+    return PrivacyAccount.of_rho(cost, (), spec.epsilon)
 
 
 def _choice(spec: MarginsSpec) -> Choice:
@@ -280,10 +394,17 @@ def _choice(spec: MarginsSpec) -> Choice:
     return spec.chosen
 
 
-def _budget(spec: MarginsSpec, variables: int) -> Budget:
+def _delta_of_noise(spec: MarginsSpec, schema: Schema, targets: Sequence[str]) -> float:
+    """What levels that noise has to find leave of delta."""
+    return spec.delta * (1 - LEVELS) if any(needs_levels(schema, name) for name in targets) else spec.delta
+
+
+def _budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> Budget:
     """What the mechanism may spend: a person of c records moves a count by c, which costs c^2."""
     assert spec.epsilon is not None
-    return Budget.of(rho_at(spec.epsilon, spec.delta) / spec.person_records**2, variables, _choice(spec))
+    rho = rho_at(spec.epsilon, _delta_of_noise(spec, schema, targets)) / spec.person_records**2
+    domain = bool(undeclared(schema, targets, spec.bins))
+    return Budget.of(rho, len(targets), _choice(spec), domain, spec.figures)
 
 
 def joint_draw(
@@ -297,7 +418,7 @@ def joint_draw(
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
     """A dataset of ``records`` records; those with an impossible combination are drawn again."""
-    table = Table.of(confidential, targets, spec)
+    table = Table.of(confidential, targets, spec, arrays=fit.arrays)
     codes = drawn_codes(fit, table, records, rng)
     for _ in range(TRIES):
         wrong = np.flatnonzero(table.fulfils(codes))
@@ -337,12 +458,10 @@ def margins_of(fit: Fit) -> dict[Clique, Floats]:
 
 
 def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[ApprovedTable, ...]:
-    """The protected margins with their categories: none that are exact, where small counts follow or were not looked for, or where
-    categories come from the data and noise has to hide them.
-    """
-    table = Table.of(data, targets, spec)
+    """The protected margins with their categories: none that are exact, or where small counts follow or were not looked for."""
+    table = Table.of(data, targets, spec, arrays=fit.arrays)
     noisy = spec.protected_by == "gaussian"
-    if spec.protected_by == "exact" or (noisy and learned_of(data, targets, spec.bins)):
+    if spec.protected_by == "exact" or (noisy and learned_without_noise(fit, data.schema, targets, spec)):
         return ()
     if not noisy and ("audit" not in fit.arrays or fit.arrays["audit"][0] > 0):
         return ()
@@ -358,11 +477,112 @@ def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microd
     return tuple(found)
 
 
+def follows_together(fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata) -> Audit | None:
+    """The linear programs of all rounded tables of several releases, over categories that are fine enough for each of them.
+
+    Counts below the largest of the limits are looked at, each release's own and those of the finer categories. Noisy tables say nothing exactly.
+    """
+    rounded = [
+        (Table.of(data, targets, spec), fit, spec)
+        for fit, spec, targets in fits
+        if spec.protected_by == "coarsened" and not spec.survey_weights
+    ]
+    if len(rounded) < 2:
+        return None
+    by_name: dict[str, list[Categories]] = {}
+    for table, _, _ in rounded:
+        for name, one in table.categories.items():
+            by_name.setdefault(name, []).append(one)
+    fine = {name: finer(several) for name, several in by_name.items()}
+    whole = Table(fine, Domain(tuple(one.size for one in fine.values())), ())
+    codes = whole.codes(data)
+    released = []
+    for table, fit, spec in rounded:
+        for clique, counts in margins_of(fit).items():
+            own = Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
+            names = table.names(clique)
+            order = np.argsort([list(fine).index(name) for name in names])
+            groups = tuple(groups_of(fine[names[at]], table.categories[names[at]]) for at in order)
+            low, high = np.transpose(own.low, order), np.transpose(own.high, order)
+            released.append(Released(whole.clique(names), low, high, groups))
+    return audit(
+        whole.domain,
+        released,
+        lambda clique: whole.domain.count(codes, clique),
+        max(spec.limit for _, _, spec in rounded),
+    )
+
+
+def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
+    """Means of numbers and shares of levels by the noisy counts, for the population that the records are a sample of; and the figure that was paid for.
+
+    Numbers count as the middle of their bin. All is computed from what was measured: it costs nothing more. Where a person has
+    several records, they are taken as if they were of different people.
+    """
+    if spec.protected_by != "gaussian" or learned_without_noise(fit, data.schema, targets, spec):
+        return ()
+    table = Table.of(data, targets, spec, arrays=fit.arrays)
+    tables = margins_of(fit)
+    ones = [Measured((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
+    found: list[Estimate] = []
+    for at, (name, one) in enumerate(table.categories.items()):
+        here = np.arange(one.size) < one.present
+        if len(one.edges):
+            last = one.edges[1:] - one.whole * (np.arange(one.present) < one.present - 1)
+            middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.gaps)
+            found.append(_noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {}))
+        elif one.present <= MOST_SHARES:
+            found += [
+                _noisy_mean(
+                    table.domain, ones, at, "noisy_share", np.arange(one.size) == place, here, name, {"level": text}
+                )
+                for place, text in enumerate(one.texts(data))
+            ]
+    if "pair_distance" in fit.arrays:
+        value, sigma = map(float, fit.arrays["pair_distance"])
+        half = float(ndtri((1 + LEVEL) / 2)) * sigma
+        low, high = (min(max(end, 0.0), 1.0) for end in (value - half, value + half))
+        found.append(Estimate("noisy_pair_distance", min(max(value, 0.0), 1.0), lower=low, upper=high, unit="share"))
+    return tuple(found)
+
+
+def _noisy_mean(
+    domain: Domain,
+    ones: Sequence[Measured],
+    at: int,
+    measure: str,
+    values: NDArray[np.generic],
+    here: Booleans,
+    name: str,
+    params: Mapping[str, str],
+) -> Estimate:
+    own = np.asarray(values, dtype=np.float64)
+    try:
+        found = estimate(domain, ones, (at,), own, among=here.astype(np.float64))
+    except ZeroDivisionError as error:
+        return Estimate.not_computed(measure, str(error), name, **params)
+    low, high = own[here].min(), own[here].max()
+    value, lower, upper = (float(np.clip(one, low, high)) for one in (found.value, found.lower, found.upper))
+    unit = "share" if params else ""
+    return Estimate(measure, value, name, lower, upper, unit=unit, params=dict(params))
+
+
+def located(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Integers, ...]:
+    """The cell of each record in each protected margin, (n,) each, by the groups of rare categories where it has them."""
+    codes = Table.of(data, targets, spec, arrays=fit.arrays).codes(data)
+    noisy, found = spec.protected_by == "gaussian", []
+    for clique, counts in margins_of(fit).items():
+        grouped = noisy and len(clique) > 1
+        own = [np.asarray(fit.arrays[f"groups/{at}"])[codes[:, at]] if grouped else codes[:, at] for at in clique]
+        found.append(np.ravel_multi_index(tuple(own), counts.shape))
+    return tuple(found)
+
+
 def _labels(categories: Categories, data: Microdata) -> tuple[str, ...]:
     """The categories of a variable in words: levels, intervals that are closed below, and missing."""
     edges = categories.edges
     if not len(edges):
-        texts = [str(level) for level in data.column(categories.variable.name).cat.categories]
+        texts = list(categories.texts(data))
     else:
         ends = [_end(edge, categories) for edge in edges]
         texts = [f"[{low}, {high})" for low, high in pairwise(ends)]
@@ -385,6 +605,45 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     return tuple(found)
 
 
+DRAFTED = 10
+DRAFTED_BINS = f"{DRAFTED} equal count"
+"""How a draft cuts numbers."""
+FEW = 4
+"""Times the count at which a level is kept, below which records are too few for a draft."""
+
+
+def offer(case: Case) -> Offer | Declined | None:
+    """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
+    if case.want != "synthesis" or case.target is not None or case.kept:
+        return None
+    cut = [name for name in case.released if not case.table[name].variable.kind.has_levels]
+    settings: dict[str, object] = {"bins": dict.fromkeys(cut, DRAFTED_BINS)} if cut else {}
+    numbers = "; numbers are drawn inside bins of equally many records" if cut else ""
+    if case.epsilon is None:
+        limit = MarginsSpec().limit
+        few = [
+            name
+            for name in case.released
+            if case.table.records < limit * (case.table[name].distinct if name not in cut else DRAFTED)
+        ]
+        if few:
+            return Declined(
+                f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
+            )
+        why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
+        return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
+    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(DRAFTED_BINS) for name in cut})
+    schema = Schema(tuple(case.table[name].variable for name in case.released))
+    if open_to_noise := undeclared(schema, case.released, spec.bins):
+        rho = _budget(spec, schema, case.released).domain / len(open_to_noise)
+        if case.table.records < FEW * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
+            return Declined(
+                f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
+            )
+    why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
+    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon}, ALTERNATIVE)
+
+
 @synthesis_method(
     "Protected margins",
     spec=MarginsSpec,
@@ -394,40 +653,63 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     check=check,
     account=account,
     approved=approved,
-    outputs=CONCENTRATED,
+    said=noisy_figures,
+    located=located,
+    follows=follows_together,
+    outputs=(*CONCENTRATED, *NOISY),
 )
+@drafts(offer)
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """The protected margins and what was fitted to them.
 
-    Arrays: ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
     several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
     """
-    table = Table.of(data, targets, spec)
-    codes = table.codes(data)
     if spec.protected_by == "gaussian":
-        return _private(table, codes, spec, run)
-    return _approved(table, codes, data, spec, run)
+        return _private(data, targets, spec, run)
+    table = Table.of(data, targets, spec)
+    return _approved(table, table.codes(data), data, spec, run)
 
 
-def _private(table: Table, codes: Integers, spec: MarginsSpec, run: Run) -> Fit:
+def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run) -> Fit:
+    budget = _budget(spec, data.schema, targets)
+    counted = counted_records(data, spec, run.rng)
+    arrays: dict[str, NDArray[np.generic]] = _found_domain(data, targets, spec, budget, counted, run.rng)
+    table = Table.of(data, targets, spec, arrays=arrays)
+    codes = table.codes(data)[counted]
     domain = table.domain
     cliques = with_singles(domain, [table.clique(one.columns) for one in spec.margins])
+    for clique in cliques:
+        if domain.cells(clique) > LARGEST_MARGIN:
+            raise BadInput(
+                "bins",
+                f"the margin of {' and '.join(table.names(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
+            )
     found = measure(
         domain,
         lambda clique: domain.count(codes, clique),
-        _budget(spec, len(domain)),
+        budget,
         _choice(spec),
         run.rng,
         cliques,
         steps=SOFT_STEPS,
         note=lambda done, total: run.report(Progress(done, total, "rounds")),
     )
-    arrays: dict[str, NDArray[np.generic]] = {}
     for one in found.margins:
         arrays[f"margin/{_name(one.clique)}"] = one.table
         arrays[f"sigma/{_name(one.clique)}"] = np.array([one.sigma])
     arrays |= {f"groups/{at}": own for at, own in enumerate(found.groups)}
-    arrays["soft"] = found.model.smoothed(found.floor)
+    arrays["soft"] = _without_others(found.model.smoothed(found.floor), table)
+    if budget.figures and len(domain) > 1:
+        told = noisy_distance(
+            domain,
+            lambda clique: domain.count(codes, clique),
+            np.asarray(arrays["soft"], dtype=np.float32),
+            found.total,
+            budget.figures,
+            run.rng,
+        )
+        arrays["pair_distance"] = np.array(told)
     several = [one for one in found.margins if len(one.clique) > 1]
     said = [
         Diagnostic("margins", "all", float(len(found.margins))),
@@ -435,7 +717,74 @@ def _private(table: Table, codes: Integers, spec: MarginsSpec, run: Run) -> Fit:
         Diagnostic("noise", "single variables", found.margins[0].sigma),
     ]
     said += [Diagnostic("noise", "several variables", several[0].sigma)] if several else []
+    said += _units_said(spec, counted)
     return Fit(arrays, tuple(said), NoTrace(FITTED))
+
+
+def _found_domain(
+    data: Microdata,
+    targets: tuple[str, ...],
+    spec: MarginsSpec,
+    budget: Budget,
+    counted: Booleans,
+    rng: np.random.Generator,
+) -> dict[str, NDArray[np.generic]]:
+    """The levels and ends of bins that the recipe leaves open, found with their part of the budget."""
+    names = undeclared(data.schema, targets, spec.bins)
+    of_levels = sum(needs_levels(data.schema, name) for name in names)
+    delta = LEVELS * spec.delta / max(of_levels, 1)
+    return stored(
+        {
+            name: noisy_categories(
+                data, name, spec.bins.get(name), budget.domain / len(names), delta, rng, spec.person_records, counted
+            )
+            for name in names
+        },
+        targets,
+    )
+
+
+def counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator) -> Booleans:
+    """Which records (n,) take part: all, or of each unit as many as the recipe says one has, at random.
+
+    Records without a unit are taken for those of one unit: nothing says that they are not.
+    """
+    if spec.unit is None:
+        return np.ones(len(data), dtype=np.bool_)
+    unit = equivalence_classes([data.column(spec.unit)], len(data))
+    order = rng.permutation(len(data))
+    by_unit = order[np.argsort(unit[order], kind="stable")]
+    starts = np.flatnonzero(np.diff(unit[by_unit], prepend=-1))
+    place = np.arange(len(data)) - np.repeat(starts, np.diff(np.append(starts, len(data))))
+    found = np.zeros(len(data), dtype=np.bool_)
+    found[by_unit[place < spec.person_records]] = True
+    return found
+
+
+def _units_said(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
+    """How many records were left out so that nobody has more than was said; where nothing could be looked at, that."""
+    if spec.unit is not None:
+        yield Diagnostic("records_beyond_those_of_a_unit", spec.unit, float((~counted).sum()))
+    elif spec.person_records > 1:
+        yield Diagnostic("records_of_a_unit_not_checked", "no variable is named as unit", float(spec.person_records))
+
+
+def _without_others(probabilities: Singles, table: Table) -> Singles:
+    """The distributions (components, categories) without the categories of levels that were not kept."""
+    start = 0
+    for one in table.categories.values():
+        if isinstance(one, KeptLevels):
+            own = probabilities[:, start : start + one.size]
+            own[:, one.others] = 0.0
+            own /= own.sum(axis=1, keepdims=True)
+        start += one.size
+    return probabilities
+
+
+def learned_without_noise(fit: Fit, schema: Schema, targets: tuple[str, ...], spec: MarginsSpec) -> bool:
+    """Whether categories come from the records as they are: fits of older versions."""
+    found = {targets[int(name.partition("/")[2])] for name in fit.arrays if name.startswith(("levels/", "edges/"))}
+    return not found >= set(undeclared(schema, targets, spec.bins))
 
 
 def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec, run: Run) -> Fit:
@@ -488,7 +837,13 @@ def selected(table: Table, answer: Answer, spec: MarginsSpec) -> tuple[Clique, .
     if spec.chosen == "mst":
         told = {pair: information(answer(pair)) for pair in domain.pairs}
         return with_singles(domain, spanning_tree(domain, told, lambda pairs: max(pairs, key=told.__getitem__)))
-    return with_singles(domain, by_information(domain, answer, spec.cells, spec.ways))
+    chosen = by_information(domain, answer, spec.cells, spec.ways)
+    return with_singles(domain, [clique for clique in chosen if _left(table, answer(clique), clique, spec) >= 0.5])
+
+
+def _left(table: Table, counts: Floats, clique: Clique, spec: MarginsSpec) -> float:
+    """The share of the records of a margin that its protection leaves: of many small counts hardly any."""
+    return float(protected_table(counts, spec, table.impossible(clique)).sum() / max(counts.sum(), 1.0))
 
 
 def protected_table(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:

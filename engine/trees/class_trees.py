@@ -25,8 +25,9 @@ does (Mehta, Agrawal & Rissanen 1996). Both ways give the same cuts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -456,11 +457,12 @@ def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rul
     classes, nodes = total.shape
     table = np.zeros((nodes, size, classes))
     table[cells.node, cells.value] = cells.table.T
-    sets = np.array(list(_gray_code(size)))
+    sets = _gray_code(size)
     gain, members, chosen = np.zeros(nodes), np.zeros((nodes, size), bool), np.zeros_like(total)
     step = max(_MOST_COUNTS // (len(sets) * classes), 1)
     for part in (slice(begin, begin + step) for begin in range(0, nodes, step)):
-        left = np.einsum("sl,alc->cas", sets * 1.0, table[part]).reshape(classes, -1)
+        cells_of = table[part].transpose(1, 2, 0).reshape(size, -1)
+        left = (sets * 1.0 @ cells_of).reshape(len(sets), classes, -1).transpose(1, 2, 0).reshape(classes, -1)
         node = np.repeat(np.arange(nodes)[part], len(sets))
         right = total[:, node] - left
         allowed = np.flatnonzero(np.minimum(left.sum(axis=0), right.sum(axis=0)) >= rules.minbucket)
@@ -472,10 +474,11 @@ def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rul
     return gain, chosen, members
 
 
-def _gray_code(size: int) -> Iterator[Booleans]:
-    """All sets of ``size`` levels without the last, but for the empty one, in the order of the Gray code."""
-    for number in range(1, 2 ** (size - 1)):
-        yield (number ^ (number >> 1)) >> np.arange(size) & 1 == 1
+@cache
+def _gray_code(size: int) -> Booleans:
+    """All sets of ``size`` levels without the last, but for the empty one, in the order of the Gray code: (2^(size - 1) - 1, size)."""
+    number = np.arange(1, 2 ** (size - 1))[:, None]
+    return np.asarray((number ^ (number >> 1)) >> np.arange(size) & 1 == 1)
 
 
 DEEPEST = 30

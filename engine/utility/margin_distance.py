@@ -30,6 +30,7 @@ from ..design.binning import (
     learned_words,
 )
 from ..errors import BadInput, NotComputable
+from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
@@ -68,6 +69,15 @@ class MarginDistanceSpec(Spec):
 
 def _output(name: str, meaning: str, label: Label) -> Output:
     return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
+
+
+def _offer(case: Case) -> Offer | None:
+    """Of a release from tables, which relations of two variables it keeps."""
+    if case.want != "synthesis" or case.linked or len(case.released) < 2:
+        return None
+    return Offer(
+        "which pairs of variables go together as in the data: those that share a table do, others as far as the tables say"
+    )
 
 
 @measure_method(
@@ -110,6 +120,7 @@ def _output(name: str, meaning: str, label: Label) -> Output:
         ),
     ),
 )
+@drafts(_offer)
 def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, run: Run) -> Measure:
     """A distance for each pair, with the second variable as the parameter ``other``, and the means over pairs and triples."""
     spec = spec.for_release(confidential.schema, ())

@@ -1,4 +1,4 @@
-"""Processor seconds that the gate's checks of tables take: python tests/benchmarks/gate.py [RECORDS [COLUMNS [DATASETS]]].
+"""Seconds that the gate's checks of tables take: python tests/benchmarks/gate.py [RECORDS [COLUMNS [DATASETS]]].
 
 Half of the columns are kept; the others are drawn anew, numbers of sixteen digits and counts in turn.
 """
@@ -11,13 +11,15 @@ import time
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.arrays import side_by_side
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced
-from sfumato.engine.disclosure.cells import cells_of, comparable
+from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records
 from sfumato.engine.disclosure.evidence import corrected
+from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, marked, standing
 from sfumato.engine.disclosure.pooled import recurring_records
 from sfumato.engine.disclosure.tails import tails
@@ -44,18 +46,23 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
     data = conform(table(rng, records, schema), schema)
     made = [conform(table(rng, records, schema), schema) for _ in range(datasets)]
     releases = [Microdata(schema, one.frame.assign(**{n: data.frame[n] for n in kept})) for one in made]
-    started = time.process_time()
+    print(f"{'':18} processor  clock")
+    begun = started = (time.process_time(), time.perf_counter())
 
-    def said(what: str) -> None:
+    def said(what: str, since: tuple[float, float] | None = None) -> None:
         nonlocal started
-        print(f"{what:18} {time.process_time() - started:6.2f} s")
-        started = time.process_time()
+        now = (time.process_time(), time.perf_counter())
+        processor, clock = (after - before for after, before in zip(now, since or started, strict=True))
+        print(f"{what:18} {processor:7.2f} s {clock:6.2f} s")
+        started = now
 
     own, cells = cells_of(data, schema.names), [cells_of(one, schema.names, data) for one in releases]
     said("cells")
-    equal_records(data, own, cells, kept, drawn)
+    pairs = nearest_pairs(data, kept, rows_of(own, (*kept, *drawn)))
+    said("nearest_pairs")
+    equal_records(data, own, cells, kept, drawn, pairs)
     said("equal_records")
-    near_records(data, releases, own, cells, kept, drawn)
+    near_records(data, releases, own, cells, kept, drawn, pairs)
     said("near_records")
     for name in drawn:
         lone_values(own[name], [one[name] for one in cells])
@@ -67,19 +74,20 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
     said("recurring_records")
     judge_people(data, made[:1], drawn)
     said("people")
+    said("all", begun)
 
 
 def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...]) -> None:
     """Whether four fifths of the records are found more often than the others, all of them drawn anew."""
     own, cells = cells_of(data, names), [cells_of(one, names, data) for one in made]
     columns = [Column(name, own[name], [one[name] for one in cells], *_numbers(data, made, name)) for name in names]
-    coded, marks = [as_they_are(one) for one in columns], marked(own, names)
+    coded, marks = side_by_side(as_they_are, columns), marked(own, names)
     rows = np.sum(list(marks.values()), axis=0, dtype=np.uint64)
     order = rarest_first(rarity(coded), rows)
     numbers = [one.name for one in columns if one.numbers is not None]
     sets, members = family(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
     corrected(standing(marks, members, [marked(one, names) for one in cells], sets, order).found)
-    for some in (coded, [by_rank(one) for one in columns]):
+    for some in (coded, side_by_side(by_rank, columns)):
         corrected(reproduced(some, members, order, rows, ""))
 
 

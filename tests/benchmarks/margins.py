@@ -1,8 +1,8 @@
 """Margins: seconds, memory, and how near releases are to the confidential data.
 
-    python tests/benchmarks/margins.py [joint|tree|large|private|gibbs|coarsened] [SEEDS]
+    python tests/benchmarks/margins.py [joint|tree|large|private|gibbs|coarsened|relations|steady|others] [SEEDS]
 
-Without a word all tables are printed. ``private``, ``gibbs`` and ``coarsened`` are of Adult as ``adult_marginals.json`` cuts it: mean total
+Without a word all tables are printed. ``relations`` are kept and not kept ones of Adult and ACS beside the confidential ones. ``private``, ``gibbs`` and ``coarsened`` are of Adult as ``adult_marginals.json`` cuts it: mean total
 variation over its 91 pairs and 100 triples, with that file's figures of others beside ours.
 """
 
@@ -22,11 +22,12 @@ from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.margins.domain import Clique, Domain, total_variation
+from sfumato.engine.margins.domain import Clique, Domain, margin_of, shares, total_variation, without_contained
+from sfumato.engine.margins.joint_table import fit_joint
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import margins, perturbed_gibbs
-from sfumato.engine.synthesis.margins import MarginsSpec, Table, Together
+from sfumato.engine.synthesis.margins import MarginsSpec, Table, Together, margins_of
 
 DELTA = 1e-9
 
@@ -247,12 +248,152 @@ def coarsened() -> None:
     line("bootstrap of the records", domain, codes, boot, triples)
 
 
+def acs() -> tuple[np.ndarray, tuple[int, ...], tuple[str, ...]]:
+    """The American Community Survey's 10,000 persons: categories of nine variables."""
+    frame = pd.read_csv(PUBLIC_DATA / "acs.csv", dtype=str)
+    columns = [pd.Categorical(frame[name]) for name in frame]
+    return (
+        np.column_stack([one.codes for one in columns]).astype(np.int64),
+        tuple(len(one.categories) for one in columns),
+        tuple(frame),
+    )
+
+
+def cramer(table: np.ndarray) -> float:
+    """Cramer's V of a table of counts."""
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / table.sum()
+    some = expected > 0
+    chi = float(((table - expected)[some] ** 2 / expected[some]).sum())
+    return float(np.sqrt(chi / table.sum() / max(min(table.shape) - 1, 1)))
+
+
+def beyond_pairs(domain: Domain, codes: np.ndarray, triple: Clique) -> float:
+    """What a table of three variables says beyond its pairs, in bits: 2 n of it is the likelihood ratio of the log-linear model of all pairs."""
+    table = domain.count(codes, triple)
+    own = Domain(domain.shape(triple))
+    pairs = {pair: shares(margin_of(table, (0, 1, 2), pair)) for pair in own.pairs}
+    fitted_table = fit_joint(own, pairs).table
+    observed = shares(table)
+    some = (observed > 0) & (fitted_table > 0)
+    return float((observed[some] * np.log2(observed[some] / fitted_table[some])).sum())
+
+
+def logit(codes: np.ndarray, outcome: int, predictors: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Log odds of the last category of a variable, by whether predictors have these categories or higher ones; and standard errors."""
+    import statsmodels.api as sm
+
+    last = codes[:, outcome] == codes[:, outcome].max()
+    design = sm.add_constant(np.column_stack([codes[:, at] >= cut for at, cut in predictors]).astype(float))
+    found = sm.Logit(last.astype(float), design).fit(disp=0)
+    return np.array([found.params[1:], found.bse[1:]])
+
+
+def relations() -> None:
+    """Which relations a coarsened release keeps and which it does not, beside the confidential ones: pairs, three-way, a regression."""
+    codes, sizes, names, _, _ = adult()
+    _relations(
+        "Adult",
+        codes,
+        sizes,
+        names,
+        3_000,
+        "income",
+        ("sex", "education_num", "age", "hours_per_week", "marital_status"),
+    )
+    codes, sizes, names = acs()
+    _relations("ACS", codes, sizes, names, 150, "HICOV", ("SEX", "MAR", "WAOB", "SCH", "MIG"))
+
+
+def _relations(
+    what: str,
+    codes: np.ndarray,
+    sizes: tuple[int, ...],
+    names: tuple[str, ...],
+    cells: int,
+    outcome: str,
+    predictors: tuple[str, ...],
+) -> None:
+    data, domain = microdata(codes, sizes, names), Domain(sizes)
+    small = [t for t in itertools.combinations(range(len(names)), 3) if domain.cells(t) <= 400]
+    found = {t: beyond_pairs(domain, codes, t) for t in small}
+    strongest = sorted(small, key=lambda t: -found[t])[:60]
+    chosen = [*margins_of(fitted(data, MarginsSpec(cells=cells, audit=False))), *strongest[:6:2]]
+    together = tuple(Together(tuple(names[at] for at in c)) for c in without_contained(chosen))
+    spec = MarginsSpec(margins=together, audit=False)
+    fit = fitted(data, spec)
+    kept = list(margins_of(fit))
+    records = drawn(data, fit, spec, len(codes))
+    print(
+        f"{what}: {len(codes):,} records, {len(kept)} margins (pairs within {cells:,} cells by mutual information, and three of three variables), coarsened to multiples of 10"
+    )
+
+    def has(clique: Clique) -> bool:
+        return any(set(clique) <= set(one) for one in kept)
+
+    def shown(said: str, values: dict[Clique, tuple[float, float]], count: int = 4) -> None:
+        for yes in (True, False):
+            own = {c: v for c, v in values.items() if has(c) is yes}
+            if own:
+                mean = np.mean(list(own.values()), axis=0)
+                print(
+                    f"  {said}, {'kept' if yes else 'not kept':<8} {len(own):>3} mean {mean[0]:8.4f} -> {mean[1]:8.4f}"
+                )
+            for c in sorted(own, key=lambda c: -own[c][0])[:count]:
+                print(f"      {' x '.join(names[at] for at in c):<44} {own[c][0]:8.4f} -> {own[c][1]:8.4f}")
+
+    shown("Cramer's V", {p: (cramer(domain.count(codes, p)), cramer(domain.count(records, p))) for p in domain.pairs})
+    shown("bits beyond pairs", {t: (found[t], beyond_pairs(domain, records, t)) for t in strongest}, 3)
+    at = names.index(outcome)
+    cuts = [(names.index(name), int(np.median(codes[:, names.index(name)])) or 1) for name in predictors]
+    ours, theirs = logit(codes, at, cuts), logit(records, at, cuts)
+    print(f"  logistic regression of {outcome}: log odds (standard error)")
+    for i, name in enumerate(predictors):
+        said = "kept with the outcome" if has(tuple(sorted((at, cuts[i][0])))) else "not kept with it"
+        print(
+            f"      {name:<20} {ours[0, i]:7.3f} ({ours[1, i]:.3f}) -> {theirs[0, i]:7.3f} ({theirs[1, i]:.3f})  {said}"
+        )
+
+
+def steady() -> None:
+    """Processor seconds of a noisy fit by the number of variables of 8 categories, and of a coarsened one."""
+    for records, count in itertools.product((10_000, 100_000), (5, 10, 20)):
+        data = microdata(simulated(records, [8] * count, 1), [8] * count, [f"v{at}" for at in range(count)])
+        specs = [*(MarginsSpec(epsilon=epsilon) for epsilon in (0.1, 1.0, 10.0)), MarginsSpec(audit=False)]
+        taken = [seconds(lambda spec=spec, data=data: fitted(data, spec))[2] for spec in specs]
+        said = ", ".join(f"{one:.2f}" for one in taken)
+        print(f"{records:>8,} records, {count:>2} variables: epsilon .1, 1, 10 and coarsened {said} s", flush=True)
+
+
+def others(seeds: int) -> None:
+    """Private releases of tables that nothing was tuned on: mean total variation of pairs and triples."""
+    tables: dict[str, tuple[np.ndarray, tuple[int, ...], tuple[str, ...]]] = {"ACS": acs()}
+    for records, number in ((10_000, 12), (100_000, 10)):
+        sizes = tuple(int(n) for n in np.random.default_rng(number).integers(2, 10, number))
+        tables[f"simulated {records:,} x {number}"] = (
+            simulated(records, sizes, number),
+            sizes,
+            tuple(f"v{at}" for at in range(number)),
+        )
+    for what, (codes, sizes, names) in tables.items():
+        data, domain = microdata(codes, sizes, names), Domain(sizes)
+        triples = list(itertools.combinations(range(len(sizes)), 3))
+        for epsilon in (0.1, 1.0, 10.0):
+            spec = MarginsSpec(epsilon=epsilon, delta=DELTA)
+            found = []
+            for seed in range(seeds):
+                _, records = _released(data, spec, len(codes), seed)
+                found.append((apart(domain, codes, records, domain.pairs), apart(domain, codes, records, triples)))
+            mean = np.mean(found, axis=0)
+            print(f"{what:<24} epsilon {epsilon:<5g} {mean[0]:.4f} / {mean[1]:.4f}", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     words = sys.argv[1:]
     seeds = int(words.pop()) if words and words[-1].isdigit() else 10
     tables: dict[str, Callable[[], None]] = {
         "joint": joint, "tree": tree, "large": large, "private": lambda: private(seeds), "gibbs": gibbs, "coarsened": coarsened,
+        "relations": relations, "steady": steady, "others": lambda: others(seeds),
     }  # fmt: skip
     for name in words or tables:
         tables[name]()

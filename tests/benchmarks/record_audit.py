@@ -1,16 +1,19 @@
 """What an audit of single records finds of Adult under several recipes, and what its shadows take. Run as a script; prints tables.
 
-    python tests/benchmarks/record_audit.py [--what found|refits|exact|private] [--records 1000] [--shadows 200]
+    python tests/benchmarks/record_audit.py [--what found|fresh|whole|refits|exact|private] [--records 1000] [--shadows 200] [--background half|all] [--jobs 2]
 
-``found``: mean and largest AUC by recipe. ``refits``: processor seconds of a shadow by records, beside scikit-learn's trees fitted and sampled
+``found``: mean and largest AUC by recipe. ``whole``: seconds of an audit of 40 targets in a workspace, by two processes, for each of the records and shadows. ``refits``: processor seconds of a shadow by records, beside scikit-learn's trees fitted and sampled
 in the same order. ``exact``: likelihood ratios beside the classifier. ``private``: lower bounds of epsilon beside the claim.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,11 @@ from sfumato.engine.execution.refitting import RecipeRefits
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import result_rows
 
 KEY = b"audit benchmark, public key here"
 KINDS = {
@@ -120,8 +128,8 @@ def fresh(records: int, shadows: int) -> None:
     made = [design.shadow(k, rng) for k in range(shadows)]
     seen = np.stack(
         [
-            looked.features(one)
-            for one in refits.releases(range(shadows), [s.data(data, recipe.released) for s in made], 1)
+            looked.features(one.datasets)
+            for one in refits.releases(range(shadows), [s.data(data, recipe.released) for s in made], 1, data)
         ]
     )
     labels = [rng.random(shadows) < 0.5 for _ in range(40)]
@@ -143,14 +151,14 @@ def refits(sizes: Sequence[int], shadows: int) -> None:
         own = RecipeRefits(recipe, data, None, Randomness(1, KEY))  # type: ignore[arg-type]
         design, rng = Design(records, (0,), shadows, "half", "record"), np.random.default_rng(1)
         tables = [design.shadow(k, rng).data(data, recipe.released) for k in range(shadows)]
-        own.releases([0], tables[:1], 1)
+        own.releases([0], tables[:1], 1, data)
         times = []
         started = time.process_time()
-        own.releases(range(shadows), tables, 1)
+        own.releases(range(shadows), tables, 1, data)
         times.append((time.process_time() - started) / shadows)
         started = time.process_time()
         for k in range(min(10, shadows)):
-            own.releases([k], tables[k : k + 1], 1)
+            own.releases([k], tables[k : k + 1], 1, data)
         times.append((time.process_time() - started) / min(10, shadows))
         started = time.process_time()
         for k in range(min(10, shadows)):
@@ -174,6 +182,26 @@ def by_scikit_learn(data: Microdata, rng: np.random.Generator) -> np.ndarray:
         start, end = (np.searchsorted(leaf[order], wanted, side) for side in ("left", "right"))
         made[:, i] = x[order[start + (rng.random(len(x)) * (end - start)).astype(int)], i]
     return made
+
+
+def whole(sizes: Sequence[int], shadows: Sequence[int], background: str, jobs: int) -> None:
+    """Seconds of a whole run in a workspace: fits and datasets of the release, shadows, classifiers. Processor seconds are those of this process."""
+    name = "trees, leaves of 5"
+    print(
+        f"{name}, 20 vulnerable and 20 random targets, background {background}, {jobs or 1} at a time: records, shadows of a target, wall"
+    )
+    for records, number in itertools.product(sizes, shadows):
+        recipe = recipe_of(RECIPES[name], {"shadows": number, "background": background, "blocks": 8})
+        with tempfile.TemporaryDirectory() as folder, Workspace.create(Path(folder) / "audited", KEY) as workspace:
+            enter_run(workspace, recipe, Source("adult.csv", b"public"), people(records, recipe))
+            started, used = time.perf_counter(), time.process_time()
+            work(workspace.directory, jobs, idle=0)
+            wall, processor = time.perf_counter() - started, time.process_time() - used
+            areas = [row for row in result_rows(workspace, 1) if row.measure == "auc"]
+            assert all(row.value is not None for row in areas), areas[0].reason
+        made = number * (40 if background == "all" else 1)
+        alone = "" if jobs else f"{processor:8.1f} of processor, {1000 * processor / made:.0f} ms a shadow"
+        print(f"{records:8,} {number:8,} {wall:8.1f} {alone}", flush=True)
 
 
 EXACT = {
@@ -211,21 +239,29 @@ def private(records: int, shadows: int, epsilons: Sequence[float] = (1.0, 10.0))
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--what", choices=("found", "fresh", "refits", "exact", "private"), default="found")
-    parser.add_argument("--records", type=int, default=1000)
-    parser.add_argument("--shadows", type=int, default=200)
+    choices = ("found", "fresh", "whole", "refits", "exact", "private")
+    parser.add_argument("--what", choices=choices, default="found")
+    parser.add_argument("--records", type=int, nargs="+", default=[1000])
+    parser.add_argument("--shadows", type=int, nargs="+", default=[200])
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes; 0 for this one alone, whose processor seconds are told"
+    )
+    parser.add_argument("--background", choices=("half", "all"), default="half")
     parser.add_argument("--recipe", action="append", default=[])
     given = parser.parse_args()
+    records, shadows = given.records[0], given.shadows[0]
     if given.what == "found":
-        found(given.records, given.shadows, given.recipe)
+        found(records, shadows, given.recipe)
     elif given.what == "fresh":
-        fresh(given.records, given.shadows)
+        fresh(records, shadows)
+    elif given.what == "whole":
+        whole(given.records, given.shadows, given.background, given.jobs)
     elif given.what == "refits":
         refits((500, 2000, 8000), 25)
     elif given.what == "exact":
-        exact(given.records, given.shadows)
+        exact(records, shadows)
     else:
-        private(given.records, given.shadows)
+        private(records, shadows)
 
 
 if __name__ == "__main__":

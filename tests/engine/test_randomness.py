@@ -45,7 +45,7 @@ def test_with_a_public_key_the_stream_is_that_of_the_seed_alone(path: tuple[str 
 @pytest.mark.parametrize(
     "function",
     [Randomness, tasks.fit_model, tasks.draw_dataset, tasks.anonymise, tasks.measure_dataset,
-     tasks.study_point, tasks.execute],
+     tasks.study_point, tasks.study_points, tasks.execute],
 )  # fmt: skip
 def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
     """A public key is named, never taken for granted."""

@@ -43,6 +43,16 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
     "--leave-out", multiple=True, metavar="NAMES", help="Columns that take no part. Commas between names; repeatable."
 )
 @click.option("--full", is_flag=True, help="Synthesise every variable, not only the sensitive ones.")
+@click.option(
+    "--tables",
+    is_flag=True,
+    help="Synthesis: draw every variable from protected tables of counts, which are published beside it.",
+)
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, min_open=True),
+    help="With --tables: protect them by noise of this epsilon (default: the policy's budget, else counts are rounded).",
+)
 @click.option("-m", type=click.IntRange(1, 1000), default=5, show_default=True, help="Synthesis: datasets.")
 @click.option(
     "-k", type=click.IntRange(2), default=5, show_default=True, help="Anonymisation: fewest records in a class."
@@ -60,6 +70,11 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
     "--holdout/--no-holdout",
     default=None,
     help="Keep records out of the release, to attack it with (default: of 1,000 records or more).",
+)
+@click.option(
+    "--audit",
+    is_flag=True,
+    help="Audit single people: carry the plan out again hundreds of times, with them and without.",
 )
 @click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."
@@ -85,7 +100,10 @@ def draft(
 
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
-    asked = {key: rest.pop(key) for key in ("want", "full", "m", "k", "l", "p", "t", "holdout")}
+    names = ("want", "full", "m", "k", "l", "p", "t", "holdout", "tables", "epsilon", "audit")
+    asked = {key: rest.pop(key) for key in names}
+    if asked["epsilon"] is not None and not asked["tables"]:
+        raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")
     form = {key: value for key, value in rest.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
     roles = Roles(*(tuple(_listed(given)) for given in (known, sensitive, leave_out)))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
 MADE = ("sensitive only", "all")
+DRAWN = ("from models", "from tables")
 NO_ROLES = "No variable has a role yet: mark what an intruder may know of a person (quasi-identifiers) and what must not be learnt (sensitive) first"
 
 
@@ -98,6 +99,8 @@ def draft_fields(variables: Sequence[Variable]) -> list[Field]:
         Field("l", "fewest different sensitive values in a class; default: any", "value", when=classes),
         Field("t", "largest distance of a class's sensitive values from the whole table's, above 0 to 1; default: any", "value", when=classes),
         Field("synthesise", "which variables are synthesised", value=MADE[0], choices=MADE, when=models),
+        Field("drawn", "from a model of each variable, or from protected tables of counts, which are published too; with noise where the policy has an epsilon",
+              value=DRAWN[0], choices=DRAWN, when=models),
         Field("m", "how many datasets are drawn", "value", 5, when=models),
     ]  # fmt: skip
 
@@ -118,7 +121,8 @@ def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
     if t is not None and t > 1:
         raise BadInput("t", "must be at most 1")
     l_asked, t_asked = (None if number is None else float(number) for number in (l, t))
-    return Wanted(want, answers.get("synthesise") == "all", m or 5, k or 5, l_asked, None, t_asked)
+    tables = want == "synthesis" and answers.get("drawn") == DRAWN[1]
+    return Wanted(want, answers.get("synthesise") == "all", m or 5, k or 5, l_asked, None, t_asked, tables=tables)
 
 
 def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
@@ -128,15 +132,20 @@ def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> Non
         raise BadInput("roles", NO_ROLES)
     if answers["goal"] == "anonymisation" and not known:
         raise BadInput("roles", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person")
-    if answers["goal"] != "anonymisation" and not sensitive and answers.get("synthesise") != "all":
+    if answers["goal"] != "anonymisation" and not sensitive and not _makes_all(answers):
         raise BadInput("roles", "no variable is sensitive: mark those to be synthesised, or set made = all")
+
+
+def _makes_all(answers: Mapping[str, Any]) -> bool:
+    """Whether every variable is made: tables are of all of them."""
+    return answers.get("synthesise") == "all" or answers.get("drawn") == DRAWN[1]
 
 
 def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
     sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
     every = [v.name for v in variables if v.role is not Role.IDENTIFIER]
     want = answers["goal"]
-    changed = known if want == "anonymisation" else every if answers.get("synthesise") == "all" else sensitive
+    changed = known if want == "anonymisation" else every if _makes_all(answers) else sensitive
     word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
     parts = [f"{word}: {_few(changed)}", f"unchanged: {_few(kept)}" if kept else ""]

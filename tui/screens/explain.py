@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
 from sfumato.engine.methods.rows import Row
+from sfumato.tui.acts import bind
 from sfumato.tui.variable_titles import titled
 from sfumato.tui.widgets.facts import fact_lines, facts_in
 from sfumato.tui.widgets.lines import Scroll
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
     from sfumato.workspace.reporting.explanation import FoundNumber
     from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.records import RecordMeasure
 
     from .split import LaidOut
 
@@ -59,8 +62,13 @@ class ExplainNumber(Dialog[Any]):
         self._meaning = Meaning("…", "…", "", "…")
 
     def compose(self) -> ComposeResult:
-        with Box("…", "q closes", tall=True):
+        with Box("…", self.keys_said, tall=True):
             yield Scroll()
+
+    @property
+    def keys_said(self) -> str:
+        """The keys that the dialog takes, in its edge."""
+        return "q closes"
 
     def on_mount(self) -> None:
         self._look_up()
@@ -94,9 +102,40 @@ class ExplainNumber(Dialog[Any]):
 class Explain(ExplainNumber):
     """One row of the results, explained with what stands beside it."""
 
-    def __init__(self, found: FoundNumber, titles: Mapping[str, str] | None = None) -> None:
-        """``titles`` are those of variables, by name."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("open", "people", "Who is given away", show=True),
+        bind("next", "people"),  # where enter takes a lever
+    ]
+
+    def __init__(self, found: FoundNumber, titles: Mapping[str, str] | None = None, run_id: int | None = None) -> None:
+        """``titles`` are those of variables, by name; ``run_id`` is the run whose audited people can be looked at."""
         super().__init__(found.row.key, partial(facts, found, titles=titles or {}))
+        self._row, self._of_run = found.row, run_id if found.targets else None
+
+    @property
+    def keys_said(self) -> str:
+        return "q closes" if self._of_run is None else "enter who is given away, q closes"
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._of_run is not None if action == "people" else super().check_action(action, parameters)
+
+    def action_people(self) -> None:
+        """The target of the audit that stands out most, and by keys the others."""
+        run_id, row = self._of_run, self._row
+        assert run_id is not None
+
+        def query(workspace: Workspace) -> RecordMeasure | None:
+            from sfumato.workspace.views.audits import audit_beside
+
+            return audit_beside(workspace, run_id, row)
+
+        self.compute(query, self._show_people)
+
+    async def _show_people(self, measure: RecordMeasure | None) -> None:
+        from .audited import Audited
+
+        if measure is not None and self._of_run is not None:
+            await self.sfumato.open(Audited(self._of_run, measure))
 
 
 def facts(found: FoundNumber, meaning: Meaning, titles: Mapping[str, str] = NO_TITLES) -> list[tuple[str, str]]:

@@ -44,15 +44,22 @@ class ExplainVerdict(Explain):
         bind("page_up", "pages(-1)"),
     ]
 
-    def __init__(self, found: FoundNumber, titles: Mapping[str, str] | None, levers: Sequence[Lever]) -> None:
-        super().__init__(found, titles)
+    def __init__(
+        self, found: FoundNumber, titles: Mapping[str, str] | None, levers: Sequence[Lever], run_id: int | None = None
+    ) -> None:
+        super().__init__(found, titles, run_id)
         self._levers = levers
 
     def compose(self) -> ComposeResult:
-        with Box("…", "enter changes the plan, esc closes", tall=True):
+        with Box("…", self.keys_said, tall=True):
             yield Scroll()
             yield Static(TITLE, id="lever-title", markup=False)
             yield Options(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
+
+    @property
+    def keys_said(self) -> str:
+        people = "" if self._of_run is None else "] who is given away, "
+        return f"{people}enter changes the plan, esc closes"
 
     def action_pages(self, pages: int) -> None:
         self.query_one(Scroll).action_pages(pages)

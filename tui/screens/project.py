@@ -26,7 +26,7 @@ from sfumato.tui.widgets.text import cut
 from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.tui.words import state_text, tally_text
 from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
-from sfumato.workspace.store.runs import Run, RunLine, RunState, has_beliefs, projects, run_lines
+from sfumato.workspace.store.runs import Run, RunLine, RunState, has_beliefs, has_pairs, projects, run_lines
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import has_quality
 from sfumato.workspace.views.studies import has_answers
@@ -72,7 +72,7 @@ NO_RUN = """No runs yet, so there is nothing to show here.
 
   {plan}   the plan of this project; {run} there runs it
   {runs}   the runs; {new} there runs a recipe (built in or your own)"""
-VIEWS = ("quality", "planes", "limits", "beliefs")
+VIEWS = ("quality", "planes", "limits", "beliefs", "pairs")
 """Screens above the tabs, for the runs that have something to show there."""
 
 
@@ -86,7 +86,13 @@ ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]], Standi
 
 def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
     """Which of ``VIEWS`` a run has something to show in; none before it is done."""
-    asked = {"quality": has_quality, "planes": has_answers, "limits": has_answers, "beliefs": has_beliefs}
+    asked = {
+        "quality": has_quality,
+        "planes": has_answers,
+        "limits": has_answers,
+        "beliefs": has_beliefs,
+        "pairs": has_pairs,
+    }
     return frozenset(name for name, has in asked.items() if has(workspace, run))
 
 
@@ -455,14 +461,15 @@ class Project(LeadsBehind, HoldsSeals, Page):
         return self.pane.can_export and not self._lacks_run
 
     async def action_view(self, name: str) -> None:
-        """Look at what a run has found about data quality, what its studies answer, or what an intruder believes."""
+        """Look at what a run has found about data quality, what its studies answer, what an intruder believes, or which pairs it keeps."""
         from .beliefs import Beliefs
+        from .kept_pairs import KeptPairs
         from .quality import Quality
         from .study import StudyDialog
 
         if self.here is None:
             return
-        dialogs = {"quality": Quality, "beliefs": Beliefs}
+        dialogs = {"quality": Quality, "beliefs": Beliefs, "pairs": KeptPairs}
         opened = dialogs[name](self.here.run.id) if name in dialogs else StudyDialog(self.here, name)
         await self.sfumato.open(opened)
 

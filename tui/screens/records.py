@@ -393,7 +393,7 @@ class Records(Pane, Split):
             if not measure.draws:
                 from .audited import Audited
 
-                await self.sfumato.open(Audited(self._records, line.record))
+                await self.sfumato.open(Audited(self._records.run_id, measure, line.record))
             elif measure.guesses is not None:
                 from .guesses import Guesses
 

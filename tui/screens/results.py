@@ -340,7 +340,7 @@ class Results(Pane, Split):
     @on(Selected)
     async def _explain(self, event: Selected) -> None:
         if event.found is not None and self.line is not None:
-            await self.sfumato.open(Explain(event.found, titles_of(self.line.run.recipe_toml)))
+            await self.sfumato.open(Explain(event.found, titles_of(self.line.run.recipe_toml), self.line.run.id))
 
 
 def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:

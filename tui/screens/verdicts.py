@@ -171,16 +171,16 @@ class Verdicts(Pane, Split):
         from .levers import ExplainVerdict
 
         found, levers = answer
-        titles = titles_of(self.line.run.recipe_toml) if self.line else None
+        titles, run_id = (titles_of(self.line.run.recipe_toml), self.line.run.id) if self.line else (None, None)
         if not levers:
-            await self.sfumato.open(Explain(found, titles))
+            await self.sfumato.open(Explain(found, titles, run_id))
             return
 
         def answered(lever: Lever | None) -> None:
             if lever is not None:
                 self.post_message(self.Pulled(lever))
 
-        await self.sfumato.open(ExplainVerdict(found, titles, levers), answered)
+        await self.sfumato.open(ExplainVerdict(found, titles, levers, run_id), answered)
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)

@@ -22,6 +22,7 @@ from ..release.dossier import Dossier
 from ..release.gate import ALL
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from ..release.question_checks import block_limits, check_of
+from ..reporting.audits import given_away_lines
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.evidence import evidence_lines
 from ..reporting.questions import (
@@ -205,6 +206,7 @@ def _identifiability(dossier: Dossier) -> Chapter:
                 [
                     *(_with_verdict(dossier, question, line) for question, line in covered.items()),
                     *strongest_intruder(dossier.rows),
+                    *given_away_lines(dossier.rows),
                     *(f"{line}." for line in evidence_lines(dossier.rows)),
                 ]
             ),

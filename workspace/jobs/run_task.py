@@ -303,7 +303,9 @@ def _compute_fit(tables: Tables, given: TaskInput, report: Report, key: bytes) -
     recipe, held = _recipe(given.recipe), given.held
     fit = tasks.fit_model(recipe, held.item, _to_fit(tables, given), report, key=key)
     looked_at = fit_diagnostics(tables, given, fit)
-    rows = tasks.account_rows(recipe, held.item, _confidential(tables, given), key=key)
+    confidential = _confidential(tables, given)
+    rows = tasks.account_rows(recipe, held.item, confidential, key=key)
+    rows += tasks.fit_rows(recipe, held.item, fit, confidential)
     return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 
 
@@ -366,10 +368,10 @@ def _compute_whole_measure(tables: Tables, given: TaskInput, report: Report, key
 
 def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     recipe, held = _recipe(given.recipe), given.held
-    assert held.point is not None
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     confidential = _confidential(tables, given)
-    rows = tasks.study_point(recipe, held.item, held.point, confidential, releases, report, key=key)
+    points = tasks.points_of(recipe, held.item, held.key)
+    rows = tasks.study_points(recipe, held.item, points, confidential, releases, report, key=key)
     return TaskResult(rows=rows)
 
 

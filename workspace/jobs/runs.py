@@ -28,7 +28,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.published import Findings, Published, SourceTable, source_tables
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.weights import weights_by_risk
+from sfumato.engine.recipe.weights import risk_of_known, weights_by_risk
 
 from ..audit import Act, append
 from ..errors import NotFound, NotReady
@@ -50,7 +50,7 @@ from .computing import check_runs
 
 
 def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats | None:
-    """The weights (n,) that a recipe asks for, by the stored risks of the run that it names; None where it asks for none.
+    """The weights (n,) that a recipe asks for, by the stored risks of the run that it names or by what few records share; None where it asks for none.
 
     The steps are checked against them. Raises BadInput where there is no such run, it is not done, it is of other records or variables, or left no risks of
     all single records, and where a step cannot be carried out so; NotAsSealed.
@@ -58,8 +58,21 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
     asked = recipe.weights
     if asked is None:
         return None
+    if asked.run is None:
+        risk = risk_of_known(data, asked.known)
+    else:
+        risk = _risk_in_run(workspace, asked.run, asked.measure, data)
+    weights = weights_by_risk(risk, asked.strength)
+    if not weights.any():
+        raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
+    check_steps(recipe, data.weighted(weights))
+    return weights
+
+
+def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) -> Floats:
+    """The risk of every record (n,) by a measure of a run of the same records. Raises what ``weights_for`` does."""
     try:
-        run = find_run(workspace, asked.run)
+        run = find_run(workspace, run_id)
     except NotFound as error:
         raise BadInput("weights.run", str(error)) from None
     if run.state is not RunState.DONE:
@@ -73,7 +86,7 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
             "[data] and [variables]",
         )
     try:
-        measure = find_measure(record_measures(workspace, run.id), asked.measure, run.id)
+        measure = find_measure(record_measures(workspace, run.id), name, run.id)
     except (NotFound, NotReady) as error:
         raise BadInput("weights.measure", str(error)) from None
     risk = risk_of_records(workspace, measure).probability
@@ -83,11 +96,7 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
             f"{measure.key} did not ask about {others:,} of {len(risk):,} records in run {run.id}: they would keep all their influence, while this run "
             "would ask about the same few again, which then look safer than the others are; have it ask about all records there",
         )
-    weights = weights_by_risk(risk, asked.strength)
-    if not weights.any():
-        raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
-    check_steps(recipe, data.weighted(weights))
-    return weights
+    return risk
 
 
 VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.execution.tasks import Task, TaskKind, plan
+from sfumato.engine.execution.tasks import Task, TaskKind, plan, points_of
 from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, rate_of
 from sfumato.engine.recipe.recipe import Recipe, Step
 
@@ -72,6 +72,10 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
     together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
     known = [rate.time(records, columns, together) for rate in rates]
     seconds = None if None in known else sum(filter(None, known))
+    if task.kind is TaskKind.STUDY and seconds is not None:
+        seconds *= len(points_of(recipe, task.item, task.key))
+    if task.kind is TaskKind.FIT and seconds is not None:
+        seconds += steps[0].spec.steady_seconds(columns)
     if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
         seconds = _of_refits(recipe, records, columns, times)
     memory = max((rate.memory(records, columns, together) for rate in rates), default=PROCESS)
@@ -86,6 +90,7 @@ def _of_refits(recipe: Recipe, records: int, columns: int, times: float) -> floa
     """Seconds in which the recipe's steps are carried out so many times; None where nobody knows."""
     steps = (*recipe.synthesis, *recipe.anonymisation)
     each = [rate_of(step.method).time(records, columns, 0) for step in steps]
+    each += [step.spec.steady_seconds(columns) for step in recipe.synthesis]
     each += [draw_rate_of(step.method).time(records, columns, 0) for step in recipe.synthesis] * recipe.m
     known = [one for one in each if one is not None]
     return times * sum(known) if len(known) == len(each) else None

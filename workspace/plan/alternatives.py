@@ -1,7 +1,7 @@
 """Steps that methods offer in place of those of a plan, or beside them, and the levers by which a search puts them in.
 
-Of each variable that a synthesis makes the other methods that offer to, of each that it keeps a step that makes it, of an anonymisation the other
-methods and what they leave to local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
+Of each variable that a synthesis makes the other methods that offer to, of each that it keeps a step that makes it, of all steps together one of a
+joint method, of an anonymisation the other methods and what they leave to local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
 follows from the records, so a search stores it as it begins.
 """
 
@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Role
+from sfumato.engine.data.schema import Role, Variable
+from sfumato.engine.design.binning import Binning
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
-from sfumato.engine.methods.registry import Method
+from sfumato.engine.methods.registry import Method, method_called
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe, Step
@@ -36,6 +37,14 @@ ADDED = "synthesise besides"
 """The lever that has kept variables synthesised too, the most telling first."""
 METHOD = "method of {}"
 ANONYMISATION = "anonymisation"
+JOINT = "joint synthesis"
+"""The lever that has one step of a joint method make what the plan's steps make."""
+BINS = "bins"
+WEIGHTS = "weights of records at risk"
+STRENGTHS = (0.5, 1.0)
+"""What weight a record loses that is alone with what an intruder knows."""
+COARSER = {"as in the plan": 1, "half as many": 2, "a quarter": 4}
+"""What the lever of bins can be turned to, and how many bins become one."""
 KEPT_SECTIONS = ("data", "variables", "release")
 GUARANTEES = ("k", "l", "t")
 
@@ -44,7 +53,8 @@ def offered_steps(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
     """What methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the steps of another one."""
     seen = table_seen(data)
     if recipe.synthesis:
-        return (*_besides(recipe, seen), *_other_methods(recipe, seen, data))
+        together = ({JOINT: step} for step in _joint_steps(recipe, seen, data))
+        return (*_besides(recipe, seen), *_other_methods(recipe, seen, data), *together)
     return tuple({ANONYMISATION: steps} for steps in _other_anonymisations(recipe, seen, data))
 
 
@@ -54,15 +64,20 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
     besides = [one for one in offered if "target" in one and one["target"] not in made]
     others = [one for one in offered if one.get("target") in made]
     anonymisations = [one[ANONYMISATION] for one in offered if ANONYMISATION in one]
-    steps = [*_steps(recipe, "synthesis", [[one] for one in others]), *_steps(recipe, ANONYMISATION, anonymisations)]
+    narrowed = {} if recipe.search is None else recipe.search.levers
+    joint = [one[JOINT] for one in offered if JOINT in one and (JOINT in narrowed or not _samples(one[JOINT]))]
+    alone = [[one] for one in (*others, *joint)]
+    steps = [*_steps(recipe, "synthesis", alone), *_steps(recipe, ANONYMISATION, anonymisations)]
     found: list[Lever | None] = [
         *(_method_of(step, others) for step in recipe.synthesis),
         order_lever(recipe),
         _added(besides) if besides else None,
         _anonymisation(anonymisations) if anonymisations else None,
+        _joint(joint) if joint else None,
+        _coarser(recipe, joint),
         *declared_levers(recipe, others=steps),
+        _weights(recipe, [*recipe.synthesis, *steps]),
     ]
-    narrowed = {} if recipe.search is None else recipe.search.levers
     return narrowed_levers([lever for lever in found if lever is not None], narrowed)
 
 
@@ -118,6 +133,35 @@ def _other_methods(recipe: Recipe, seen: TableProfile, data: Microdata) -> Itera
             table = {"method": method.name, "target": name, **offer.settings}
             if method.key != step.method.key and _accepted({**_bare(recipe), "synthesis": [table]}, data):
                 yield table
+
+
+def _joint_steps(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[Table]:
+    """One step of each joint method that offers to make what the plan's steps make, given what these keep; else to make every variable.
+
+    Records that are made whole are nobody's: what an intruder finds of single people cannot be computed of them, so they are of no use to a plan that has a limit
+    on it. Nor are joint methods to one of which a step makes several variables already, or has survey weights.
+    """
+    if any(step.method.joint for step in recipe.synthesis) or any(_of_survey(v) for v in recipe.schema):
+        return
+    case = replace(_case(recipe, seen), target=None)
+    single = any(_of_people(one.value) for one in recipe.thresholds)
+    offered: set[str] = set()
+    for released in (case.released, *([] if single else [case.compared])):
+        for method, offer in ranked_offers(replace(case, released=released), "synthesis", joint=True):
+            table = {"method": method.name, "target": list(released), **offer.settings}
+            if method.key not in offered and _accepted({**_bare(recipe), "synthesis": [table]}, data):
+                offered.add(method.key)
+                yield table
+
+
+def _of_survey(variable: Variable) -> bool:
+    return variable.role is Role.WEIGHT or variable.design is not None
+
+
+def _of_people(value: str) -> bool:
+    """Whether a limit is on a measure that has a number for each record."""
+    method = method_called(value.rpartition(".")[0])
+    return method is not None and bool(method.measurement.per_record)
 
 
 def _accepted(table: Table, data: Microdata) -> bool:
@@ -197,6 +241,72 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
 
     options = (Option(step.method.name, _nothing), *(option(one) for one in own))
     return Lever(METHOD.format(name), options, 0, rising=False, setting="method", variables=frozenset({name}))
+
+
+def _samples(step: Mapping[str, Any]) -> bool:
+    """Whether a step samples chains, which takes many times as long as other plans: it is tried where the recipe names its lever."""
+    return "max_sweeps" in step
+
+
+def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
+    def option(given: Mapping[str, Any]) -> Option:
+        def change(table: Table) -> None:
+            made = [str(name) for one in table.get("synthesis", ()) for name in _targets(one)]
+            step = dict(given)
+            if PREDICTORS in given:
+                every = [*_targets(given), *given[PREDICTORS]]
+                step |= {"target": made, PREDICTORS: [name for name in every if name not in made]}
+            table["synthesis"] = [step]
+
+        return Option(str(given["method"]), change)
+
+    options = (Option("as in the plan", _nothing), *(option(step) for step in steps))
+    return Lever(JOINT, options, 0, rising=False, setting="method")
+
+
+def _targets(step: Mapping[str, Any]) -> list[str]:
+    target = step["target"]
+    return list(target) if isinstance(target, list) else [target]
+
+
+def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> Lever | None:
+    """Wider bins of the numbers that steps make in bins; None where none does."""
+    if not any(one.get(BINS) for one in (*joint, *(step.to_table() for step in recipe.synthesis))):
+        return None
+
+    def option(label: str, times: int) -> Option:
+        def change(table: Table) -> None:
+            for step in table.get("synthesis", ()):
+                if BINS in step:
+                    step[BINS] = {name: Binning.parse(rule).coarser(times).written for name, rule in step[BINS].items()}
+
+        return Option(label, change)
+
+    return Lever(BINS, tuple(option(label, times) for label, times in COARSER.items()), 0, setting=BINS)
+
+
+def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
+    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or the recipe weighs them already.
+
+    A plan of which one step cannot weigh records stays as it is: no step of it is weighed then.
+    """
+    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER))
+    able = {name for step in possible if step.method.synthesis.weighted for name in step.targets}
+    if not known or recipe.weights is not None or not {n for step in recipe.synthesis for n in step.targets} <= able:
+        return None
+
+    def option(strength: float) -> Option:
+        def change(table: Table) -> None:
+            methods = [
+                method_called(f"synthesis.{one['method'].removeprefix('synthesis.')}") for one in table["synthesis"]
+            ]
+            if all(method is not None and method.synthesis.weighted for method in methods):
+                table["weights"] = {"known": known, "strength": strength}
+
+        return Option(f"strength {strength:g}", change)
+
+    options = (Option("all alike", _nothing), *(option(strength) for strength in STRENGTHS))
+    return Lever(WEIGHTS, options, 0, setting="weights")
 
 
 def _nothing(table: Table) -> None:

@@ -43,8 +43,9 @@ Problem = Callable[[Mapping[str, Any]], BadInput | None]
 class Wanted:
     """What a plan is wanted for. ``want`` None: synthesis where a variable is sensitive, else anonymisation.
 
-    ``full``: a synthesis makes every variable, not the sensitive ones alone. ``holdout`` None: where there are enough records.
-    ``l``, ``p`` and ``t`` None are not asked for.
+    ``full``: a synthesis makes every variable, not the sensitive ones alone. ``tables``: it draws them from protected tables of counts, all of them, with
+    noise of an ``epsilon`` where one is given. ``holdout`` None: where there are enough records.
+    ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
     """
 
     want: Want | None = None
@@ -55,6 +56,14 @@ class Wanted:
     p: int | None = None
     t: float | None = None
     holdout: bool | None = None
+    tables: bool = False
+    epsilon: float | None = None
+    audit: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether every variable is made."""
+        return self.full or self.tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +120,22 @@ def _without_data(table: Mapping[str, Any]) -> BadInput | None:
 
 
 def ranked_offers(
-    case: Case, family: str, kind: Kind | None = None, decline: Callable[[str, str], None] = lambda *_: None
+    case: Case,
+    family: str,
+    kind: Kind | None = None,
+    decline: Callable[[str, str], None] = lambda *_: None,
+    joint: bool = False,
 ) -> list[tuple[Method, Offer]]:
-    """What the methods of a family offer, the most suited first, of equal ones ours; ``decline`` is told which of them do not, and why."""
+    """What the methods of a family offer, the most suited first, of equal ones ours; ``decline`` is told which of them do not, and why.
+
+    ``joint``: of a synthesis those that make several variables at once, else those that make one.
+    """
     found = []
     for method in registry().values():
-        if method.family != family or (
-            kind is not None and method.synthesis.targets and kind not in method.synthesis.targets
+        if (
+            method.family != family
+            or method.joint is not joint
+            or (kind is not None and method.synthesis.targets and kind not in method.synthesis.targets)
         ):
             continue
         offer = offer_of(method, case)
@@ -133,7 +151,7 @@ def intended(schema: Schema, wanted: Wanted) -> Want:
     if wanted.want is not None:
         return wanted.want
     known, sensitive = schema.of_role(Role.QUASI_IDENTIFIER), schema.of_role(Role.SENSITIVE)
-    return "synthesis" if sensitive or wanted.full or not known else "anonymisation"
+    return "synthesis" if sensitive or wanted.everything or not known else "anonymisation"
 
 
 @dataclass
@@ -154,6 +172,8 @@ class _Draft:
     def plan(self) -> DraftedPlan:
         """The draft, checked; measures that cannot be used on these data are left out, and it says so."""
         schema = self._variables()
+        if intended(schema, self.wanted) != "synthesis":
+            self.wanted = replace(self.wanted, tables=False)
         case = self._case(schema)
         makers = self._synthesis(case) if case.want == "synthesis" else self._anonymisation(case)
         measures = self._measures(case)
@@ -172,6 +192,11 @@ class _Draft:
             self._decline(left_out, error.message)
         self._summarise(schema, case, measures)
         return replace(plan, warnings=tuple(self.warnings), notes=(*self.notes, f"{NOT_KNOWN}."))
+
+    @property
+    def private(self) -> bool:
+        """Whether noise of an epsilon is asked for."""
+        return self.wanted.tables and self.wanted.epsilon is not None
 
     def _decline(self, key: str, reason: str) -> None:
         self.unmeasured.setdefault(reason.rstrip("."), []).append(key)
@@ -209,19 +234,28 @@ class _Draft:
             raise BadInput(
                 "variables", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person"
             )
-        if want != "anonymisation" and not sensitive and not wanted.full:
+        if want != "anonymisation" and not sensitive and not wanted.everything:
             raise BadInput(
                 "variables",
                 "no variable is sensitive: mark those to synthesise, or ask for a full synthesis of all variables",
             )
-        released = everything if wanted.full else tuple(sensitive)
+        released = everything if wanted.everything else tuple(sensitive)
         if want == "anonymisation":
             released = known
         enough = self.seen.records >= ENOUGH_FOR_CONTROLS
         holdout = want == "synthesis" and (
             "holdout" in self.given.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
         )
-        asked: dict[str, Any] = {"m": wanted.m, "k": wanted.k, "l": wanted.l, "p": wanted.p, "t": wanted.t}
+        asked: dict[str, Any] = {
+            "epsilon": wanted.epsilon,
+            "linked": not wanted.tables,
+            "m": wanted.m,
+            "k": wanted.k,
+            "l": wanted.l,
+            "p": wanted.p,
+            "t": wanted.t,
+            "audit": wanted.audit,
+        }
         for setting, by_name in self.hierarchies.items():
             asked[setting] = {name: given for name, given in by_name.items() if name in known}
         case = Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
@@ -250,7 +284,19 @@ class _Draft:
         possible = given or ((limit.limit, limit.source),)
         return next((one for one in possible if limit.detectable is None or limit.detectable <= one[0]), None)
 
+    def _of_tables(self, case: Case) -> list[DraftedStep]:
+        """One step that makes every variable from protected tables."""
+        for method, offer in ranked_offers(case, "synthesis", decline=self._decline, joint=True):
+            if method.synthesis.approved is None:
+                continue
+            step = {"method": method.name, "target": list(case.released), **offer.settings}
+            self.warnings += [f"{_sentence(said)}." for said in offer.missed]
+            return [DraftedStep("synthesis", step, f"{_sentence(self._from(method) + offer.why)}.")]
+        raise BadInput("synthesis", "; ".join(self.unmeasured) or "no method draws all variables from tables")
+
     def _synthesis(self, case: Case) -> list[DraftedStep]:
+        if self.wanted.tables:
+            return self._of_tables(case)
         order = sorted(case.released, key=lambda name: _place_in_order(case.table[name]))
         kept = [name for name in self._usable(case) if name not in case.released]
         steps: list[DraftedStep] = []
@@ -344,10 +390,16 @@ class _Draft:
         release.setdefault("seed", 1)
         if case.want == "synthesis":
             release = {"m": case.m, **release}
+        if self.private and "records" not in release:  # how many there are is no secret that noise could keep
+            release["records"] = _rounded(self.seen.records)
         elif case.want == "evaluation":
             release["released"] = list(case.released)
         left_out = {Role.IDENTIFIER} if case.want == "anonymisation" else set()
+        if self.wanted.tables:
+            left_out = {Role.IDENTIFIER} if self.private else set()
         variables = {v.name: self.given["variables"][v.name] for v in schema if v.role not in left_out}
+        if self.private and data.get("missing") == "keep":  # that a value is missing must not follow from the records
+            variables = {name: {**own, "may_be_missing": True} for name, own in variables.items()}
         rest = {key: value for key, value in self.given.items() if key not in (*STEPS, "weights")}
         return {**rest, "data": data, "variables": variables, "release": release}
 
@@ -413,6 +465,11 @@ def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | No
         return number
     owners = [at for at, own in enumerate(limits) for _ in own]
     return owners[number]
+
+
+def _rounded(records: int) -> int:
+    """The number of records to one digit, at least 1: it says nothing of a single one."""
+    return max(1, round(records, 1 - len(str(records))))
 
 
 def _share(case: Case) -> float:

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.arrays import Floats, side_by_side
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import own_rows, reproduced
@@ -148,7 +148,7 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)
-        columns = [by_rank(one) for one in joint.columns] if recoded else joint.coded
+        columns = side_by_side(by_rank, joint.columns) if recoded else joint.coded
         how = "by rank and frequency" if recoded else "by value"
         counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
         shows = "have a released row that is nearer to them {what} than another person would be"

@@ -27,6 +27,7 @@ from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
+from .kept_table_checks import KEPT_TABLE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
@@ -37,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     *DATA_CHECKS,
     *CONSTRAINT_CHECKS,
     *EARLIER_CHECKS,
+    *KEPT_TABLE_CHECKS,
 )
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import Keys, cells_of, comparable
 from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_first, rarity
@@ -74,7 +74,7 @@ class Joint:
 
     @cached_property
     def coded(self) -> list[Coded]:
-        return [as_they_are(one) for one in self.columns]
+        return side_by_side(as_they_are, self.columns)
 
     @cached_property
     def own(self) -> dict[str, Keys]:

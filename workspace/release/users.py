@@ -74,7 +74,10 @@ def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, se
     samples = tuple(SampleCost(one.epsilon, one.together) for one in known if one.concentrated is None)
     delta = math.fsum(one.concentrated.delta for one in known if one.concentrated is not None)
     sampled = recipe.data.sample is not None or recipe.data.holdout is not None
-    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta)
+    costs = [one.concentrated for one in known]
+    most = min((1 if cost is None else cost.person_records for cost in costs), default=1)
+    bounded = all(cost is not None and cost.bounded for cost in costs)
+    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded)
 
 
 def _total(rows: Sequence[Row], measure: str) -> float | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from sfumato.engine.methods.labels import sentence_of
+from sfumato.engine.methods.registry import method_called, output_called
+from sfumato.engine.methods.rows import Row
 
 from .words import interval, number
 
@@ -41,6 +45,25 @@ def strip(one: AuditedRecord) -> str:
 def area_text(one: AuditedRecord) -> str:
     """``0.91 (0.78 .. 1)``."""
     return f"{number(one.area)} ({interval(one.lower, one.upper)})"
+
+
+def given_away_lines(rows: Iterable[Row]) -> list[str]:
+    """In people, what audits by shadow releases found: a sentence for each use and kind of people, or that it was not computed. Empty without an audit."""
+    found = []
+    for row in rows:
+        method = method_called(row.method_key)
+        if row.draw is not None or method is None or not method.measurement.refits:
+            continue
+        output = output_called(row.key)
+        if output is None or output.label.counts != "people":
+            continue
+        said = sentence_of(row)
+        if row.value is not None:
+            asked = row.reason.partition(";")[0]
+            between = f"95 % interval {interval(row.lower, row.upper)}"
+            said = f"{said.removesuffix('.')}, of {asked}; {between}."
+        found.append(said)
+    return found
 
 
 def strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ class PrivacyPromise:
     """The epsilon of all datasets together, for one record more or less and for one that is changed; None where there is none.
 
     It holds but for a chance of ``delta``. ``samples`` are what single draws cost, where there is one; ``reasons`` why there is none; ``sampled``: the confidential records were
-    sampled from a file, or others were held out.
+    sampled from a file, or others were held out. It is of a person of at most ``person_records`` records; ``bounded``: no more of anybody's were counted.
     """
 
     epsilon: float | None
@@ -39,6 +39,8 @@ class PrivacyPromise:
     reasons: tuple[str, ...] = ()
     sampled: bool = False
     delta: float = 0.0
+    person_records: int = 1
+    bounded: bool = False
 
 
 def promise(privacy: PrivacyPromise) -> list[str]:
@@ -51,7 +53,7 @@ def promise(privacy: PrivacyPromise) -> list[str]:
         ]
     epsilon = upwards(privacy.epsilon)
     return [
-        f"These data are differentially private with epsilon {epsilon}{_at_delta(privacy)}, all datasets together: had any one record not been among the "
+        f"These data are differentially private with epsilon {epsilon}{_at_delta(privacy)}, all datasets together: had any one {_whose(privacy)} not been among the "
         f"confidential data, no datasets would have been more than {_factor(privacy.epsilon)} times as likely or as unlikely.",
         *_but_for(privacy),
         f"Had a record been another one, epsilon is {upwards(privacy.substitution)}.",
@@ -75,10 +77,23 @@ def _but_for(privacy: PrivacyPromise) -> Sequence[str]:
     )
 
 
+def _whose(privacy: PrivacyPromise) -> str:
+    return "record" if privacy.person_records == 1 and not privacy.bounded else "person's records"
+
+
+def _several(privacy: PrivacyPromise) -> Sequence[str]:
+    """What is not promised to people of several records: nothing is left out where no more than so many of anybody's were counted."""
+    if privacy.bounded:
+        return ()
+    if privacy.person_records == 1:
+        return ("a person who has several records, each of which costs as much",)
+    return (f"a person who has more than {privacy.person_records:,} records, which nothing has looked at",)
+
+
 def _outside(privacy: PrivacyPromise) -> Sequence[str]:
     return (
         "what holds of everybody alike, and so of each person, in the data or not",
-        "a person who has several records, each of which costs as much",
+        *_several(privacy),
         "other releases of the same people: theirs adds to this one",
         "what is said of how well these data keep the confidential ones, which was measured without noise",
         "what the plan says, such as levels and bounds, where whoever wrote it took that from these data",

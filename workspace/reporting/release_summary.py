@@ -14,6 +14,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 
+from .audits import given_away_lines
 from .evidence import evidence_lines
 from .questions import NO_LIMITS, coverage, strongest_intruder
 from .tables import Table, table
@@ -123,6 +124,7 @@ def summary_lines(
         judged(verdicts),
         *coverage(found, recipe, limits),
         *strongest_intruder(found),
+        *given_away_lines(found),
         *(f"{line}." for line in evidence_lines(found)),
     ]
     if decision is not None:

@@ -28,7 +28,7 @@ ALIKE = 1e-6
 """Risks are stored with seven digits."""
 LEGEND = """record: row of the confidential table, from 1
 weight: its influence on the models of this run, 1 for a record that says as much as any
-risk before: in the run that the weights were found by; risk now: in this one, by the same measure
+risk before: in the run that the weights were found by, or 1 over the records with the same known values; risk now: in this one, by the same measure
 Others than this measure may find what they found, and a record whose neighbours say less may stand out: look at all of them."""
 
 

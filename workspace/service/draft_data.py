@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,10 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
             f"variables.{missing[0]}", "the stored table has no such column; import the file again, or leave it out"
         )
     data = conform(records.frame, schema, DataSource.from_table(table.get("data", {})).missing)
-    return draft_for(toml, table, data, wanted, gate_limit(policy_of(directory)), earlier)
+    policy = policy_of(directory)
+    if wanted.tables and wanted.epsilon is None:
+        wanted = replace(wanted, epsilon=policy.epsilon)
+    return draft_for(toml, table, data, wanted, gate_limit(policy), earlier)
 
 
 def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:

@@ -24,8 +24,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
 from sfumato.engine.search.guidance import guided_moves
-from sfumato.engine.search.looks import Found, Look, SearchPlan, judged_among, penalty_of
-from sfumato.engine.search.space import Choice, Table, changed, described, distinct_choice
+from sfumato.engine.search.looks import Found, Look, SearchPlan, Stage, judged_among, penalty_of
+from sfumato.engine.search.space import Table, changed, described, distinct_choice
 
 from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source
@@ -37,7 +37,7 @@ from ..policy.policy import policy_of
 from ..release.contents import plan_release
 from ..release.gate import examine
 from ..reporting.searches import Finalist, Limit, Outcome, limit_of
-from ..store.runs import RunState, find_run
+from ..store.runs import Run, RunState, find_run
 from ..store.searches import (
     StoredLook,
     StoredSearch,
@@ -54,8 +54,10 @@ from .prepare import PreparedRun, prepared_on
 
 OUT_OF_MINUTES = "the minutes of the search were used up"
 """Why a look was not begun."""
-TRYING = 0.5
-"""The share of the minutes that a search has for trying plans; the rest is for judging finalists."""
+TIME: Mapping[Stage, float] = {"screen": 0.25, "enlarge": 0.5, "refine": 0.4, "compare": 0.5, "judge": 1.0}
+"""The share of the minutes that are used up by the end of a stage: half is for trying plans, of which some is left for the gate, which is not asked of
+the first sample, and for the comparison on all records.
+"""
 AT_A_TIME = 4
 """Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
 DIGITS = 1
@@ -90,9 +92,12 @@ def begin_search(
             "threshold",
             "the plan has no limits, so no plan would be better than another; add [[threshold]] or draft one",
         )
-    if recipe.weights is not None or recipe.companions:
-        place = "weights" if recipe.weights is not None else "companions"
-        raise BadInput(place, "a search looks at one plan alone; leave it out")
+    if recipe.companions:
+        raise BadInput("companions", "a search looks at one plan alone; leave it out")
+    if recipe.weights is not None and recipe.weights.run is not None:
+        raise BadInput(
+            "weights.run", "a search looks at samples, which no earlier run had; use weights.known in its place"
+        )
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
@@ -134,12 +139,23 @@ def _planned(recipe_toml: str, offered: str, records: int) -> tuple[Table, Recip
     asked = recipe.search or SearchTable()
     levers = tuple(levers_of(recipe, json.loads(offered)))
     same = cache(partial(distinct_choice, table, levers))
-    return table, recipe, SearchPlan(levers, asked.looks, records, recipe.seed, same)
+    return table, recipe, SearchPlan(levers, asked.looks, records, recipe.seed, same, repeats=not _drawn(recipe))
+
+
+def _drawn(recipe: Recipe) -> bool:
+    """Whether the seed draws the hold-out, so that no look may have another."""
+    return isinstance(recipe.data.holdout, int | float)
+
+
+SEEDS: Mapping[Stage, int] = {"judge": 0, "compare": 2}
+"""What looks of a stage add to the seed; the others 1. Comparisons and judgements have random numbers that no look before them had."""
 
 
 @dataclass(frozen=True)
 class _Search:
-    """A search as it stands: its plan, its looks, and what they found. ``read`` are the records that were read last, and as which recipe asks for them."""
+    """A search as it stands: its plan, its looks, and what they found. ``read`` are the records that were read last, and as which recipe asks for them;
+    ``titles`` those of the looks' runs.
+    """
 
     workspace: Workspace
     stored: StoredSearch
@@ -148,6 +164,7 @@ class _Search:
     plan: SearchPlan
     looks: dict[int, StoredLook]
     read: dict[str, Any] = field(default_factory=dict)
+    titles: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
@@ -216,20 +233,21 @@ class _Search:
     def affordable(self, missing: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
         """Which of the looks of a stage to begin now; where the minutes are used up, none, and it is kept that they are not begun.
 
-        One finalist is judged at least, the next where the time of the longest judgement so far still fits. A search without a limit begins all.
+        Looks at all records are begun one at a time, where the time of the longest one of the stage so far still fits: comparisons into the time for
+        trying, judgements into all of it, one at least. A search without a limit begins all.
         """
         minutes = None if self.recipe.search is None else self.recipe.search.minutes
         if minutes is None or not missing:
             return list(missing)
         worked = seconds_worked(self.workspace, self.stored.id)
-        if missing[0].stage != "judge":
-            over, at_a_time = worked >= TRYING * 60 * minutes, AT_A_TIME
-        else:
-            judged = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
-            times = [seconds_worked(self.workspace, self.stored.id, number) for number in judged]
-            over, at_a_time = bool(times) and worked + max(times) > 60 * minutes, 1
+        judging = missing[0].stage == "judge"
+        limit, longest = 60 * minutes * TIME[missing[0].stage], 0.0
+        begun = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
+        if missing[0].whole:
+            longest = max((seconds_worked(self.workspace, self.stored.id, number) for number in begun), default=0.0)
+        over = worked + longest > limit if longest else not judging and worked >= limit
         if not over:
-            return list(missing[:at_a_time])
+            return list(missing[: 1 if missing[0].whole else AT_A_TIME])
         with self.workspace.writing() as connection:
             for look in missing:
                 store_look(connection, self.stored.id, look.number, None, OUT_OF_MINUTES)
@@ -237,6 +255,21 @@ class _Search:
 
     def label(self, look: Look) -> str:
         return described(self.plan.levers, look.choice)
+
+    def said(self, number: int, run_id: int) -> str:
+        """What the plan of a look changed: the title of its run keeps it, whatever levers and order of looks this version has."""
+        if number not in self.titles:
+            self.titles[number] = str(read_toml(find_run(self.workspace, run_id).recipe_toml).get("title", ""))
+        title = self.recipe.title
+        return self.titles[number].removeprefix(f"{title}: ") if title else self.titles[number].partition(": ")[2]
+
+    def moved(self, looks: Sequence[Look]) -> bool:
+        """Whether a look that was entered is of another plan than this version has at its number: another one began the search."""
+        entered = ((look, self.looks.get(look.number)) for look in looks)
+        return any(
+            one is not None and one.run_id is not None and self.said(one.number, one.run_id) != self.label(look)
+            for look, one in entered
+        )
 
     def prepared(self, look: Look, source: Source, looked_at: int) -> PreparedRun:
         """The run of a look. Raises BadInput where its plan cannot be carried out.
@@ -248,8 +281,8 @@ class _Search:
         table["search"] = search
         if look.records is not None:
             table["data"] = {**table.get("data", {}), "screen": look.records}
-            if not isinstance(self.recipe.data.holdout, int | float):
-                table["release"] = {**table.get("release", {}), "seed": self.recipe.seed + 1}
+            if not _drawn(self.recipe):
+                table["release"] = {**table.get("release", {}), "seed": self.recipe.seed + SEEDS.get(look.stage, 1)}
             _leave_out_attacks(table, self.recipe)
         title = self.recipe.title or source.name
         table["title"] = f"{title}: {self.label(look)}"
@@ -279,9 +312,14 @@ def blocking(workspace: Workspace, run_id: int) -> tuple[str, ...]:
 def advance(workspace: Workspace, search_id: int | None) -> list[int]:
     """Enter the runs of the next stage of a search that are not there; the runs that have to end before it goes on, none where the search has ended.
 
-    Raises BadInput where the file is not that of the plan any more, and NotFound.
+    Raises BadInput where the file is not that of the plan any more or the version that began the search looks in another order, and NotFound.
     """
     search = _Search.of(workspace, search_id)
+    if search.moved(search.plan.all_looks(search.found())):
+        raise BadInput(
+            "search",
+            f"search {search.stored.id} was begun by a version that tries plans in another order; begin a new one",
+        )
     source = None
     while True:
         found = search.found()
@@ -310,18 +348,18 @@ def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
     """Enter the run of a look, or keep why it cannot be one."""
     workspace, search_id = search.workspace, search.stored.id
     try:
-        prepared = search.prepared(look, source, looked_at)
+        enter_runs(
+            workspace, [search.prepared(look, source, looked_at)], _project(search),
+            entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
+        )  # fmt: skip
     except BadInput as error:
         with workspace.writing() as connection:
             store_look(connection, search_id, look.number, None, str(error) or "refused")
-        return
-    name = workspace.connection.execute(
-        "SELECT name FROM project WHERE id = ?", (search.stored.project_id,)
-    ).fetchone()[0]
-    enter_runs(
-        workspace, [prepared], str(name),
-        entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
-    )  # fmt: skip
+
+
+def _project(search: _Search) -> str:
+    query = "SELECT name FROM project WHERE id = ?"
+    return str(search.workspace.connection.execute(query, (search.stored.project_id,)).fetchone()[0])
 
 
 def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
@@ -329,39 +367,64 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
     search = _Search.of(workspace, search_id)
     found = search.found()
     looks = search.plan.all_looks(found)
-    last = [look for look in looks if look.stage == "judge"]
+    moved = search.moved(looks)
+    labels = {look.number: search.label(look) for look in looks}
+    begun = [_begun(search, one, labels) for one in search.looks.values() if one.number not in search.skipped]
+    done = [one for one in begun if one.run is not None and one.run.state is RunState.DONE]
+    refused = {one.label for one in begun if one.run is None or one.run.state is RunState.FAILED}
+    last = [one.stored.number for one in begun if one.judges] if moved else _judgements(looks)
     finalists = tuple(
-        _finalist(search, look, looks, judged_among(place, len(last)))
-        for place, look in enumerate(last)
-        if look.number in found and found[look.number].penalty is not None
+        _finalist(search, one, done, judged_among(last.index(one.stored.number), len(last)))
+        for one in done
+        if one.stored.number in last
     )
-    begun = [look for look in looks if look.number in found and look.number not in search.skipped]
-    refused = {look.choice for look in begun if found[look.number].penalty is None}
-    skipped_judgements = sum(look.number in search.skipped for look in last)
+    skipped_judgements = sum(number in search.skipped for number in last)
     return Outcome(
         search.stored.id,
         search.stored.project_id,
         search.objective,
         finalists,
-        len({look.choice for look in begun}),
+        len({one.label for one in begun if one.run is None or one.run.state in (RunState.DONE, RunState.FAILED)}),
         len(refused),
-        not search.plan.next_looks(found),
-        _missed(search, begun, finalists),
+        moved or not search.plan.next_looks(found),
+        _missed(search, done, finalists),
         None if search.recipe.search is None else search.recipe.search.minutes,
         len(search.skipped) - skipped_judgements,
         skipped_judgements,
     )
 
 
-def _missed(search: _Search, begun: Sequence[Look], finalists: Sequence[Finalist]) -> dict[Limit, tuple[int, int]]:
+@dataclass(frozen=True)
+class _Begun:
+    """A look that was begun: its run, None where its plan cannot be carried out, and what the plan changed."""
+
+    stored: StoredLook
+    run: Run | None
+    label: str
+
+    @property
+    def judges(self) -> bool:
+        return self.run is not None and self.run.recipe.data.screen is None
+
+
+def _begun(search: _Search, one: StoredLook, labels: Mapping[int, str]) -> _Begun:
+    if one.run_id is None:
+        return _Begun(one, None, labels.get(one.number, f"look {one.number}"))
+    return _Begun(one, find_run(search.workspace, one.run_id), search.said(one.number, one.run_id))
+
+
+def _judgements(looks: Sequence[Look]) -> list[int]:
+    return [look.number for look in looks if look.stage == "judge"]
+
+
+def _missed(search: _Search, done: Sequence[_Begun], finalists: Sequence[Finalist]) -> dict[Limit, tuple[int, int]]:
     """By limit how many of the plans that were judged by it miss it, and how many these are: each plan by its last look."""
     judged = {one.run_id: one.verdicts for one in finalists}
-    by_plan: dict[Choice, dict[Limit, bool]] = {}
-    for look in begun:
-        run_id = search.looks[look.number].run_id
-        if run_id is not None:
-            verdicts = judged.get(run_id) or verdicts_of(search.workspace, run_id)
-            by_plan.setdefault(look.choice, {}).update({limit_of(one): one.outcome != "met" for one in verdicts})
+    by_plan: dict[str, dict[Limit, bool]] = {}
+    for one in done:
+        assert one.run is not None
+        verdicts = judged.get(one.run.id) or verdicts_of(search.workspace, one.run.id)
+        by_plan.setdefault(one.label, {}).update({limit_of(verdict): verdict.outcome != "met" for verdict in verdicts})
     found: dict[Limit, tuple[int, int]] = {}
     for limits in by_plan.values():
         for limit, missed in limits.items():
@@ -370,18 +433,16 @@ def _missed(search: _Search, begun: Sequence[Look], finalists: Sequence[Finalist
     return found
 
 
-def _finalist(search: _Search, look: Look, looks: Sequence[Look], among: int) -> Finalist:
-    stored = search.looks[look.number]
-    assert stored.run_id is not None
-    run = find_run(search.workspace, stored.run_id)
-    same = [search.looks[one.number].run_id for one in looks if one.choice == look.choice and one.stage != "judge"]
-    earlier = next((run_id for run_id in reversed(same) if run_id is not None), None)
+def _finalist(search: _Search, one: _Begun, done: Sequence[_Begun], among: int) -> Finalist:
+    assert one.run is not None
+    run = one.run
+    same = [other.run.id for other in done if other.label == one.label and other.run is not None and not other.judges]
     return Finalist(
         run.id,
-        search.label(look),
+        one.label,
         tuple(judge(run.recipe.thresholds, result_rows(search.workspace, run.id), among=among)),
-        search.blocks(stored),
-        None if earlier is None else search.value(earlier),
+        search.blocks(one.stored),
+        search.value(same[-1]) if same else None,
         search.value(run.id),
     )
 

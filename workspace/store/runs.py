@@ -387,6 +387,11 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     return [f"{name} (run {run.id})" if plain.count(name) > 1 else name for name, run in zip(plain, runs, strict=True)]
 
 
+def has_pairs(workspace: Workspace, run: Run) -> bool:
+    """Whether a run that is done was drawn from tables of its variables (``synthesis.approved``)."""
+    return run.state is RunState.DONE and any(step.method.synthesis.approved for step in run.recipe.synthesis)
+
+
 def has_beliefs(workspace: Workspace, run: Run) -> bool:
     """Whether a run has left what an intruder believes of its records (``guesses/0``, of measure 0)."""
     rows = workspace.connection.execute(

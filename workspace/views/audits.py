@@ -60,13 +60,18 @@ def levers_of(measure: RecordMeasure) -> tuple[str, ...]:
     return next((output.label.levers for output in outputs if output.risk.gate_reference), ())
 
 
-def targets_beside(workspace: Workspace, run_id: int, row: Row) -> list[AuditedRecord]:
-    """The targets of the audit that made a row; empty where none did, or its run keeps none."""
+def audit_beside(workspace: Workspace, run_id: int, row: Row) -> RecordMeasure | None:
+    """The audit that made a row; None where none did, or its run keeps no targets."""
     method = method_called(row.method_key)
     if method is None or not method.measurement.refits:
-        return []
+        return None
     recipe = find_run(workspace, run_id).recipe
     step = recipe.step_of(row.method_key, row.params)
     own = (one for one in record_measures(workspace, run_id) if is_audit(one) and recipe.measures[one.item] is step)
-    first = next(own, None)
-    return [] if first is None else audited(workspace, first)
+    return next(own, None)
+
+
+def targets_beside(workspace: Workspace, run_id: int, row: Row) -> list[AuditedRecord]:
+    """The targets of the audit that made a row; empty where none did."""
+    measure = audit_beside(workspace, run_id, row)
+    return [] if measure is None else audited(workspace, measure)

@@ -1,4 +1,4 @@
-"""What the records of a run are weighed by: which had most risk before, so that they say least, and what became of their risk.
+"""What the records of a run are weighed by: which had most risk before or stand out in the data, so that they say least, and what became of their risk.
 
 Record numbers and weights alone, no values of the data; but weights say who was at risk, so they stay inside.
 """
@@ -30,7 +30,8 @@ def weights_of(workspace: Workspace, run_id: int | str) -> RecordWeights:
         )
     weights = _read(workspace, run, sha256)
     measures = record_measures(workspace, run.id)
-    key, now = _same_measure(workspace, run.recipe.weights.run, run.recipe.weights.measure), None
+    earlier, name = run.recipe.weights.run, run.recipe.weights.measure
+    key, now = "" if earlier is None else _same_measure(workspace, earlier, name), None
     same = [measure for measure in measures if measure.key == key]
     if same:
         now = risk_of_records(workspace, same[0]).probability

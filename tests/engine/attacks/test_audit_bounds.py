@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from sfumato.engine.attacks.audit_bounds import bounds, clopper_pearson, counted, of_guesses, threshold
+from sfumato.engine.attacks.audit_bounds import bounds, clopper_pearson, counted, of_guesses, thresholds
 
 
 @pytest.mark.parametrize(("hits", "cases"), [(0, 10), (3, 10), (10, 10), (57, 200)])
@@ -25,7 +25,7 @@ def test_a_perfect_attack_on_few_releases_proves_little() -> None:
 
 def audited(draw: np.ndarray, member: np.ndarray) -> tuple[float, float]:
     half = len(draw) // 2
-    at = threshold(draw[:half], member[:half])
+    at = thresholds(draw[:half], member[:half])
     return counted(draw[half:], member[half:], at)
 
 

@@ -9,16 +9,17 @@ from sklearn.linear_model import Ridge
 from sfumato.engine.attacks.cross_fitted import Judged, folds, judged, smoother
 
 
-def test_scores_are_those_of_a_ridge_regression_on_the_other_parts() -> None:
+@pytest.mark.parametrize("features", [7, 40])
+def test_scores_are_those_of_a_ridge_regression_on_the_other_parts(features: int) -> None:
     rng = np.random.default_rng(1)
-    x, y, part = rng.normal(size=(30, 7)), rng.choice([-1.0, 1.0], 30), folds(30, rng)
+    x, y, part = rng.normal(size=(30, features)), rng.choice([-1.0, 1.0], 30), folds(30, rng)
     x[:, 3] = 2.0
     scores = smoother(x, part, 0.7) @ y
     for fold in range(5):
         train, test = part != fold, part == fold
         spread = np.where(x[train].std(axis=0) > 0, x[train].std(axis=0), 1)
         own, others = ((x[rows] - x[train].mean(axis=0)) / spread for rows in (train, test))
-        model = Ridge(alpha=0.7 * 7).fit(own, y[train])
+        model = Ridge(alpha=0.7 * features).fit(own, y[train])
         assert scores[test] == pytest.approx(model.predict(others) - y[train].mean())
 
 

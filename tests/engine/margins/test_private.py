@@ -19,7 +19,7 @@ from scipy.stats import norm
 from sfumato.engine.margins import private, soft_records
 from sfumato.engine.margins.domain import Clique, Domain
 from sfumato.engine.margins.private import Budget, measure
-from sfumato.engine.methods.zcdp import epsilon_at
+from sfumato.engine.margins.zcdp import epsilon_at
 
 DOMAIN = Domain((2, 2, 2))
 PAIRS: list[Clique] = [(0, 1), (0, 2), (1, 2)]

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput, EngineError
 from sfumato.engine.execution.tasks import (
     draw_dataset,
@@ -26,12 +27,13 @@ from sfumato.engine.execution.tasks import (
     measurement_streams,
     synthesis_streams,
 )
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import WholeMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.weights import WEIGHTS_KNOWN, Weighting, weights_by_risk
+from sfumato.engine.recipe.weights import WEIGHTS_KNOWN, Weighting, risk_of_known, weights_by_risk
 
 KEY = bytes(range(32))
 Small = Callable[..., Recipe]
@@ -151,6 +153,12 @@ def test_where_weights_come_from_is_part_of_the_recipe(small_recipe: Small) -> N
         ({"weights": {"run": 3, "strength": 1.5}}, "weights.strength"),
         ({"weights": {"run": 3, "strength": True}}, "weights.strength"),
         ({"weights": {"run": 3, "share": 1}}, "weights.share"),
+        ({"weights": {"run": 3, "known": ["region"]}}, "weights.run: the risk comes from known"),
+        (
+            {"weights": {"measure": "risk.uniqueness", "known": ["region"]}},
+            "weights.measure: the risk comes from known",
+        ),
+        ({"weights": {"known": ["regoin"]}}, r'weights.known\[0\]: .*"regoin"'),
         (
             {"weights": {"run": 3}, "synthesis": [], "release": {"released": ["income"]}},
             "weights: they are the influence",
@@ -164,6 +172,31 @@ def test_where_weights_come_from_is_part_of_the_recipe(small_recipe: Small) -> N
 def test_a_recipe_that_cannot_weigh_is_refused(small_recipe: Small, sections: dict[str, Any], place: str) -> None:
     with pytest.raises(BadInput, match=place):
         small_recipe(**{"measure": [], "threshold": [], **sections})
+
+
+def test_the_risk_of_known_values_is_one_over_the_records_that_share_them() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 24, 60).astype(float),
+            "region": rng.choice(["n", "s", None], 60),
+            "income": rng.random(60),
+        }
+    )
+    frame.loc[::7, "age"] = np.nan
+    kinds = {"age": Kind.COUNT, "region": Kind.CATEGORICAL, "income": Kind.CONTINUOUS}
+    schema = Schema(tuple(Variable(name, kind) for name, kind in kinds.items()))
+    data = conform(frame, schema, MissingPolicy.KEEP)
+    keys = [(str(one.age), str(one.region)) for one in data.frame.itertuples()]
+    assert risk_of_known(data, ["age", "region"]).tolist() == [1 / keys.count(key) for key in keys]
+    assert risk_of_known(data, ["income"]).tolist() == [1.0] * 60
+
+
+def test_no_method_that_weighs_records_claims_an_epsilon() -> None:
+    """Weights read the confidential data: noise whose cost is accounted for would not hide what they say."""
+    weighted = [method for method in registry().values() if method.family == "synthesis" and method.synthesis.weighted]
+    assert weighted
+    assert not [method.key for method in weighted if method.synthesis.account is not None]
 
 
 def test_what_carries_values_past_the_weights_is_refused(small_recipe: Small, small_data: Microdata) -> None:

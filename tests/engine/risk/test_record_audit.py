@@ -14,6 +14,7 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute, measure_block
+from sfumato.engine.methods.refits import Shown
 from sfumato.engine.methods.results import Estimate, WholeMeasure
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
@@ -60,21 +61,25 @@ class Stub:
     kept: tuple[str, ...] = ()
     datasets: int = 1
     removable: bool = False
-    epsilon: float | None = None
+    publishes: bool = False
     trees: Mapping[str, Any] = None  # type: ignore[assignment]
     exact: bool = False
+    others: Microdata | None = None
+
+    def claim(self, removed: bool) -> None:
+        return None
 
     def releases(
-        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int
-    ) -> list[tuple[Microdata, ...]]:
-        return [self.release(data, shadow) for shadow, data in zip(shadows, tables, strict=True)]
+        self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata
+    ) -> list[Shown]:
+        return [Shown(self.release(data, shadow)) for shadow, data in zip(shadows, tables, strict=True)]
 
     def release(self, data: Microdata, shadow: int) -> tuple[Microdata, ...]:
         if shadow == self.fails:
             raise NotComputable("the steps fail")
         rng = np.random.default_rng([self.seed, shadow])
         n, own = len(data), round(self.share * len(data))
-        others = OTHERS.frame.iloc[rng.integers(len(OTHERS), size=n - own)]
+        others = (self.others or OTHERS).frame.iloc[rng.integers(len(OTHERS), size=n - own)]
         frame = pd.concat([data.frame.iloc[rng.permutation(n)[:own]], others], ignore_index=True)
         return (Microdata(data.schema, frame, "synthetic"),)
 
@@ -84,7 +89,7 @@ class Stub:
 
 def audited(data: Microdata, steps: Stub, seed: int = 1, **settings: Any) -> WholeMeasure:
     table = {"targets": 4, "shadows": 50, "people": ["vulnerable"], "blocks": 1, **settings}
-    spec = RecordAuditSpec.from_table(table, "step").for_release(SCHEMA, SCHEMA.names)
+    spec = RecordAuditSpec.from_table(table, "step").for_release(data.schema, data.schema.names)
     parts = [record_audit(data, [data], steps, spec, int(b), Run(np.random.default_rng(seed))) for b in spec.grid()]
     return gather(data, [data], spec, parts)
 
@@ -110,6 +115,29 @@ def test_a_copy_gives_every_target_away_and_tables_of_other_people_nobody() -> N
     assert (of(nothing, "p_value").value or 0) > 0.05
 
 
+@pytest.mark.study
+def test_intervals_of_all_targets_at_once_miss_one_half_in_five_percent_of_recipes_that_give_nobody_away() -> None:
+    """Two limits a target, all targets together: 2.5 % above and 2.5 % below are meant. Intervals of single targets are the control."""
+    missed = np.zeros((2, 2))
+    audits = 1000
+    for seed in range(audits):
+        found = audited(people(60, seed + 5000), Stub(0.0, seed + 5000), seed + 5000, shadows=60, targets=6)
+        whole = found.whole.per_record
+        low, high, area = (
+            whole[name][found.guesses["record"]] for name in ("audited_lower", "audited_upper", "audited_auc")
+        )
+        missed[0] += [(low > 0.5).any(), (high < 0.5).any()]
+        error = np.sqrt(61 / (12 * 30 * 30))
+        missed[1] += [(area > 0.5 + 1.96 * error).any(), (area < 0.5 - 1.96 * error).any()]
+    shares = missed / audits
+    print(
+        f"{audits} recipes without a leak, 6 targets: simultaneous intervals lie above 1/2 in {shares[0, 0]:.3f} and below in {shares[0, 1]:.3f}, "
+        f"together {shares[0].sum():.3f}; intervals of single targets by the usual formula (control) {shares[1].sum():.3f}"
+    )
+    assert abs(shares[0].sum() - 0.05) <= 0.021  # 5 %, three standard errors
+    assert shares[1].sum() > 0.1
+
+
 def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_targets() -> None:
     data = people(60, 2)
     one, other = audited(data, Stub(0.5, 3)), audited(data, Stub(0.5, 3), blocks=3)
@@ -123,6 +151,57 @@ def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_ta
     assert np.array_equal(again.whole.per_record["audited_auc"], areas[order], equal_nan=True)
     assert sorted(one.guesses["record"]) == np.flatnonzero(np.isfinite(areas)).tolist()
     assert one.guesses["weight"].shape == (4, len(one.guesses["feature"]))
+
+
+def changed(data: Microdata, change: str) -> Microdata:
+    """The same people, otherwise written down."""
+    frame, variables = data.frame, list(data.schema)
+    if change == "names":
+        variables = [replace(v, name=f"x {v.name}") for v in variables]
+        return Microdata(Schema(tuple(variables)), frame.set_axis([v.name for v in variables], axis=1))
+    if change == "levels":
+        levels = ("Aarau", "Bern", "Chur", "Davos")
+        frame = frame.assign(region=frame["region"].cat.rename_categories(dict(zip("abcd", levels, strict=True))))
+        return Microdata(Schema((replace(variables[0], levels=levels), *variables[1:])), frame)
+    if change == "unit":
+        return Microdata(data.schema, frame.assign(pay=frame["pay"] * 1000))
+    if change == "kind":
+        variables[1] = replace(variables[1], kind=Kind.CONTINUOUS)
+        return Microdata(Schema(tuple(variables)), frame.assign(age=frame["age"].astype("float64")))
+    if change == "order of columns":
+        variables = variables[::-1]
+        return Microdata(Schema(tuple(variables)), frame[[v.name for v in variables]])
+    spelled = frame.assign(age=frame["age"].map("+{:.1f}".format), pay=frame["pay"].map("{:.16e}".format))
+    return conform(spelled.astype("str"), data.schema)
+
+
+@pytest.mark.parametrize("change", ["names", "levels", "unit", "kind", "spelling", "order of columns"])
+def test_how_people_are_written_down_changes_nothing(change: str) -> None:
+    data = people(60, 12)
+    plain = audited(data, Stub(0.5, 6))
+    again = changed(data, change)
+    found = audited(again, Stub(0.5, 6, changed=again.schema.names, others=changed(OTHERS, change)))
+    assert [(e.measure, e.value) for e in found.whole.estimates] == [
+        (e.measure, e.value) for e in plain.whole.estimates
+    ]
+    assert np.array_equal(found.guesses["record"], plain.guesses["record"])
+
+
+def test_roles_decide_who_is_vulnerable_and_what_is_guessed_and_no_more() -> None:
+    data = people(60, 12)
+    roles = Schema(tuple(replace(v, role=Role.QUASI_IDENTIFIER) for v in SCHEMA))
+    plain, found = (audited(one, Stub(1.0, 6), targets=6) for one in (data, Microdata(roles, data.frame)))
+    assert of(found, "given_away").value == of(plain, "given_away").value == 6
+    assert of(found, "auc").value == pytest.approx(of(plain, "auc").value, abs=0.03)
+    assert of(found, "reconstruction").value is None
+
+
+def test_values_that_are_written_with_fewer_digits_are_others() -> None:
+    data = people(60, 12)
+    coarse = Microdata(SCHEMA, data.frame.assign(age=data.frame["age"] // 20 * 20))
+    found = [audited(one, Stub(0.5, 6)) for one in (data, coarse)]
+    values = [[e.value for e in one.whole.estimates] for one in found]
+    assert values[0] != values[1], "the control"
 
 
 def test_canaries_prove_the_loss_of_a_copy_in_few_shadows_and_none_of_other_tables() -> None:

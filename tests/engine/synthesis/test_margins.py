@@ -9,13 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.contract.privacy import VARIANTS, differences, private_table, variant
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
+from sfumato.engine.margins import private_domain
+from sfumato.engine.margins.zcdp import rho_at
 from sfumato.engine.methods.privacy import PrivacyAccount
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.methods.zcdp import rho_at
 from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -179,6 +182,8 @@ def test_a_person_of_several_records_is_paid_for_by_noise() -> None:
         ({"margins": ["area : area"]}, "is no margin"),
         ({"impossible": ["sex = 1 & area = city"]}, "records of the data are like that"),
         ({"limit": 2}, "at least 3"),
+        ({"unit": "sex"}, "it belongs to noise"),
+        ({"figures": 0.1}, "it belongs to noise"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(step: dict[str, Any], words: str) -> None:
@@ -217,3 +222,131 @@ def test_a_substitution_costs_what_two_cells_and_twice_the_score_cost() -> None:
     found = account_of(epsilon=1.0).concentrated
     assert found is not None
     assert found.substitution == pytest.approx(found.rho * share)
+
+
+def undeclared(frame: pd.DataFrame, **step: Any) -> tuple[Recipe, Microdata]:
+    """A recipe that declares no levels and no bounds of all that it makes."""
+    recipe = Recipe.from_table(
+        {
+            "variables": {name: {"kind": own["kind"]} for name, own in VARIABLES.items()},
+            "synthesis": [
+                {
+                    "method": "margins",
+                    "target": list(VARIABLES),
+                    "bins": {"age": "4 equal count", "pay": "5 equal width"},
+                    **step,
+                }
+            ],
+            "release": {"m": 1, "seed": 1, "records": 3_000},
+        }
+    )
+    return recipe, conform(frame, recipe.schema)
+
+
+@pytest.mark.slow
+def test_a_file_without_declared_levels_and_bounds_is_private_too() -> None:
+    frame = table(20_000)
+    frame.loc[7, "area"] = "a village that one person has"
+    frame.loc[9, "pay"] = 9e7
+    recipe, data = undeclared(frame, epsilon=3.0)
+    ((_, found),) = accounts_of(recipe, data, secret=True)
+    assert isinstance(found, PrivacyAccount)
+    assert found.release == 3.0
+    cost = found.concentrated
+    assert cost is not None
+    assert cost.failed == pytest.approx(cost.delta / 2)
+    assert cost.rho == pytest.approx(rho_at(3.0, cost.delta / 2))
+    assert cost.rho == pytest.approx(sum(cost.parts.values()))
+    assert cost.parts["levels and ranges"] == pytest.approx(0.1 * cost.rho)
+    fit, released = made(recipe, data)
+    assert set(released["area"]) == {"city", "town", "village"}
+    assert released["pay"].max() < 10_000, "the control is the largest value, 9e7"
+    assert apart(released, frame, "area", "sex") < 0.05
+    assert released["age"].corr(released["pay"]) > 0.6
+    step = recipe.synthesis[0]
+    assert isinstance(step.spec, margins.MarginsSpec)
+    tables = margins.approved(fit, step.spec, step.targets, data)
+    labels = {label for one in tables for axis in one.categories for label in axis}
+    assert "a village that one person has" not in labels
+    assert "(other levels)" in labels
+
+
+def test_noise_that_leaves_no_level_says_what_to_do() -> None:
+    recipe, data = undeclared(table(50), epsilon=0.1)
+    with pytest.raises(BadInput, match=r'variables.area: no level of "area" .* name its levels, or allow more epsilon'):
+        fit_model(recipe, 0, data, key=KEY)
+
+
+def test_a_threshold_that_is_too_low_is_noticed_by_the_neighbour_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours with new levels and extreme values: one claim and one domain, and another one as soon as a level needs no count."""
+    recipe = variant(private_table(registry()["synthesis.margins"]), **VARIANTS["no levels or bounds of the first"])
+    assert differences(recipe) == []
+    monkeypatch.setattr(private_domain, "level_threshold", lambda *given: -math.inf)
+    monkeypatch.setattr(margins, "SOFT_STEPS", 10)
+    found = differences(recipe)
+    assert any("region: a new level: releases" in one for one in found), found
+
+
+def households(sizes: list[int]) -> tuple[pd.DataFrame, list[str]]:
+    frame = table(sum(sizes))
+    owners = [f"h{at}" for at, size in enumerate(sizes) for _ in range(size)]
+    return frame.assign(home=owners), owners
+
+
+def of_households(frame: pd.DataFrame, **step: Any) -> tuple[Recipe, Microdata]:
+    variables = {
+        **{name: dict(own) for name, own in VARIABLES.items()},
+        "home": {"kind": "categorical", "role": "identifier"},
+    }
+    recipe = Recipe.from_table(
+        {
+            "variables": variables,
+            "synthesis": [{"method": "margins", "target": list(VARIABLES), "bins": BINS, "epsilon": 2.0, **step}],
+            "release": {"m": 1, "seed": 1, "records": 500},
+        }
+    )
+    return recipe, conform(frame, recipe.schema)
+
+
+def test_no_unit_is_counted_with_more_records_than_was_said() -> None:
+    frame, owners = households([1, 2, 3, 40, 5] * 20)
+    recipe, data = of_households(frame, unit="home", person_records=3)
+    spec = recipe.synthesis[0].spec
+    assert isinstance(spec, margins.MarginsSpec)
+    counted = margins.counted_records(data, spec, np.random.default_rng(1))
+    kept = pd.Series(owners)[counted].value_counts()
+    assert sorted(kept.unique()) == [1, 2, 3]
+    assert len(kept) == 100, "nobody is left out whole"
+    first = {
+        at
+        for seed in range(30)
+        for at in np.flatnonzero(margins.counted_records(data, spec, np.random.default_rng(seed))[6:46])
+    }
+    assert len(first) > 25, "which records are taken is chance"
+    fit, released = made(recipe, data)
+    (left_out,) = (one for one in fit.diagnostics if one.name == "records_beyond_those_of_a_unit")
+    assert left_out.value == len(frame) - counted.sum()
+    assert set(owners).isdisjoint(released.astype(str).to_numpy().ravel())
+    ((_, found),) = accounts_of(recipe, data, secret=True)
+    assert isinstance(found, PrivacyAccount)
+    assert found.release == 2.0
+
+
+def test_a_unit_changes_no_count_by_more_than_was_said() -> None:
+    """The tables that are counted, with and without a unit of 40 records: apart by 3 in each margin; by 40 where nothing is left out."""
+    frame, owners = households([1, 2, 3, 40, 5] * 20)
+    without = frame[np.array(owners) != "h3"].reset_index(drop=True)
+    for spec, most in (({"unit": "home", "person_records": 3}, 3), ({"unit": "home", "person_records": 40}, 40)):
+        totals = []
+        for one in (frame, without):
+            recipe, data = of_households(one, **spec)
+            settings = recipe.synthesis[0].spec
+            assert isinstance(settings, margins.MarginsSpec)
+            totals.append(int(margins.counted_records(data, settings, np.random.default_rng(1)).sum()))
+        assert totals[0] - totals[1] == most
+
+
+def test_records_of_a_person_that_nothing_checks_are_said_to_be_unchecked() -> None:
+    recipe, data = planned(epsilon=2.0, selection="pairs", person_records=5)
+    fit = fit_model(recipe, 0, data, key=KEY)
+    assert "records_of_a_unit_not_checked" in {one.name for one in fit.diagnostics}

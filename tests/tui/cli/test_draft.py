@@ -42,6 +42,21 @@ def test_a_drafted_recipe_runs(people: str, sfumato: Command, capsys: pytest.Cap
     assert sfumato("run", "new.toml", "--workspace", "w", "--jobs", "1", "--quiet") in (0, 1)
 
 
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.slow
+def test_tables_are_drafted_and_run(people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        sfumato("draft", people, "--known", "town", "--sensitive", "smoker", "--tables", "-m", "2", "-o", "new.toml")
+        == 0
+    )
+    assert "Rounded counts are no differential privacy" in capsys.readouterr().out
+    (step,) = tomllib.loads(Path("new.toml").read_text())["synthesis"]
+    assert step["method"] == "margins"
+    assert set(step["target"]) == {"town", "age", "pay, net", "smoker"}
+    assert sfumato("run", "new.toml", "--workspace", "w", "--jobs", "1", "--quiet") in (0, 1)
+    assert sfumato("draft", people, "--known", "town", "--epsilon", "1") == 2
+
+
 @pytest.mark.slow
 def test_a_project_is_drafted_for_by_its_name(
     people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]

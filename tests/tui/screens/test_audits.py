@@ -42,3 +42,40 @@ async def test_findings_show_a_strip_of_every_target(sit, made):
         text = await seat.press("enter")
         assert "people asked about are given away" in text
         assert "●" in text
+
+
+async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_and_to_its_lever(sit, made):
+    with Workspace.open(made, read_only=True) as workspace:
+        (measure,) = record_measures(workspace, 1)
+        targets = audited(workspace, measure)
+    save_state(made, AppState(project=1, run=1, tab="verdicts"))
+    async with sit(made, size=(80, 24)) as seat:
+        text = await seat.press("enter")
+        assert "] who is given away" in text
+        text = await seat.press("right_square_bracket")
+        assert isinstance(seat.app.screen, Audited)
+        assert f"record {targets[0].record:,} of run 1 · 1 of {len(targets)} targets" in text
+        assert "what gives away" in text
+        await seat.press("end")
+        assert "what to change" in seat.text
+        text = await seat.press("right_square_bracket")
+        assert f"record {targets[1].record:,} of run 1 · 2 of" in text
+        text = await seat.press("left_square_bracket", "left_square_bracket")
+        assert f"record {targets[-1].record:,} of run 1" in text
+
+
+async def test_a_number_of_an_audit_in_the_table_leads_there_with_enter(sit, made):
+    save_state(made, AppState(project=1, run=1, tab="results"))
+    async with sit(made, size=(80, 24)) as seat:
+        text = await seat.press("enter")
+        assert "enter who is given away" in text
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, Audited)
+
+
+async def test_a_number_that_no_audit_made_leads_to_nobody(sit, built_data):
+    save_state(built_data, AppState(project=1, run=1, tab="verdicts"))
+    async with sit(built_data, size=(80, 24)) as seat:
+        assert "who is given away" not in await seat.press("enter")
+        await seat.press("right_square_bracket")
+        assert not isinstance(seat.app.screen, Audited)

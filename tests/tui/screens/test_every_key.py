@@ -194,6 +194,7 @@ ELSEWHERE = {
     "GuidedMinimisation.down": "a project with several tables: test_minimise",
     "GuidedMinimisation.up": "a project with several tables: test_minimise",
     "Project.beliefs": "believed",
+    "Project.pairs": "a run that was drawn from tables: test_kept_pairs",
     "Choice.mark": "a Space is for the list of a form before: test_plan",
 } | dict.fromkeys(("Project.quality", "Project.planes", "Project.limits"), "census")
 """Acts that do nothing in the place of their owner, or nothing that can be seen, and why."""

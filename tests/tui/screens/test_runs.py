@@ -57,8 +57,8 @@ async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monke
 async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
     async with sit(directory, "enter", size=(240, 60)) as seat:
         line = line_of(seat, RUNNING)
-        assert "1/22" in line
-        assert "4 %" in line
+        assert "1/20" in line
+        assert "5 %" in line
         assert "draw 400/2,000 emcee" in line
         assert "~" in line
 

@@ -123,10 +123,22 @@ def test_noisy_tables_leave_with_their_noise_and_a_delta(workspace: Workspace, t
     [
         {"protection": "exact", "margins": ["area : age"]},
         {"audit": False, "margins": ["area : age"]},
-        {"epsilon": 1.0, "variables": {**VARIABLES, "area": {"kind": "categorical"}}},
     ],
 )
 def test_tables_that_protection_does_not_cover_stay(workspace: Workspace, tmp_path: Path, step: dict[str, Any]) -> None:
     public = released(workspace, tmp_path, *planned(**step))
     assert not (public / "tables").exists()
     assert not (public / "what-this-file-keeps.html").exists()
+
+
+def test_levels_that_noise_found_are_published_and_a_lone_one_stands_in_no_public_file(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    public = released(workspace, tmp_path, *planned({**VARIABLES, "area": {"kind": "categorical"}}, epsilon=10.0))
+    area = lines(public / "tables" / "01.csv")
+    assert {row[0] for row in area[1:]} == {"city", "town", "village", "(other levels)"}
+    texts = [path.read_bytes() for path in public.rglob("*") if path.is_file()]
+    assert any(b"village" in text for text in texts), "the control: a level that is kept"
+    assert not [text for text in texts if b"hamlet" in text]
+    promise = json.loads((public.parent / "internal/disclosure-control.json").read_text("utf-8"))["privacy"]
+    assert promise["epsilon"] == pytest.approx(10.0)

@@ -92,6 +92,25 @@ def test_a_run_is_fitted_by_the_weights_that_the_stored_risks_say(
 
 
 @pytest.mark.slow
+def test_records_that_few_share_what_is_known_with_say_less_and_a_run_by_it_can_be_looked_at(
+    workspace: Workspace, enter: Enter, small_data: Microdata
+) -> None:
+    made = enter(weights={"known": ["region"], "strength": 1.0})
+    work(workspace.directory, idle=0)
+    run = find_run(workspace, made)
+    assert run.state is RunState.DONE
+    sizes = small_data.frame["region"].map(small_data.frame["region"].value_counts()).to_numpy(dtype=float)
+    assert stored(workspace, made) == pytest.approx(1 - 1 / sizes)
+    found = weights_of(workspace, made)
+    assert found.now is None
+    assert found.before == pytest.approx(1 / sizes)
+    assert found.said.startswith(
+        "records that few share region with have less influence (strength 1): 80 of 80 records"
+    )
+    assert set(datasets(workspace, made)).isdisjoint(datasets(workspace, 1))
+
+
+@pytest.mark.slow
 def test_a_repaired_run_is_run_again_by_its_own_weights(workspace: Workspace, repaired: int) -> None:
     """The run that they were found by may be gone."""
     delete_run(workspace, 1)

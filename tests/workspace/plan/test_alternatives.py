@@ -12,7 +12,7 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.search.space import Lever, changed
-from sfumato.workspace.plan.alternatives import ADDED, levers_of, offered_steps
+from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, WEIGHTS, levers_of, offered_steps
 
 VARIABLES = {
     "age": {"kind": "count", "role": "quasi_identifier"},
@@ -66,6 +66,72 @@ def test_every_plan_that_one_lever_makes_is_one():
             choice = tuple(to if one == at else other.now for one, other in enumerate(found))
             made = Recipe.from_table(changed(table, found, choice))
             assert set(recipe.released) <= set(made.released)
+
+
+def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
+    assert labels(levers(table)[1])[JOINT] == ["as in the plan", "margins"], "what samples chains has to be asked for"
+    table = {**table, "search": {"levers": {JOINT: ["dpmpm", "margins"]}}}
+    recipe, found = levers(table)
+    said = labels(found)
+    assert said[JOINT] == ["as in the plan", "dpmpm", "margins"]
+    assert said[BINS] == ["as in the plan", "half as many", "a quarter"]
+
+    def made(**turned: int) -> Recipe:
+        choice = tuple(turned.get(lever.name, lever.now) for lever in found)
+        return Recipe.from_table(changed(table, found, choice))
+
+    mixture = made(**{JOINT: 1}).synthesis
+    assert [(step.method.name, step.targets, step.spec.predictors) for step in mixture] == [
+        ("dpmpm", ("sick", "income"), ("age", "region"))
+    ]
+    besides = made(**{JOINT: 1, ADDED: 1}).synthesis[0]
+    assert (besides.targets, besides.spec.predictors) == (("age", "sick", "income"), ("region",))
+    assert {name: rule.written for name, rule in made(**{JOINT: 1, BINS: 2}).synthesis[0].spec.bins.items()} == {
+        "age": "5 equal count",
+        "income": "5 equal count",
+    }
+    assert made(**{JOINT: 2}).synthesis[0].targets == recipe.schema.names
+    assert made(**{BINS: 2}) == recipe, "a plan without bins has none to make wider"
+
+
+@pytest.mark.parametrize(
+    ("more", "offered"),
+    [
+        ({}, ["dpmpm", "margins"]),
+        ({"threshold": [{"value": "risk.identification.true_match_rate", "max": 0.2}]}, ["dpmpm"]),
+        ({"variables": {**VARIABLES, "survey": {"kind": "continuous", "role": "weight"}}}, []),
+        ({"synthesis": [{"method": "perturbed_gibbs", "target": ["region", "sick"], "epsilon": 1.0}]}, []),
+    ],
+    ids=["plain", "limit on people", "survey", "private"],
+)
+def test_joint_methods_are_offered_where_their_release_can_be_judged_and_no_promise_is_lost(more, offered):
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS, **more}
+    if "threshold" in more:
+        table["measure"] = [{"method": "risk.identification", "known": ["age", "region"], "synthesised": ["sick"]}]
+    recipe = Recipe.from_table(table)
+    frame = read(Recipe.from_table({"variables": VARIABLES, "synthesis": SYNTHESIS})).frame
+    data = conform(frame.assign(survey=1.5)[list(recipe.schema.names)], recipe.schema)
+    assert [one[JOINT]["method"] for one in offered_steps(recipe, data) if JOINT in one] == offered
+
+
+def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_plan_is_weighed_in_part():
+    table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
+    _, found = levers(table)
+    assert labels(found)[WEIGHTS] == ["all alike", "strength 0.5", "strength 1"]
+
+    def weights(**turned: int) -> Any:
+        choice = tuple(turned.get(lever.name, lever.now) for lever in found)
+        return changed(table, found, choice).get("weights")
+
+    regressions = {"method of income": 1, "method of sick": 1}
+    assert weights(**regressions, **{WEIGHTS: 2}) == {"known": ["age", "region"], "strength": 1.0}
+    assert weights(**{"method of income": 1, WEIGHTS: 2}) is None
+    assert weights(**{WEIGHTS: 2}) is None
+    assert weights(**regressions, **{JOINT: 1, WEIGHTS: 2}) is None
+    assert weights(**regressions) is None
+    without = {name: {**one, "role": "other"} for name, one in VARIABLES.items()}
+    assert WEIGHTS not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
 
 
 def test_an_anonymisation_may_be_the_lattice_and_then_local_suppression():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variab
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, offer_of, radius_for
+from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
@@ -98,6 +101,8 @@ ROLES = ("quasi_identifier", "sensitive", "other")
         l=st.sampled_from([None, 2.0, 3.0]),
         p=st.sampled_from([None, 2]),
         t=st.sampled_from([None, 0.4]),
+        tables=st.sampled_from([False, False, True]),
+        epsilon=st.sampled_from([None, 50.0]),
     ),
 )
 def test_a_draft_is_accepted_for_any_table_or_says_what_is_missing(
@@ -111,7 +116,8 @@ def test_a_draft_is_accepted_for_any_table_or_says_what_is_missing(
     try:
         found = draft(table, data, wanted)
     except BadInput as error:
-        assert error.place in ("variables", "anonymisation")  # noqa: PT017
+        of_tables = ("synthesis",) if wanted.tables else ()
+        assert error.place in ("variables", "anonymisation", *of_tables)  # noqa: PT017
         return
     recipe = Recipe.from_table(found)
     check_steps(recipe, conform(data.frame, recipe.schema, recipe.data.missing))
@@ -136,15 +142,59 @@ TABLES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
 @pytest.mark.parametrize(
-    "wanted", [Wanted(m=2), Wanted(full=True, m=2), Wanted("anonymisation", k=3, l=2.0)], ids=["partial", "full", "k"]
+    "wanted",
+    [Wanted(m=2), Wanted(full=True, m=2), Wanted("anonymisation", k=3, l=2.0), Wanted(tables=True, m=2)],
+    ids=["partial", "full", "k", "tables"],
 )
 @pytest.mark.parametrize("name", TABLES)
 def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> None:
     table, data = table_of(TABLES[name], 240, 5, missing, "drop" if wanted.want else "keep")
+    if wanted.tables and name == "lone values":
+        with pytest.raises(BadInput, match="categories of street have fewer than 10 records each on average"):
+            draft(table, data, wanted)
+        return
     recipe = Recipe.from_table(draft(table, data, wanted))
     found = execute(recipe, data, key=PUBLIC)
     assert found.rows
     assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [Wanted(m=2), Wanted("anonymisation", k=3)], ids=["synthesis", "anonymisation"])
+def test_an_audit_of_single_people_is_drafted_where_it_is_asked_for_and_then_runs(wanted: Wanted) -> None:
+    table, data = table_of(TABLES["one of each"], 60, 5)
+    plain, asked = (draft(table, data, replace(wanted, audit=audit)) for audit in (False, True))
+    (audit,) = [step for step in asked["measure"] if step not in plain["measure"]]
+    assert audit["method"] == "risk.record_audit"
+    assert audit["targets"] == len(data) // 8
+    assert {key: plain[key] for key in plain if key != "measure"} == {k: asked[k] for k in asked if k != "measure"}
+    short = {**asked, "measure": [{**audit, "shadows": 40, "blocks": 1}], "threshold": []}
+    rows = execute(Recipe.from_table(short), data, key=PUBLIC).rows
+    assert [row.value for row in rows if row.measure == "given_away"].count(None) == 0
+
+
+@pytest.mark.slow
+def test_tables_are_drafted_with_noise_where_there_is_an_epsilon_and_rounded_elsewhere() -> None:
+    roles = {"town": "quasi_identifier", "smoker": "sensitive", "pay": "sensitive"}
+    table, data = table_of(roles, 3_000, 5, 0.1)
+    rounded, noisy = (
+        draft(table, data, Wanted(tables=True, epsilon=epsilon, holdout=False)) for epsilon in (None, 4.0)
+    )
+    (step,) = rounded["synthesis"]
+    assert step == {"method": "margins", "target": ["town", "smoker", "pay"], "bins": {"pay": "10 equal count"}}
+    assert "records" not in rounded["release"]
+    (step,) = noisy["synthesis"]
+    assert step["epsilon"] == 4.0
+    assert noisy["release"]["records"] == 3_000
+    recipe = Recipe.from_table(noisy)
+    own = conform(data.frame, recipe.schema, recipe.data.missing)
+    ((_, account),) = accounts_of(recipe, own, secret=True)
+    assert isinstance(account, PrivacyAccount)
+    assert account.release == 4.0, "levels and ranges were not declared, and are covered all the same"
+    found = execute(recipe, own, key=bytes(range(32)))
+    assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
+    with pytest.raises(BadInput, match="noise hides levels and ranges of so few records"):
+        draft(*table_of(roles, 60, 5), Wanted(tables=True, epsilon=0.5))
 
 
 @pytest.mark.slow

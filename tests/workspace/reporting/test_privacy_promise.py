@@ -44,3 +44,16 @@ def test_without_an_epsilon_there_is_no_promise() -> None:
     assert said.startswith("No guarantee of differential privacy is given: levels were learned; records were kept.")
     assert "differentially private" not in said
     assert not re.search(r"\d", said)
+
+
+def test_whose_records_are_promised_what() -> None:
+    alone, several, bounded = (
+        " ".join(promise(PrivacyPromise(1.0, 2.0, person_records=most, bounded=left_out)))
+        for most, left_out in ((1, False), (5, False), (5, True))
+    )
+    assert "had any one record not been" in alone
+    assert "a person who has several records, each of which costs as much" in alone
+    assert "had any one person's records not been" in several
+    assert "a person who has more than 5 records, which nothing has looked at" in several
+    assert "had any one person's records not been" in bounded
+    assert "a person who has" not in bounded

@@ -18,7 +18,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED
+from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, WEIGHTS, levers_of
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
@@ -28,7 +28,18 @@ from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
-LEVERS = ("method of income", "method of sick", "order of synthesis", ADDED, "m", "cart.minbucket", "cart.smoothing")
+LEVERS = (
+    "method of income",
+    "method of sick",
+    "order of synthesis",
+    ADDED,
+    JOINT,
+    BINS,
+    WEIGHTS,
+    "m",
+    "cart.minbucket",
+    "cart.smoothing",
+)
 
 
 @pytest.fixture(scope="session")
@@ -229,6 +240,70 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
     assert outcome(workspace, search_id) == found
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("known", "refused"), [("number", 1), ("region", 0)])
+def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
+    workspace: Workspace, people: Path, known: str, refused: int
+):
+    """Whoever knows the number of a person knows who it is: at strength 1 no record would say anything, and that plan is passed over."""
+    names = {"number": "continuous", "age": "count", "region": "categorical", "income": "continuous", "sick": "binary"}
+    steps = [
+        {"method": "linear_regression", "target": "income", "transform": "log", "predictors": ["age"]},
+        {"method": "multinomial_logistic", "target": "sick", "predictors": ["age"]},
+    ]
+    fixed = ("m", ADDED, JOINT, BINS, "order of synthesis", "method of income", "method of sick", *LEVERS[-2:])
+    table = plan(people, synthesis=steps, search={"looks": 10, "levers": {key: [] for key in fixed}})
+    roles = {name: "quasi_identifier" if name == known else "other" for name in names}
+    table["variables"] = {name: {"kind": kind, "role": roles[name]} for name, kind in names.items()}
+    table["measure"] = table["measure"][:2]
+    search_id = begin_search(workspace, table)
+    to_the_end(workspace, search_id)
+    found = outcome(workspace, search_id)
+    expected = {"unchanged", f"{WEIGHTS} strength 0.5", f"{WEIGHTS} strength 1"}
+    assert {one.label for one in found.finalists} == (expected if not refused else expected - {f"{WEIGHTS} strength 1"})
+    assert found.refused == refused
+    assert found.looked_at == 3
+
+
+@pytest.mark.slow
+def test_a_search_that_another_version_began_says_what_its_looks_changed_and_goes_on_no_more(
+    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Levers in another order give the same numbers other plans: a label of this version would be a wrong one."""
+    search_id = begin_search(workspace, plan(people))
+    to_the_end(workspace, search_id)
+    before = outcome(workspace, search_id)
+    searching._planned.cache_clear()
+    monkeypatch.setattr(searching, "levers_of", lambda *given: levers_of(*given)[::-1])
+    after = outcome(workspace, search_id)
+    assert [(one.run_id, one.label) for one in after.finalists] == [(one.run_id, one.label) for one in before.finalists]
+    assert [one.searched for one in after.finalists] == [one.searched for one in before.finalists]
+    assert (after.looked_at, after.missed, after.ended) == (before.looked_at, before.missed, True)
+    with pytest.raises(BadInput, match="another order; begin a new one"):
+        advance(workspace, search_id)
+    searching._planned.cache_clear()
+
+
+@pytest.mark.slow
+def test_the_first_sample_leaves_time_for_a_second_one_by_which_the_gate_is_asked(
+    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By a clock by which each run takes half a minute, six minutes in all: four of twelve plans are screened, and the best one is looked at again."""
+
+    def clock(workspace: Workspace, search_id: int, look: int | None = None) -> float:
+        return 30.0 * (1 if look else sum(one.run_id is not None for one in looks_of(workspace, search_id).values()))
+
+    monkeypatch.setattr(searching, "seconds_worked", clock)
+    search_id = begin_search(workspace, plan(people, search={"looks": 40, "levers": {ADDED: []}}), minutes=6.0)
+    to_the_end(workspace, search_id)
+    looks = looks_of(workspace, search_id)
+    records = [find_run(workspace, one.run_id).recipe.data.screen for one in looks.values() if one.run_id is not None]
+    assert records.count(1000) == 4
+    assert records.count(2080) >= 2
+    asked = [one for one in looks.values() if one.blocks is not None]
+    assert len(asked) == len([one for one in records if one != 1000])
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -242,6 +317,15 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
         ({"search": {"levers": {"cart.leaves": [5]}}}, "no such lever"),
         ({"search": {"looks": 3}}, "at least 10"),
         ({"companions": ["ce"]}, "a search looks at one plan alone"),
+        (
+            {
+                "synthesis": [{"method": "linear_regression", "target": "income", "predictors": ["age"]}],
+                "weights": {"run": 1},
+                "measure": [{"method": "utility.propensity"}],
+                "threshold": [{"value": "utility.propensity.s_pmse", "max": 10}],
+            },
+            r"weights.run: a search looks at samples",
+        ),
     ],
 )
 def test_what_cannot_be_searched_is_refused_and_nothing_is_stored(workspace: Workspace, people: Path, change, said):

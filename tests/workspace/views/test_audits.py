@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sfumato.engine.methods.rows import Row
 from sfumato.tui.cli.summary import record_object, record_text
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.jobs.task_costs import task_costs
-from sfumato.workspace.reporting.audits import AuditedRecord, area_text, reasons, strip, strip_facts, why_facts
+from sfumato.workspace.reporting.audits import (
+    AuditedRecord,
+    area_text,
+    given_away_lines,
+    reasons,
+    strip,
+    strip_facts,
+    why_facts,
+)
 from sfumato.workspace.reporting.explanation import FoundNumber, explanation
 from sfumato.workspace.store.artefacts import read_records
 from sfumato.workspace.store.runs import find_run
@@ -39,6 +49,28 @@ def test_a_strip_shows_the_interval_the_area_and_one_half() -> None:
     assert strip_facts([one])[0][1].startswith("1 of 1 people")
     assert strip_facts([]) == []
     assert [name for name, _ in why_facts(one, ("raise minbucket",))][-1] == "what to change"
+
+
+def row(value: float | None, reason: str, **params: object) -> Row:
+    limits = (None, None) if value is None else (0.6, 6.0)
+    status = "computed" if value is not None else "not computed"
+    return Row(
+        "risk", "record_audit", "given_away", "", "synthetic", None, None, value, *limits, 0.0, "records", status, reason, params
+    )  # fmt: skip
+
+
+def test_what_an_audit_found_is_said_in_people_and_names_nobody() -> None:
+    rows = [
+        row(2.0, "20 targets; 200 shadows of 500 records and 1 dataset", people="vulnerable"),
+        row(1.0, "20 targets; 200 shadows of 500 records and 1 dataset"),
+        row(None, "a shadow could not be made", shadows=40),
+    ]
+    assert given_away_lines(rows) == [
+        "The audit recognises 2 people in the releases beyond chance (vulnerable people), of 20 targets; 95 % interval 0.6 .. 6.",
+        "The audit recognises 1 person in the releases beyond chance, of 20 targets; 95 % interval 0.6 .. 6.",
+        "Audit: people given away (shadows 40) was not computed: a shadow could not be made.",
+    ]
+    assert given_away_lines([replace(rows[0], draw=1), replace(rows[0], measure="auc")]) == []
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sfumato.engine.methods.privacy import Concentrated, PrivacyAccount, total
-from sfumato.engine.methods.zcdp import (
+from sfumato.engine.margins.zcdp import (
     choice_epsilon,
     choice_rho,
     delta_of,
@@ -19,6 +18,7 @@ from sfumato.engine.methods.zcdp import (
     rho_at,
     sigma_of,
 )
+from sfumato.engine.methods.privacy import Concentrated, PrivacyAccount, total
 
 
 def gaussian_delta(sigma: float, epsilon: float) -> float:

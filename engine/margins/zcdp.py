@@ -8,6 +8,7 @@ epsilon-differentially private costs epsilon^2 / 2. Costs add up.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 DELTA = 1e-9
 """The stated chance of more, where a recipe names none."""
@@ -56,6 +57,7 @@ def delta_of(rho: float, epsilon: float) -> float:
     return min(1.0, math.exp(min(exponent, 0.0)))
 
 
+@lru_cache(maxsize=256)
 def epsilon_at(rho: float, delta: float) -> float:
     """The smallest epsilon that is proved for a rho at ``delta``."""
     if rho <= 0:
@@ -67,6 +69,7 @@ def epsilon_at(rho: float, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=256)
 def rho_at(epsilon: float, delta: float) -> float:
     """The largest rho whose epsilon at ``delta`` is this one."""
     low, high = 0.0, epsilon + 1

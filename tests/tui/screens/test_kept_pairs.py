@@ -1,0 +1,81 @@
+"""The triangle of kept pairs: every pair has its cell, at every size, and what is exported says the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.screens.kept_pairs import KeptPairs, pair_rows
+from sfumato.tui.state import AppState, save_state
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.reporting.pairs import PairsFound, triangle
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.pairs import pairs_of
+
+NAMES = ("area", "sex", "age")
+
+
+@pytest.fixture(scope="module")
+def drawn_from_tables(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    sex = rng.integers(0, 2, 400)
+    frame = pd.DataFrame({"area": np.where(rng.random(400) < 0.8, sex, 1 - sex).astype(str), "sex": sex.astype(str)})
+    frame["age"] = np.where(sex == 1, rng.integers(50, 90, 400), rng.integers(10, 60, 400))
+    recipe = Recipe.from_table(
+        {
+            "variables": {
+                "area": {"kind": "binary", "levels": ["0", "1"]},
+                "sex": {"kind": "binary", "levels": ["0", "1"]},
+                "age": {"kind": "count", "bounds": [0, 99]},
+            },
+            "synthesis": [
+                {"method": "margins", "target": list(NAMES), "bins": {"age": "width 20"}, "margins": ["area : sex"]}
+            ],
+            "release": {"m": 1, "seed": 1},
+            "measure": [{"method": "utility.margin_distance"}],
+        }
+    )
+    directory = tmp_path_factory.mktemp("tables") / "workspace"
+    with Workspace.create(directory, bytes(range(32))) as workspace:
+        enter_run(workspace, recipe, Source("x.csv", b"x"), conform(frame, recipe.schema), project="tables")
+        work(workspace.directory, idle=0)
+    save_state(directory, AppState(project=1, run=1, tab="runs"))
+    return directory
+
+
+@pytest.mark.slow
+async def test_the_triangle_shows_every_pair_at_every_size(sit, drawn_from_tables, size):
+    with Workspace.open(drawn_from_tables, read_only=True) as workspace:
+        found = pairs_of(workspace, 1)
+    assert found.kept == {frozenset(("area", "sex"))}
+    assert found.apart[frozenset(("sex", "age"))] > 0.2 > found.apart[frozenset(("area", "sex"))]
+    async with sit(drawn_from_tables, "act:pairs", size=size) as seat:
+        assert isinstance(seat.app.screen, KeptPairs)
+        assert all(len(line) <= size[0] for line in seat.text.splitlines())
+        assert "1 of 3 pairs of variables share a table" in seat.text
+        assert "Farthest off, of the others" in seat.text
+        assert "sex and age" in seat.text
+        exported = seat.app.screen.exportable()
+        assert exported is not None
+        assert exported.table() == pair_rows(found)
+        assert exported.figure is not None
+        assert "1 of 3 pairs" in exported.figure().caption
+
+
+def test_each_cell_is_that_of_its_pair():
+    names = tuple("abcd")
+    apart = {frozenset(pair): 0.01 * at for at, pair in enumerate(PairsFound(names, frozenset(), {}).pairs, start=1)}
+    found = PairsFound(names, frozenset({frozenset("ab"), frozenset("cd")}), apart)
+    lines = triangle(found, 200).splitlines()
+    assert [line.split()[2:] for line in lines[1:5]] == [
+        [],
+        ["#", "1"],
+        [".", "2", ".", "4"],
+        [".", "3", ".", "5", "#", "6"],
+    ]
+    narrow = triangle(found, 20).splitlines()
+    assert [line.split()[2:] for line in narrow[1:5]] == [[], ["#"], [".", "."], [".", ".", "#"]]
+    assert lines[0].split() == ["1", "2", "3"]

@@ -1,0 +1,98 @@
+"""Tables that several releases of the same records publish are looked at together, and what follows from them blocks the later one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+
+VARIABLES: dict[str, Any] = {
+    "area": {"kind": "categorical", "levels": ["city", "town", "village"]},
+    "age": {"kind": "count", "bounds": [0, 99]},
+}
+
+
+def run_of(workspace: Workspace, age: str, limit: int = 10, frame: pd.DataFrame | None = None, **step: Any) -> int:
+    recipe = Recipe.from_table(
+        {
+            "variables": VARIABLES,
+            "synthesis": [
+                {"method": "margins", "target": ["area", "age"], "bins": {"age": age}, "limit": limit, **step}
+            ],
+            "release": {"m": 1, "seed": 1, "records": 300},
+            "measure": [{"method": "utility.ecdf"}],
+        }
+    )
+    frame = people() if frame is None else frame
+    run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), conform(frame, recipe.schema))
+    work(workspace.directory, idle=0)
+    return run_id
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    return pd.DataFrame({"area": rng.choice(VARIABLES["area"]["levels"], 600), "age": rng.integers(0, 100, 600)})
+
+
+def found(workspace: Workspace, run_id: int) -> Finding:
+    examination = examine(workspace, plan_release(workspace, run_id), Policy())
+    return next(one for one in examination.findings if one.check == "kept_tables")
+
+
+def let_out(workspace: Workspace, run_id: int, directory: Path) -> None:
+    release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
+
+
+def few_young() -> pd.DataFrame:
+    """5 people below 20 and 15 below 40: to tens they are 10 and 20, 5 to 14 and 15 to 24; all 20, to fourteens 14, are at most 20."""
+    return people().assign(age=np.array([7] * 5 + [33] * 15 + [70] * 580))
+
+
+def test_tables_that_two_releases_publish_can_leave_one_count_that_each_leaves_open(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    first = run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"])
+    alone = found(workspace, first)
+    assert alone.status == "pass"
+    assert "no earlier release of these records published rounded tables" in alone.said
+    let_out(workspace, first, tmp_path)
+    again = found(workspace, run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"], audit=True))
+    assert again.status == "pass", "the control: the same tables once more say nothing new"
+    assert f"with the tables of run {first}, released before, 0 of" in again.said
+    together = found(workspace, run_of(workspace, "at 40", limit=14, frame=few_young(), margins=["area", "age"]))
+    assert together.status == "block"
+    assert f"with the tables of run {first}, released before, 1 of 1 small count follows exactly" in together.said
+
+
+def test_noisy_tables_and_other_people_leave_nothing_to_be_looked_at(workspace: Workspace, tmp_path: Path) -> None:
+    let_out(workspace, run_of(workspace, "width 20", epsilon=1.0), tmp_path)
+    assert "published rounded tables" in found(workspace, run_of(workspace, "width 20")).said
+    others = people().assign(age=lambda frame: 99 - frame["age"])
+    let_out(workspace, run_of(workspace, "width 20", frame=others), tmp_path)
+    assert "no earlier release of these records" in found(workspace, run_of(workspace, "width 25")).said
+
+
+def test_a_deleted_run_whose_tables_are_gone_is_not_passed_over(workspace: Workspace, tmp_path: Path) -> None:
+    first = run_of(workspace, "width 20")
+    let_out(workspace, first, tmp_path)
+    delete_run(workspace, first)
+    finding = found(workspace, run_of(workspace, "width 25"))
+    assert finding.status != "pass"
+    assert "its tables are gone" in finding.said
