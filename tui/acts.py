@@ -39,7 +39,7 @@ ACTS: tuple[Act, ...] = (
         ("plan", "2", "Plan"),
         ("runs", "3", "Runs"),
         ("findings", "4", "Findings"),
-        ("release_place", "5", "Release"),
+        ("release", "5", "Release"),
         ("projects", "p", "Projects"),
         ("workspace", "W", "Open or create a workspace"),
         ("verdicts", "", "Findings: verdicts"),
@@ -174,7 +174,7 @@ ACTS: tuple[Act, ...] = (
         ("copy", "y", "Copy"),
         ("public", "Y ctrl+y", "Copy or export the public part"),
         ("report", "P", "Report"),
-        ("release", "w", "Release the run"),
+        ("release_run", "w", "Release the run"),
     ),
     *_acts(
         HELP,

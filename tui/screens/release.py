@@ -213,10 +213,10 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(bind(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
-        bind("release_place", "next_step", "Next step, then the first again"),
+        bind("release", "next_step", "Next step, then the first again"),
         bind("next", "step(1)", "Next step", show=True),
         bind("previous", "step(-1)", "Previous step"),
-        bind("release", "write", "Release", show=True),
+        bind("release_run", "write", "Release", show=True),
         bind("open", "step(1)", "Next step"),
         bind("request", "request", "Request"),
         bind("answer", "answer", "Answer"),

@@ -103,11 +103,11 @@ def _verdicts(line: RunLine) -> str:
 
 COLUMNS: Columns[RunLine] = (
     TableColumn("run", "run", 4, "right", cell=lambda line: line.run.id),
-    TableColumn("title", "title", 12, spare=6, grows=2, cell=lambda line: line.run.titled),
+    TableColumn("title", "title", 12, spare=7, grows=2, cell=lambda line: line.run.titled),
     TableColumn("state", "state", 13, cell=state_text),
-    TableColumn("tasks", "tasks", 15, "right", spare=5, optional=True, cell=_tasks),
+    TableColumn("tasks", "tasks", 15, "right", spare=6, optional=True, cell=_tasks),
     TableColumn("rate", "rate", 7, "right", spare=1, optional=True, cell=lambda line: rate(line.run)),
-    TableColumn("left", "left", 8, "right", optional=True, cell=lambda line: seconds_left(line.run)),
+    TableColumn("left", "left", 8, "right", spare=5, optional=True, cell=lambda line: seconds_left(line.run)),
     TableColumn("doing", "doing", 22, spare=3, grows=1, optional=True, cell=_doing),
     TableColumn("time", "time", 9, "right", spare=4, cell=lambda line: duration(line.run.seconds)),
     TableColumn("entered", "entered", 16, spare=2, cell=_entered),

@@ -180,6 +180,10 @@ ELSEWHERE = {
         ("SearchFound.run", "SearchFound.search", "SearchFound.up", "SearchFound.down"),
         "a search that has found something: test_search",
     ),
+    **dict.fromkeys(
+        ("Audited.next", "Audited.previous", "Explain.next", "Explain.open"),
+        "a run in which people were audited: test_audits",
+    ),
     "ReleaseScreen.next_pane": "a step that has a field: test_release_screen",
     "SfumatoApp.theme": "opens the toolkit's own list",
     "Grid.open": "every grid that can be chosen from names the key itself",

@@ -65,7 +65,7 @@ async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
 
 @pytest.mark.slow
 async def test_a_failed_run_says_why(sit, directory):
-    async with sit(directory, "enter", size=(240, 60)) as seat:
+    async with sit(directory, "enter", size=(260, 60)) as seat:
         assert "the worst R-hat is 1.2" in line_of(seat, FAILED)
         await seat.press("j", "j", "enter", "act:verdicts")
         assert "No verdicts yet: run 2 is not done (✗ failed)" in seat.text
