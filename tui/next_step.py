@@ -169,7 +169,7 @@ def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> st
         return f"next: {{findings}} Findings says why {these} {agree(lack, 'is', 'are')} {became}"
     if released:
         return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
-    return "next: {release} checks and releases; {report} writes the report"
+    return "next: {release_run} checks and releases; {report} writes the report"
 
 
 def step_text(app: App[Any], step: str) -> Content:

@@ -88,7 +88,8 @@ class Binning:
         """The rule by which about so many of its bins are one; at least two are left of a number of bins."""
         if self.kind == "at":
             return replace(self, cuts=self.cuts[times - 1 :: times] or self.cuts[:1])
-        return replace(self, amount=self.amount * times if self.kind == "width" else max(2, self.amount // times))
+        fewer = min(self.amount, max(2, self.amount // times))
+        return replace(self, amount=self.amount * times if self.kind == "width" else fewer)
 
     @property
     def learned(self) -> bool:

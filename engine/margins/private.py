@@ -9,8 +9,9 @@ after each other (Durfee & Rogers 2019), so that a round needs one fit.
 Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells that noise would drown. That
 reads measurements alone, as does everything here but ``answer``.
 
-How the budget is divided among kinds of tables, and when all pairs are measured, was set by looking at Adult; it follows from no theory. Among
-tables of a kind it is divided so that all noise together is least: by their cells to the power of 2/3.
+How much single variables get, and when categories are rare and fits end, was set by looking at Adult; what choices get and how much noise is borne,
+by the American Community Survey and simulated tables (``tests/benchmarks/margins.py others``). It follows from no theory. Among tables of a
+kind the budget is divided so that all noise together is least: by their cells to the power of 2/3.
 
 Noisy counts are rounded to whole numbers: the last bits of a sum of floating-point numbers would tell more of its parts than the noise hides
 (Mironov 2012). Neighbours differ by one record, added or removed; where a record may have a weight, it is at most 1.
@@ -34,11 +35,11 @@ from .zcdp import choice_epsilon, sigma_of
 
 Choice = Literal["given", "pairs", "mst", "aim"]
 
-ONES, CHOSEN, DOMAIN = 0.3, 0.1, 0.1
+ONES, CHOSEN, DOMAIN = 0.3, 0.05, 0.1
 """Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where any are looked for."""
 RARE = 1.5
 """A category is rare whose noisy count is below so many standard deviations of the noise in a cell."""
-BORNE = 0.1
+BORNE = 0.2
 """The share of a table that noise may displace on average where the number of margins is chosen."""
 PENALTY = 0.5
 """Of the noise of a margin, the part that a fit leaves: what a choice subtracts."""

@@ -60,6 +60,7 @@ class Compare(TableDialog[int, None], Exports, Split):
     """Two runs, one kind of what they have at a time; its rows are known by their place."""
 
     called = exports = "compare"
+    least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("picture", "view", "Numbers, verdicts, only one run, plans", show=True),
         bind("any_data", "any_data", "Compare all the same", show=True),

@@ -47,6 +47,10 @@ ROLED = frozenset({Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
+SPLIT_FROM = 110
+"""Columns of a terminal from which on the profile stands beside the variables: 70 for name, role, kind, missing and histogram, 38 for it."""
+
+
 class Profile(Vertical):
     """The values of the variable under the cursor."""
 
@@ -104,7 +108,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def compose(self) -> ComposeResult:
         """What the data are, the variables, and the profile of one."""
         yield Line(name="data-head")
-        with Container(id="data-body"):
+        with Container(id="data-body", classes="beside" if self._is_split else ""):
             yield VariableGrid(empty="…")
             with Profile(id="data-profile"):
                 yield Plot(id="data-plot")
@@ -132,11 +136,17 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._show()
 
     @property
+    def _is_split(self) -> bool:
+        """Whether the profile stands beside the variables and takes none of the columns that a reader needs."""
+        return self.app.size.width >= SPLIT_FROM
+
+    @property
     def export_name(self) -> str:
         return self.named(self.exports)
 
     def on_resize(self) -> None:
-        """Read the values of what a larger window shows."""
+        """Have the profile where there is room for it, and read the values of what a larger window shows."""
+        self.query_one("#data-body").set_class(self._is_split, "beside")
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
 

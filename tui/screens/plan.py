@@ -30,12 +30,13 @@ from textual.widgets import Static, TextArea
 from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
+from sfumato.engine.methods.labels import name_called
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
 from sfumato.tui.own_keys import key_for
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
-from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.reporting.words import limit_text, mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
 
@@ -259,15 +260,30 @@ def _row(line: StepLine, at: str) -> dict[str, object]:
     wrong = at == place or at.startswith(f"{place}.")
     rest = {key: value for key, value in line.table.items() if key not in ("method", "target", "value")}
     level = {key: rest.pop(key) for key in ("level",) if key in rest}
-    limits = _settings(rest) if line.place.section == "threshold" else []
-    said = [shown_value(line.table.get("value")), shown_value(line.table.get("target"))]
-    said += _settings(level if limits else level | rest)
+    target = shown_value(line.table.get("target"))
+    if line.place.section == "threshold":
+        named, limit = _limited(line.table, rest)
+        said = [limit, target, *_settings(level)]
+    else:
+        named, said = line.method, [target, *_settings(level | rest)]
     return {
         "mark": mark("fail") if wrong else "",
         "section": line.place.section,
-        "method": ", ".join(limits) or line.method,
+        "method": named,
         "settings": "  ".join(part for part in said if part),
     }
+
+
+def _limited(table: Mapping[str, Any], rest: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of what a threshold limits, and its limit; as they are written where they cannot be read."""
+    from sfumato.engine.recipe.thresholds import BOUNDS
+
+    value = table.get("value")
+    bounds = [bound for bound in BOUNDS if isinstance(rest.get(bound), int | float)]
+    if not isinstance(value, str) or len(bounds) != 1 or not set(rest) <= {*BOUNDS, "params"}:
+        return shown_value(value), "  ".join(_settings(rest))
+    other = _settings({name: one for name, one in rest.items() if name not in BOUNDS})
+    return name_called(value), "  ".join([limit_text(bounds[0], rest[bounds[0]], value), *other])
 
 
 def _settings(table: Mapping[str, Any]) -> list[str]:

@@ -111,7 +111,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
         bind("report", "report"),
         bind("search", "guide", "Find the smallest sample"),
         bind("distributions", "distributions"),
-        bind("release", "release", show=True),
+        bind("release", "release"),
+        bind("release_run", "release", "Release", show=True),
     ]
 
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:

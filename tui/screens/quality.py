@@ -56,6 +56,7 @@ class Quality(TableDialog[int, None], Exports, Split):
 
     manual = "app board of quality"
     called = "quality"
+    least_list = 78
 
     DEFAULT_CSS = """
     Quality #quality-why { color: $text-muted; }

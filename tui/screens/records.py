@@ -245,6 +245,7 @@ class RecordGrid(Grid):
 class Records(Pane, Split):
     """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
 
+    least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("picture", "measure", "Measure", show=True),
         bind("next", "dataset(1)", "Dataset", show=True),

@@ -23,9 +23,10 @@ from textual.widgets import Input, Label, Static
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
-from sfumato.tui.widgets.panel import Box, Edge, Sides, TabEdge
+from sfumato.tui.widgets.panel import SECOND, Box, Edge, Sides, TabEdge
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
+from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
     from sfumato.workspace.release.gate import Examination, Finding
 
 
+NAMED = Column("title", "finding", 34, grows=1)
+SHOWN = {
+    "check": NAMED,
+    "value": Column("value", "value", 10, "right", spare=2),
+    "held": Column("held", "compared", 9, "right"),
+}
+"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit."""
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
 
 
@@ -52,9 +60,11 @@ def _table(waived: Container[str]) -> Table[Finding]:
     names = [column.name for column in COLUMNS]
 
     def values(one: Finding) -> Mapping[str, object]:
-        return dict(zip(names, finding_cells(one, waived=one.check in waived), strict=True))
+        cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
+        return {**dict(cells), NAMED.name: one.title}
 
-    return Table(columns_of(COLUMNS), lambda one: one.check, values)
+    columns = [SHOWN.get(column.name, replace(column, grows=0)) for column in COLUMNS]
+    return Table(columns_of(columns), lambda one: one.check, values)
 
 
 def no_justification(reason: str, what: str) -> str:
@@ -154,6 +164,10 @@ STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Conf
 """The steps of a release, in their order."""
 
 
+SPLIT_FROM = 116
+"""Columns of a terminal from which on a finding is explained beside the list: 76 for status, finding, value and limit, 38 for it."""
+
+
 class FindingGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("open", "select", "Justify or explain", show=True),
@@ -165,6 +179,13 @@ class FindingGrid(LiveGrid):
 
     def action_waive(self) -> None:
         self.post_message(self.WaiverAsked())
+
+
+class Explanation(Scroll):
+    """The finding under the cursor in words."""
+
+    DEFAULT_CLASSES = SECOND
+    pane_title = "Explanation"
 
 
 class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
@@ -181,15 +202,21 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     ReleaseScreen Label { margin: 0 1; color: $text-muted; }
     ReleaseScreen .step { height: 1fr; display: none; }
     ReleaseScreen .step.here { display: block; }
+    ReleaseScreen #findings-body { height: 1fr; }
     ReleaseScreen FindingGrid { height: 2fr; }
+    ReleaseScreen #findings-body.beside { layout: horizontal; }
+    ReleaseScreen .beside FindingGrid { height: 1fr; width: 2fr; min-width: 76; }
+    ReleaseScreen Explanation { border-left: none; }
+    ReleaseScreen .beside Explanation { width: 1fr; border-left: solid $primary; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(bind(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
+        bind("release", "next_step", "Next step, then the first again"),
         bind("next", "step(1)", "Next step", show=True),
         bind("previous", "step(-1)", "Previous step"),
-        bind("release", "write", "Release", show=True),
+        bind("release_run", "write", "Release", show=True),
         bind("open", "step(1)", "Next step"),
         bind("request", "request", "Request"),
         bind("answer", "answer", "Answer"),
@@ -223,8 +250,9 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             yield TabEdge()
             with Sides():
                 with Vertical(id="step-findings", classes="step here"):
-                    yield FindingGrid(empty=EXAMINING)
-                    yield Scroll()
+                    with Vertical(id="findings-body", classes="beside" if self._is_split else ""):
+                        yield FindingGrid(empty=EXAMINING)
+                        yield Explanation()
                     yield Label("", id="waiver-label", markup=False)
                     yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
                 with Vertical(id="step-leaves", classes="step"):
@@ -237,6 +265,11 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
                     yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
             yield Edge(name="release-head", lower=True)
             yield KeyLine()
+
+    @property
+    def _is_split(self) -> bool:
+        """Whether the finding under the cursor is explained beside the list."""
+        return self.app.size.width >= SPLIT_FROM
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -261,6 +294,11 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         at = names.index(self._step) + step
         if 0 <= at < len(names):
             self.go_to(names[at])
+
+    def action_next_step(self) -> None:
+        """What the key of a place does where it is shown already: go to the next of its views."""
+        names = list(STEPS)
+        self.go_to(names[(names.index(self._step) + 1) % len(names)])
 
     @on(TabLine.Chosen)
     def _choose_place(self, event: TabLine.Chosen) -> None:
@@ -298,7 +336,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
 
     def say_reading(self) -> None:
         """What was found, why it matters, and how to fix it."""
-        here, scroll = self.here, self.query_one("#step-findings Scroll", Scroll)
+        here, scroll = self.here, self.query_one(Explanation)
         width = max(20, scroll.scrollable_content_region.width - 1)
         reason = "" if here is None or self._looked is None else self._looked.waive.get(here.check, "")
         texts = [] if here is None else [*finding_text(here), *([f'Waived: "{printable(reason)}"'] if reason else [])]
@@ -456,7 +494,11 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         self._examined(looked)
 
     def on_resize(self) -> None:
+        """Have the explanation of a finding where there is room for it, and lines of its width."""
+        for body in self.query("#findings-body"):
+            body.set_class(self._is_split, "beside")
         self._show()
+        self.call_after_refresh(self.say_reading)
 
     def _show(self) -> None:
         if self._plan is None:

@@ -123,6 +123,7 @@ class Results(Pane, Split):
     """Averages over the released datasets, failures first; ``b`` adds the datasets' own rows, ``s`` has them by measure, then by other columns."""
 
     shown_by = "results"
+    least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("table", "picture", "Distributions", show=True),
         bind("filter", "filter", "Filter", show=True),

@@ -82,6 +82,11 @@ def _doing(line: RunLine) -> str:
     return line.run.error if line.run.state is RunState.FAILED else ""
 
 
+def _tasks(line: RunLine) -> str:
+    """Nothing of a run that is done: all of them are."""
+    return "" if line.run.state is RunState.DONE else progress(line.run)
+
+
 def _entered(line: RunLine) -> str:
     return datetime.fromtimestamp(line.run.created).strftime("%Y-%m-%d %H:%M")
 
@@ -98,15 +103,15 @@ def _verdicts(line: RunLine) -> str:
 
 COLUMNS: Columns[RunLine] = (
     TableColumn("run", "run", 4, "right", cell=lambda line: line.run.id),
-    TableColumn("title", "title", 20, spare=5, grows=2, cell=lambda line: line.run.titled),
+    TableColumn("title", "title", 12, spare=7, grows=2, cell=lambda line: line.run.titled),
     TableColumn("state", "state", 13, cell=state_text),
-    TableColumn("tasks", "tasks", 15, "right", cell=lambda line: progress(line.run)),
+    TableColumn("tasks", "tasks", 15, "right", spare=6, optional=True, cell=_tasks),
     TableColumn("rate", "rate", 7, "right", spare=1, optional=True, cell=lambda line: rate(line.run)),
-    TableColumn("left", "left", 8, "right", optional=True, cell=lambda line: seconds_left(line.run)),
+    TableColumn("left", "left", 8, "right", spare=5, optional=True, cell=lambda line: seconds_left(line.run)),
     TableColumn("doing", "doing", 22, spare=3, grows=1, optional=True, cell=_doing),
     TableColumn("time", "time", 9, "right", spare=4, cell=lambda line: duration(line.run.seconds)),
     TableColumn("entered", "entered", 16, spare=2, cell=_entered),
-    TableColumn("verdicts", "verdicts", 20, cell=_verdicts),
+    TableColumn("verdicts", "verdicts", 16, cell=_verdicts),
 )
 TABLE = Table(COLUMNS, key=lambda line: line.run.id, words=_words)
 LEAST_HEIGHT = 14

@@ -1,9 +1,10 @@
-"""A list and what there is to say of its row under the cursor, side by side where the terminal is wide; elsewhere the list alone."""
+"""A list and what there is to say of its row under the cursor, side by side where both have room; elsewhere the list alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import ClassVar
 
 from textual import on
 from textual.containers import Horizontal, Vertical
@@ -21,9 +22,11 @@ from sfumato.workspace.store.workspace import Workspace
 
 from .page import Beside, Reads, unexpected_error
 
-SPLIT_FROM = 160
-"""Columns of a terminal from which on a list has its detail beside it; the app's class ``-wide`` starts there."""
 DETAIL_PERCENT = 40
+LEAST_DETAIL = 38
+"""Cells of the detail: a share of the width, less where the list needs more, and none where that would be too little to read."""
+SIDES = 2
+"""Cells of a terminal's width that the frame around both takes."""
 FRAME = 4
 """Cells of the detail that are not for its text: a line to the left, a blank either side, the scrollbar."""
 REST_SECONDS = 0.15
@@ -46,13 +49,18 @@ class Detail(Scroll):
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
 
-    DEFAULT_CSS = f"""
-    Detail {{
-        display: none; width: {DETAIL_PERCENT}%; height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable;
+    DEFAULT_CSS = """
+    Detail {
+        height: 1fr; padding: 0 0 0 1; scrollbar-size: 1 1; scrollbar-gutter: stable;
         border-left: solid $primary;
-        &:focus {{ border-left: heavy $primary; }}
-    }}
+        &:focus { border-left: heavy $primary; }
+    }
     """
+
+    def take(self, width: int) -> None:
+        """Be so many cells wide, or not there for 0."""
+        self.display = width > 0
+        self.styles.width = max(1, width)
 
 
 class _Side(Vertical, Backdrop):
@@ -66,6 +74,8 @@ class _Sides(Horizontal, Backdrop):
 class Split(Reads):
     """Has the row under the cursor in full beside its list, read in a thread once the cursor rests. ``tab`` goes there to scroll it."""
 
+    least_list: ClassVar[int] = 60
+    """Cells in which the list has the columns that a reader needs; the detail takes none of them."""
     _shown_row: tuple[object, object] | None = None
     _home: object = None
     _laid_out: LaidOut | None = None
@@ -76,7 +86,9 @@ class Split(Reads):
         with _Sides():
             with _Side():
                 yield from parts
-            yield Detail()
+            detail = Detail()
+            detail.take(self._detail_width)
+            yield detail
 
     def detail_query(self) -> DetailQuery | None:
         """The row under the cursor, and how it is read; None where there is none."""
@@ -85,15 +97,17 @@ class Split(Reads):
     @property
     def is_split(self) -> bool:
         """Whether there is room for both."""
-        return self.app.size.width >= SPLIT_FROM
+        return self._detail_width > 0
 
     @property
     def _detail_width(self) -> int:
-        return self.size.width * DETAIL_PERCENT // 100 if self.is_split else 0
+        both = self.app.size.width - SIDES
+        width = min(both * DETAIL_PERCENT // 100, both - self.least_list)
+        return width if width >= LEAST_DETAIL else 0
 
     @property
     def list_width(self) -> int:
-        return self.size.width - self._detail_width
+        return self.app.size.width - SIDES - self._detail_width
 
     @on(Grid.Highlighted)
     @on(Grid.Opened)
@@ -106,6 +120,8 @@ class Split(Reads):
 
     def on_resize(self) -> None:
         """Break the lines anew, or read what there was no room for; the list has the keys where it is alone."""
+        for detail in self.query(Detail):
+            detail.take(self._detail_width)
         if not self.is_split:
             self.call_after_refresh(self._give_keys_back)
         if self._laid_out is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Threshold
     from sfumato.workspace.store.workspace import Workspace
 
-HEAD = "TRIAL: nothing is kept, and the run's own verdicts stay."
+HEAD = "WHAT IF: nothing is saved."
 
 
 Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", int]
@@ -156,7 +156,7 @@ class Trial(Dialog[None]):
         if not self._verdicts:
             return
         stored = Content.assemble("As stored: ", overall(self._stored), "\nIn this trial:")
-        width = max(40, self.size.width - 4)
+        width = max(40, self.query_one(Scroll).scrollable_content_region.width or self.size.width - 5)
         self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width, self._records)]))
 
     def action_threshold(self, step: int) -> None:

@@ -186,7 +186,8 @@ class Verdicts(Pane, Split):
         shown = self.query_one(VerdictBoard)
         none = self.why_none("verdicts", NONE) if self._is_read else "…"
         if self._verdicts or (self._others and self._is_read):
-            shown.lay_out(self._verdicts, max(40, self.list_width - MARGIN), self._records, self._others, none)
+            width = max(40, self.list_width - MARGIN)
+            shown.lay_out(self._verdicts, width, self._records, self._others, none, self.is_split)
         else:
             shown.clear(none)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
@@ -30,18 +31,27 @@ HEADER = 1
 """Rows of the header."""
 BAR = 1
 """Cells that the scrollbar may take."""
+STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going"}
+"""Signs of a state that stand out by colour too; ASCII's may be values, so that those of a doubt need their word behind them."""
+_SIGNS = re.compile(r"(?<!\S)(?:[✓✗‖●](?!\S)|[!~](?= [a-z\d]))")
 
 
 class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows ``Pages`` with a cursor on one row. A step of the cursor repaints two rows."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"grid--header", "grid--row", "grid--cursor", "grid--waiting"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "grid--header", "grid--row", "grid--cursor", "grid--waiting", "grid--good", "grid--bad", "grid--doubt", "grid--going",
+    }  # fmt: skip
     DEFAULT_CSS = """
     Grid {
         height: 1fr;
         scrollbar-size: 1 1;
         & > .grid--header { text-style: bold; background: $panel; }
         & > .grid--waiting { color: $text-muted; }
+        & > .grid--good { color: $success; text-style: bold; }
+        & > .grid--bad { color: $error; text-style: bold; }
+        & > .grid--doubt { color: $warning; text-style: bold; }
+        & > .grid--going { color: $primary; text-style: bold; }
         & > .grid--cursor { text-style: bold underline; }
         &:focus > .grid--cursor { text-style: reverse; }
     }
@@ -355,7 +365,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         text, part = self._line(y)
         style = self.get_component_rich_style(f"grid--{part}")
         width = self.scrollable_content_region.width
-        return Strip([Segment(window(text, self.scroll_offset.x, width), style)], width)
+        shown = window(text, self.scroll_offset.x, width)
+        if part != "row":
+            return Strip([Segment(shown, style)], width)
+        segments, done = [], 0
+        for found in _SIGNS.finditer(shown):
+            sign = Segment(found[0], self.get_component_rich_style(f"grid--{STATES[found[0]]}"))
+            segments += [Segment(shown[done : found.start()], style), sign]
+            done = found.end()
+        return Strip([*segments, Segment(shown[done:], style)], width)
 
     def _line(self, y: int) -> tuple[str, str]:
         """The text of a line, and the part of the grid that it is."""

@@ -177,7 +177,7 @@ def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
     return found
 
 
-LAST = {"export": 1, "release": 2, "keys": 3, "close": 4}
+LAST = {"export": 1, "release_run": 2, "keys": 3, "close": 4}
 """Acts that stand last among the keys, in this order."""
 
 

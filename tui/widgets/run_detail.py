@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 
 from textual.content import Content
 
@@ -13,6 +12,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
+from sfumato.tui.widgets.facts import ONE_COLUMN, run_in, wrapped
 from sfumato.tui.widgets.text import cut
 from sfumato.workspace.reporting.recipe_difference import sentence
 from sfumato.workspace.reporting.results import result_table
@@ -60,19 +60,20 @@ class WholeRun:
     apart: Apart
 
     def lines(self, width: int) -> Content:
-        """All of it in lines of ``width`` cells: verdicts, those that are not met first, and numbers below what ``glance`` says."""
+        """All of it in lines of ``width`` cells: verdicts, those that are not met first, what ``glance`` says, and the numbers where there is room for a table."""
         verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _said(self.detail, len(self.detail.changes))
-        said = [run, ("now", self.standing, ""), *others]
         judged = [
             (_unmet(one, name, self.detail.records), _style(one.outcome))
             for one, name in zip(verdicts, labels_of(verdicts), strict=True)
         ]
-        said += _some("verdicts", judged, len(judged))
+        said = [run, ("now", self.standing, ""), *_some("verdicts", judged, len(judged)), *others]
+        if width < ONE_COLUMN:
+            return Content("\n").join(line for one in said for line in run_in(one[0], one[1], width, one[2]))
         lines = [
             Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
             for name, text, style in said
-            for place, line in enumerate(wrap(printable(text), max(20, width - NAME)))
+            for place, line in enumerate(wrapped(text, max(20, width - NAME)))
         ]
         table = result_table(self.rows, (), self.apart)
         numbers = text(table.only([i for i, one in enumerate(table.columns) if one.title in NUMBERS]), width)

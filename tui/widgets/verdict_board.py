@@ -71,6 +71,10 @@ STYLES = {
 }
 NAME_LEAST = 30
 GAP = 2
+AROUND = 5
+"""Lines of a board that are neither verdicts nor groups."""
+LEAST_LINES = 24
+"""In a lower board a verdict is one line."""
 MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 18
 """Cells for a limit, which may name what it compares with, and where there is little room."""
 
@@ -86,11 +90,11 @@ def board(verdicts: Sequence[Verdict], width: int, records: int | None = None) -
     return Content("\n").join([overall(verdicts), Content(""), *lines(verdicts, width, records)])
 
 
-def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -> list[Content]:
+def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None, below: bool = False) -> list[Content]:
     """The heads of the columns and a line for each verdict: state, name, value, gauge and limit.
 
     Where there is little room people are left out of the values, limits are abbreviated, then gauges left out; names are shortened, no
-    two alike.
+    two alike. With ``below`` gauges and people that the line has no room for make a second line.
     """
     state = max(map(cell_len, ("verdict", *(outcome_text(one.outcome) for one in verdicts))))
     names, limits = labels_of(verdicts), [limit_text(one.bound, one.limit, one.value) for one in verdicts]
@@ -119,6 +123,18 @@ def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None) -
         parts += [gauge(verdict, STYLES[verdict.outcome]), gap] if gauges else []
         parts += [cut(limit, sizes[1])]
         found.append(Content.assemble(*parts))
+        if below and not gauges:
+            drawn, counted = gauge(verdict, STYLES[verdict.outcome], room), observed_text(verdict, records)
+            told = counted if counted != value and verdict.observed is not None else ""
+            if told or drawn.plain.strip():
+                found[-1] = Content.assemble(
+                    found[-1],
+                    "\n",
+                    " " * (state + GAP),
+                    drawn,
+                    gap,
+                    (cut(told, width - state - room - 2 * GAP), "$text-muted"),
+                )
     return found
 
 
@@ -177,12 +193,22 @@ class VerdictBoard(Scroll):
         super().__init__()
         self._verdicts: Sequence[Verdict] = ()
         self._at = self._others = 0
-        self._none = ""
+        self._none, self._is_explained = "", False
 
     def lay_out(
-        self, verdicts: Sequence[Verdict], width: int, records: int | None = None, others: int = 0, none: str = ""
+        self,
+        verdicts: Sequence[Verdict],
+        width: int,
+        records: int | None = None,
+        others: int = 0,
+        none: str = "",
+        explained: bool = False,
     ) -> None:
-        """Show these verdicts in ``width`` cells, or why there is ``none``, and the count of the ``others``; the cursor stays at its place where there is one."""
+        """Show these verdicts in ``width`` cells, or why there is ``none``, and the count of the ``others``; the cursor stays at its place where there is one.
+
+        ``explained``: the one under the cursor is explained elsewhere.
+        """
+        self._is_explained = explained
         if self._last < 0:
             self.call_after_refresh(self.refresh_bindings)
         self._verdicts, self._width, self._records, self._others = verdicts, width, records, others
@@ -240,9 +266,9 @@ class VerdictBoard(Scroll):
         shown: list[Content | str] = [self._none]
         texts: list[Content] = []
         if self._verdicts:
-            heads, *texts = lines(self._verdicts, self._width, self._records)
-            about = chosen_text(self.chosen, self._width) if self.chosen else ""
-            shown = [overall(self._verdicts), about, heads]
+            heads, *texts = lines(self._verdicts, self._width, self._records, self._has_room)
+            about = [] if self._is_explained else [chosen_text(self.chosen, self._width) if self.chosen else ""]
+            shown = [overall(self._verdicts), *about, heads]
         self._rows: list[int] = []
         group = ""
         for verdict, text in zip(self._verdicts, texts, strict=True):
@@ -250,10 +276,16 @@ class VerdictBoard(Scroll):
                 group = group_of(verdict)
                 shown.append(group_heading(group, self._verdicts))
             self._rows.append(len(shown))
-            shown.append(text)
+            shown += text.split("\n")
         if self._others:
             self._rows.append(len(shown) + 1)
             shown += ["", f"{mark('into')} {self._others:,} {'other ' if self._verdicts else ''}numbers"]
         at = self._rows[self._at]
         shown[at] = Content.assemble(shown[at]).stylize("reverse")
         self.show(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether there is room for two lines a verdict below what else is shown; never in a low terminal."""
+        groups = len({group_of(one) for one in self._verdicts})
+        return max(LEAST_LINES, 2 * len(self._verdicts) + groups + AROUND) <= self.size.height

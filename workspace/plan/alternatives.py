@@ -64,7 +64,8 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
     besides = [one for one in offered if "target" in one and one["target"] not in made]
     others = [one for one in offered if one.get("target") in made]
     anonymisations = [one[ANONYMISATION] for one in offered if ANONYMISATION in one]
-    joint = [one[JOINT] for one in offered if JOINT in one]
+    narrowed = {} if recipe.search is None else recipe.search.levers
+    joint = [one[JOINT] for one in offered if JOINT in one and (JOINT in narrowed or not _samples(one[JOINT]))]
     alone = [[one] for one in (*others, *joint)]
     steps = [*_steps(recipe, "synthesis", alone), *_steps(recipe, ANONYMISATION, anonymisations)]
     found: list[Lever | None] = [
@@ -77,7 +78,6 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
         *declared_levers(recipe, others=steps),
         _weights(recipe, [*recipe.synthesis, *steps]),
     ]
-    narrowed = {} if recipe.search is None else recipe.search.levers
     return narrowed_levers([lever for lever in found if lever is not None], narrowed)
 
 
@@ -241,6 +241,11 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
 
     options = (Option(step.method.name, _nothing), *(option(one) for one in own))
     return Lever(METHOD.format(name), options, 0, rising=False, setting="method", variables=frozenset({name}))
+
+
+def _samples(step: Mapping[str, Any]) -> bool:
+    """Whether a step samples chains, which takes many times as long as other plans: it is tried where the recipe names its lever."""
+    return "max_sweeps" in step
 
 
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:

@@ -119,3 +119,24 @@ def test_windows_of_missing_values_are_missing() -> None:
     assert math.isnan(lower[0])
     assert math.isnan(upper[0])
     assert lower[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "times", "coarser"),
+    [
+        ("20 equal count", 4, "5 equal count"),
+        ("3 equal width", 4, "2 equal width"),
+        ("1 equal count", 2, "1 equal count"),
+        ("width 2.5", 2, "width 5"),
+        ("at 10, 20, 30, 40", 2, "at 20, 40"),
+        ("at 10", 4, "at 10"),
+    ],
+)
+def test_a_coarser_rule_joins_neighbouring_bins(rule: str, times: int, coarser: str) -> None:
+    values = np.arange(0.0, 60.0)
+    fine, found = Binning.parse(rule), Binning.parse(rule).coarser(times)
+    assert found.written == coarser
+    assert fine.coarser(1) == fine
+    inside = {}
+    for one, other in zip(fine.fitted(values).codes(values), found.fitted(values).codes(values), strict=True):
+        assert inside.setdefault(one, other) == other or fine.kind == "equal width", "a fine bin lies in one coarse bin"

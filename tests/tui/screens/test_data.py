@@ -85,7 +85,7 @@ async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imp
 
 @pytest.mark.slow
 async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported):
-    async with sit(imported, "j", "j", "enter", "down", "down", *"0, 50", "enter") as seat:
+    async with sit(imported, "j", "j", "enter", "down", "down", *"0, 50", "enter", size=(100, 40)) as seat:
         assert "✗ 1 variable does not fit the plan" in seat.text
         assert "records are above 50" in seat.text
 
@@ -156,7 +156,7 @@ async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported
 
 @pytest.mark.slow
 async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
-    async with sit(imported, "r", "s", "escape") as seat:
+    async with sit(imported, "r", "s", "escape", size=(100, 40)) as seat:
         assert "press x to include" in seat.app.notices[-1]
         await seat.press("asterisk", "r", "o")
         assert "1 excluded stay" in seat.app.notices[-1]

@@ -69,7 +69,7 @@ HEAT = {
     "HeatMap.zoom_out": ("0", "plus"), "HeatMap.zoom_out_up": ("0", "act:zoom_in_up"), "HeatMap.zoom_all": ("act:zoom_in_up",)
 } | {
     f"HeatMap.{one}": (other, other)
-    for way, other in (("left", "L"), ("right", "H"), ("up", "pagedown"), ("down", "pageup"))
+    for way, other in (("left", "act:far_right"), ("right", "act:far_left"), ("up", "pagedown"), ("down", "pageup"))
     for one in (way, {"left": "far_left", "right": "far_right", "up": "page_up", "down": "page_down"}[way])
 }  # fmt: skip
 CHAINS = {
@@ -183,6 +183,10 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("SearchFound.run", "SearchFound.search", "SearchFound.up", "SearchFound.down"),
         "a search that has found something: test_search",
+    ),
+    **dict.fromkeys(
+        ("Audited.next", "Audited.previous", "Explain.next", "Explain.open"),
+        "a run in which people were audited: test_audits",
     ),
     "ReleaseScreen.next_pane": "a step that has a field: test_release_screen",
     "SfumatoApp.theme": "opens the toolkit's own list",

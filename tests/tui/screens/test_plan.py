@@ -47,6 +47,16 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
 
 
 @pytest.mark.slow
+async def test_a_threshold_is_listed_by_what_it_limits_in_words(sit, built_data):
+    """Where there is no room for settings, what is limited stays; once only ``max = 0.9`` did."""
+    async with sit(built_data, tab="plan", size=(120, 40)) as seat:
+        assert any("threshold  Re-identified with" in line for line in seat.text.splitlines())
+        assert "at most 90 %" in seat.text
+    async with sit(built_data, tab="plan", size=(100, 30)) as seat:
+        assert any("threshold  Re-identified with" in line for line in seat.text.splitlines())
+
+
+@pytest.mark.slow
 async def test_the_text_follows_the_cursor(sit, built_data):
     async with sit(built_data, "G", size=(100, 24), tab="plan") as seat:
         assert 'target = "visits"' in seat.text

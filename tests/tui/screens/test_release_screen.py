@@ -59,6 +59,25 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         assert max(map(len, seat.text.splitlines())) <= size[0]
 
 
+async def test_the_key_of_the_place_goes_from_step_to_step_and_never_releases(sit, tables):
+    """As it does in the other places; w releases. Both once did the same."""
+    async with sit(tables, "5", tab="verdicts") as seat:
+        for step in ("2 What leaves", "3 Confirm"):
+            await seat.press("5")
+            assert f"[{step}]" in seat.text
+        await seat.press("shift+tab", "escape")
+    async with sit(tables, "5", "w", tab="verdicts") as seat:
+        assert seat.app.focused.id == "release-reason"
+    assert past(tables) == []
+
+
+async def test_what_a_check_looks_for_is_said_in_words(sit, tables):
+    async with sit(tables, "5", tab="verdicts") as seat:
+        assert "the record that is most at risk" in seat.text
+        listed = seat.text.partition("finding")[2].partition("(")[0]
+        assert "worst_records" not in listed
+
+
 async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
         await seat.press("act:format")

@@ -19,7 +19,7 @@ async def test_the_log_of_a_task_is_shown_and_followed(sit, directory, size):
     note_of_task(directory, RUNNING, "measure/0/1", 2, "w", "failed: no\nFile x.py, line 3")
     async with sit(directory, "enter", "act:log", size=size) as seat:
         assert isinstance(seat.app.screen, TaskLog)
-        assert "Run 4 Household survey  running  1/22   4 % tasks" in seat.text
+        assert "Run 4 Household survey  running  1/20   5 % tasks" in seat.text
         line = next(line for line in seat.text.splitlines() if line.strip().startswith(f"{task.key} "))
         assert "running" in line
         assert "400/2000 emcee" in line

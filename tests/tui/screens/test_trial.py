@@ -24,7 +24,7 @@ async def retype(seat, text):
 async def test_the_board_follows_every_key(sit, directory, size):
     async with sit(directory, "T", tab="verdicts", size=size) as seat:
         assert isinstance(seat.app.screen, Trial)
-        assert "TRIAL: nothing is kept" in seat.text
+        assert "WHAT IF: nothing is saved" in seat.text
         assert "threshold 1/3: Re-identified with certainty" in seat.text
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
         await retype(seat, "0.000")

@@ -81,7 +81,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
 
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "100 %", "✗ 1 of 2 not met")
     at.press("4").see("Findings: 1 of 2 not met", "not met +Expected re-identifications", "met +Largest gap")
-    at.press("T").see("TRIAL", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
+    at.press("T").see("WHAT IF", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
     at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Records\]", "probability").press("enter").see(

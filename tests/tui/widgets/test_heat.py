@@ -133,8 +133,8 @@ async def test_keys_move_the_cursor_and_ask_for_other_ranges():
     async with app.run_test(size=(80, 24)) as pilot:
         for key, expected in (
             ("right", (4, 3)), ("l", (5, 3)), ("left", (4, 3)), ("h", (3, 3)), ("up", (3, 4)), ("k", (3, 5)), ("down", (3, 4)),
-            ("j", (3, 3)), ("L", (7, 3)), ("H", (2, 3)), ("pageup", (2, 6)), ("pagedown", (2, 1)), ("shift+right", (7, 1)),
-            ("shift+left", (2, 1)), ("ctrl+u", (2, 6)), ("ctrl+d", (2, 1)),
+            ("j", (3, 3)), ("act:far_right", (7, 3)), ("act:far_left", (2, 3)), ("pageup", (2, 6)), ("pagedown", (2, 1)), ("act:far_right", (7, 1)),
+            ("act:far_left", (2, 1)), ("ctrl+u", (2, 6)), ("ctrl+d", (2, 1)),
             ("plus", (0.5, 1)), ("minus", (2, 1)), ("act:zoom_in_up", (1, 0.5)), ("act:zoom_out_up", (1, 2)),
         ):  # fmt: skip
             await pilot.press(key)

@@ -71,7 +71,7 @@ async def test_a_plot_shows_its_words_and_reads_the_series_at_the_cursor():
         assert app.moves[-1][0] == pytest.approx(x - 0.01)
         await pilot.press("home")
         assert app.plot.cursor == 0
-        await pilot.press("L")
+        await pilot.press("act:far_right")
         assert app.plot.cursor == pytest.approx(0.02)
         await pilot.press("end", "right")
         assert app.plot.cursor == 0.15

@@ -70,6 +70,8 @@ def test_every_plan_that_one_lever_makes_is_one():
 
 def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
     table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
+    assert labels(levers(table)[1])[JOINT] == ["as in the plan", "margins"], "what samples chains has to be asked for"
+    table = {**table, "search": {"levers": {JOINT: ["dpmpm", "margins"]}}}
     recipe, found = levers(table)
     said = labels(found)
     assert said[JOINT] == ["as in the plan", "dpmpm", "margins"]

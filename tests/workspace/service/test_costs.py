@@ -10,6 +10,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import plan
 from sfumato.engine.methods import task_rates
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.synthesis.margins import STEADY
 from sfumato.workspace.jobs import task_costs
 from sfumato.workspace.jobs.memory import MemoryLimit, size_text
 from sfumato.workspace.jobs.task_costs import earlier_runs
@@ -114,3 +115,17 @@ def test_the_recipe_is_planned_once(small: tuple[Recipe, Microdata], monkeypatch
     monkeypatch.setattr(task_costs, "plan", lambda recipe: asked.append(recipe) or plan(recipe))
     cost_of(small[0], 1000, 2)
     assert asked == [small[0]]
+
+
+@pytest.mark.parametrize("records", [100, 100_000])
+def test_a_noisy_fit_takes_longer_than_a_rounded_one_by_the_same_whatever_the_records(records: int) -> None:
+    def seconds(**step: float) -> float:
+        variables = {name: {"kind": "categorical", "levels": ["a", "b"]} for name in "xyz"}
+        made = {"method": "margins", "target": [*variables], **step}
+        found = task_costs.task_costs(Recipe.from_table({"variables": variables, "synthesis": [made]}), records)[
+            0
+        ].seconds
+        assert found is not None
+        return found
+
+    assert seconds(epsilon=1.0) - seconds() == pytest.approx(STEADY * 9)
