@@ -15,15 +15,15 @@ from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
-    from sfumato.engine.methods.drafting import Want
     from sfumato.workspace.plan.drafting import Wanted
     from sfumato.workspace.plan.edits import PlanView, StepLine
 
-GOALS: tuple[Want, ...] = ("synthesis", "anonymisation", "evaluation")
+GOALS = ("synthesis", "anonymisation", "evaluation", "tables")
 GOALS_TEXT = (
     "synthesis: datasets drawn from models",
     "anonymisation: a k-anonymous table",
     "evaluation: scores for files that another tool made",
+    "tables: datasets drawn from protected tables of counts, which are published too",
 )
 HEAD = ("data", "release", "weights")
 """The tables of a plan that are no steps and no variables, as they are listed."""
@@ -69,12 +69,13 @@ def _wanted(session: Session, draft: Draft) -> Wanted:
         k = talk.ask("How many records in the smallest class?", "a whole number of at least 2", _whole(2), "5")
         talk.say(f"Smallest class: {counted(k, 'record')}.")
         return Wanted("anonymisation", k=k)
-    full = talk.confirm("Synthesise every variable, not only the sensitive ones?", default=False)
+    tables = goal == "tables"
+    full = not tables and talk.confirm("Synthesise every variable, not only the sensitive ones?", default=False)
     if goal == "evaluation":
         return Wanted("evaluation", full=full)
     m = talk.ask("How many datasets?", "a whole number from 1 to 1000", _whole(1, 1000), "5")
     talk.say(f"Datasets: {m}.")
-    return Wanted("synthesis", full=full, m=m)
+    return Wanted("synthesis", full=full, m=m, tables=tables)
 
 
 def _whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:

@@ -175,6 +175,18 @@ def test_a_setting_that_cannot_be_is_refused_and_the_plan_stays() -> None:
         assert draft_of(workspace, 1) == before
 
 
+def test_a_release_from_tables_is_a_goal_of_its_own() -> None:
+    Path("people.csv").write_text("town,age,pay,smoker\n" + f"{ROWS}\n" * 10)
+    status, lines = talked([*IMPORT, *ROLES, "Plan", "Draft a plan", "tables", "2", "yes"])
+    assert status == 0, lines[-5:]
+    with Workspace.open(Path("w")) as workspace:
+        draft = draft_of(workspace, 1)
+        assert draft is not None
+        recipe = Recipe.from_toml(draft.toml)
+    (step,) = recipe.synthesis
+    assert (step.method.key, recipe.m) == ("synthesis.margins", 2)
+
+
 @pytest.mark.usefixtures("demo")
 def test_values_are_shown_only_after_a_question_whose_default_is_no() -> None:
     quiet = talked(["Projects", "Run the demo", "yes", "back", "Findings", "Records at risk", "", "1", ""])[1]
