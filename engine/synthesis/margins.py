@@ -19,7 +19,7 @@ abused: a margin of many variables is a copy of the table, which rounding to a l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -76,16 +76,21 @@ TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
 
+OF_BINS = "each number is taken for the middle of its bin, which the interval says nothing of"
 MOST_SHARES = 20
 """Levels of a variable whose shares are told."""
 
 NOISY = (
     Output(
         "noisy_mean",
-        "mean of the variable in the population by noisy counts; its interval counts noise and sampling",
+        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling, and nothing of "
+        "where in their bins numbers lie",
         "none",
         estimated=True,
-        label=Label("Mean by noisy counts", "By noisy counts, the mean of {variable} is {value}."),
+        label=Label(
+            "Mean of bins by noisy counts",
+            "By noisy counts, the mean of {variable} is {value}, each number taken for the middle of its bin.",
+        ),
     ),
     Output(
         "noisy_share",
@@ -516,7 +521,7 @@ def follows_together(fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], d
 def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
     """Means of numbers and shares of levels by the noisy counts, for the population that the records are a sample of; and the figure that was paid for.
 
-    Numbers count as the middle of their bin. All is computed from what was measured: it costs nothing more. Where a person has
+    Numbers count as the middle of their bin, and the rows say so. All is computed from what was measured: it costs nothing more. Where a person has
     several records, they are taken as if they were of different people.
     """
     if spec.protected_by != "gaussian" or learned_without_noise(fit, data.schema, targets, spec):
@@ -530,7 +535,13 @@ def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: M
         if len(one.edges):
             last = one.edges[1:] - one.whole * (np.arange(one.present) < one.present - 1)
             middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.gaps)
-            found.append(_noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {}))
+            mean = _noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {})
+            ends = (
+                "; those beyond the ends that noise found count in the outermost bins"
+                if f"edges/{at}" in fit.arrays
+                else ""
+            )
+            found.append(replace(mean, reason=f"{OF_BINS}{ends}") if mean.value is not None else mean)
         elif one.present <= MOST_SHARES:
             found += [
                 _noisy_mean(

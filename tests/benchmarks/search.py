@@ -296,9 +296,12 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
         ]
         ranked = by_utility(runs, workspace)
         best = next((one for one in ranked if not blocking(workspace, one[1])), None)
-        within = f"{len(ranked)} of {len(runs)} random plans meet all limits"
         asked_of = len(ranked) if best is None else ranked.index(best) + 1
-        print(f"{within}; the gate, asked of the {asked_of} most useful, passes {'none' if best is None else 'one'}")
+        if runs:
+            within = f"{len(ranked)} of {len(runs)} random plans meet all limits"
+            print(
+                f"{within}; the gate, asked of the {asked_of} most useful, passes {'none' if best is None else 'one'}"
+            )
         if best is not None:
             print(line("best random plan", judged(*best, workspace, names, whole)), flush=True)
 

@@ -124,8 +124,8 @@ def lines(verdicts: Sequence[Verdict], width: int, records: int | None = None, b
         parts += [cut(limit, sizes[1])]
         found.append(Content.assemble(*parts))
         if below and not gauges:
-            drawn, people = gauge(verdict, STYLES[verdict.outcome], room), observed_text(verdict, records)
-            told = people if people != value and verdict.observed is not None else ""
+            drawn, counted = gauge(verdict, STYLES[verdict.outcome], room), observed_text(verdict, records)
+            told = counted if counted != value and verdict.observed is not None else ""
             if told or drawn.plain.strip():
                 found[-1] = Content.assemble(
                     found[-1],

@@ -20,7 +20,7 @@ from sfumato.engine.synthesis import margins
 KEY = bytes(range(32))
 EDGES = np.array([0.0, 10.0, 20.0, 40.0, 60.0])
 SHARES = np.array([0.45, 0.3, 0.2, 0.05])
-RUNS, RECORDS = 1_000, 800
+RUNS, RECORDS = 1_300, 800
 
 
 def recipe(**step: Any) -> Recipe:
@@ -66,6 +66,7 @@ def test_means_and_shares_in_the_result_rows_cover_the_population_as_often_as_th
                 covered[name] += one.lower <= truth[name] <= one.upper
             if name == "pay":
                 assert one.value is not None
+                assert one.reason == margins.OF_BINS
                 spread = math.sqrt(float(data.present("pay").var()) / len(data.present("pay")))
                 forgetful += abs(one.value - truth["pay"]) <= 1.96 * spread
     assert all(0.93 <= count / RUNS <= 0.97 for count in covered.values()), covered

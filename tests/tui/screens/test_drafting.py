@@ -64,7 +64,7 @@ async def test_the_form_shows_only_what_the_kind_of_plan_asks(sit, with_roles):
         return [str(one.render()) for one in labels if one.display and str(one.id).startswith("label-")]
 
     async with sit(with_roles, "D") as seat:
-        assert shown(seat) == ["goal", "synthesise", "m"]
+        assert shown(seat) == ["goal", "synthesise", "drawn", "m"]
         await seat.press("right")
         assert shown(seat) == ["goal", "k", "l", "t"]
         await seat.press("right")

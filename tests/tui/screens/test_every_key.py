@@ -177,8 +177,16 @@ ELSEWHERE = {
     "ExplainVerdict.page_down": "an explanation that is longer than the screen",
     "ExplainVerdict.page_up": "an explanation that is longer than the screen",
     **dict.fromkeys(
+        ("Explain.open", "Explain.next", "Audited.previous", "Audited.next"),
+        "a number of an audit by shadow releases: test_audits",
+    ),
+    **dict.fromkeys(
         ("SearchFound.run", "SearchFound.search", "SearchFound.up", "SearchFound.down"),
         "a search that has found something: test_search",
+    ),
+    **dict.fromkeys(
+        ("Audited.next", "Audited.previous", "Explain.next", "Explain.open"),
+        "a run in which people were audited: test_audits",
     ),
     "ReleaseScreen.next_pane": "a step that has a field: test_release_screen",
     "SfumatoApp.theme": "opens the toolkit's own list",
