@@ -82,7 +82,7 @@ def judged(line, **counts):
 @pytest.mark.parametrize(
     ("counts", "tab", "words"),
     [
-        ({"met": 2}, "verdicts", "{release} checks and releases"),
+        ({"met": 2}, "verdicts", "{release_run} checks and releases"),
         ({"met": 2, "not_met": 1}, "runs", "{findings} Findings says why 1 of 3 thresholds is not met"),
         ({"met": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds is not computed"),
         ({"met": 1, "not_met": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds are not met"),
@@ -110,7 +110,7 @@ def test_only_thresholds_that_are_all_met_lead_to_a_release(line):
         {"met": 5, "not_met": 1},
     ):
         for tab in ("runs", "results", "verdicts", "records", "map"):
-            assert "{release}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
+            assert "{release_run}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line
     for shown in (None, other):
         said = next_step(standing, shown, "plan")
         assert said == "this plan is run 1, done: {runs} Runs shows it"
-    assert "{release}" in next_step(standing, done, "plan")
+    assert "{release_run}" in next_step(standing, done, "plan")
 
 
 def test_a_run_of_the_plan_that_goes_on_is_said_to_go_on(line):
