@@ -32,7 +32,8 @@ async def test_every_act_stands_with_its_key(sit, built_data, tab, more):
             "Evaluate files of another tool": "",
             "Doctor": "",
             "Audit log": "",
-            "Release": "w",
+            "Release": "5",
+            "Release the run": "w",
             "Report": "P",
             "Plan": "2",
             **more,
@@ -73,4 +74,4 @@ async def test_what_the_palette_names_is_done(sit, built_data):
 
 async def test_without_a_finished_run_neither_release_nor_report_is_offered(sit, built_data):
     async with sit(built_data, "g", tab="runs") as seat:
-        assert not {"Release", "Report"} & set(offered(seat))
+        assert not {"Release the run", "Report"} & set(offered(seat))
