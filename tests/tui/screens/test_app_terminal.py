@@ -59,7 +59,7 @@ async def test_every_screen_is_drawn_in_a_tiny_terminal(sit, directory):
 async def test_a_resize_lays_everything_out_anew(sit, directory):
     async with sit(directory, tab="results", size=(80, 24)) as seat:
         assert "status" not in seat.text
-        await seat.pilot.resize_terminal(159, 60)
+        await seat.pilot.resize_terminal(280, 60)
         await seat.press("shift")
         assert "status" in seat.text
         await seat.press("act:verdicts")

@@ -63,5 +63,5 @@ async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit
 @pytest.mark.slow
 async def test_a_run_at_a_glance_says_how_many_records_were_held_out(sit, attacked):
     save_state(attacked, AppState(project=1, run=1, tab="runs"))
-    async with sit(attacked, size=(120, 40)) as seat:
+    async with sit(attacked, size=(99, 40)) as seat:
         assert "60 hold-out records" in seat.text
