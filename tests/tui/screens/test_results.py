@@ -12,7 +12,6 @@ from sfumato.workspace.reporting.words import interval, measured, number, params
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import FAILURES, Selection, result_numbers, selected_rows
 
-
 ALONE = (117, 40)
 """The widest terminal in which the list stands alone, so that all its columns are seen; from 118 on the explanation stands beside it."""
 
