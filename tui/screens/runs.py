@@ -103,7 +103,7 @@ def _verdicts(line: RunLine) -> str:
 
 COLUMNS: Columns[RunLine] = (
     TableColumn("run", "run", 4, "right", cell=lambda line: line.run.id),
-    TableColumn("title", "title", 12, spare=7, grows=2, cell=lambda line: line.run.titled),
+    TableColumn("title", "title", 11, spare=7, grows=2, cell=lambda line: line.run.titled),
     TableColumn("state", "state", 13, cell=state_text),
     TableColumn("tasks", "tasks", 15, "right", spare=6, optional=True, cell=_tasks),
     TableColumn("rate", "rate", 7, "right", spare=1, optional=True, cell=lambda line: rate(line.run)),
@@ -111,7 +111,7 @@ COLUMNS: Columns[RunLine] = (
     TableColumn("doing", "doing", 22, spare=3, grows=1, optional=True, cell=_doing),
     TableColumn("time", "time", 9, "right", spare=4, cell=lambda line: duration(line.run.seconds)),
     TableColumn("entered", "entered", 16, spare=2, cell=_entered),
-    TableColumn("verdicts", "verdicts", 16, cell=_verdicts),
+    TableColumn("verdicts", "verdicts", 17, cell=_verdicts),
 )
 TABLE = Table(COLUMNS, key=lambda line: line.run.id, words=_words)
 LEAST_HEIGHT = 14
@@ -131,6 +131,7 @@ class RunGrid(MarkedGrid):
 class Runs(TableScreen[RunLine], Sifted, Pane, Split):
     """Newest first. Enter chooses the run that the other tabs show; marked runs are compared, laid over each other, or deleted together."""
 
+    full_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("run", "again", "Run again", show=True),
         bind("interrupt", "interrupt", "Interrupt", show=True),

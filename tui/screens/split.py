@@ -76,6 +76,8 @@ class Split(Reads):
 
     least_list: ClassVar[int] = 60
     """Cells in which the list has the columns that a reader needs; the detail takes none of them."""
+    full_list: ClassVar[int] = 0
+    """Cells in which it cuts no name: it has them where the detail can still be read."""
     _shown_row: tuple[object, object] | None = None
     _home: object = None
     _laid_out: LaidOut | None = None
@@ -102,7 +104,8 @@ class Split(Reads):
     @property
     def _detail_width(self) -> int:
         both = self.app.size.width - SIDES
-        width = min(both * DETAIL_PERCENT // 100, both - self.least_list)
+        room = both - self.full_list if self.full_list else both
+        width = min(both * DETAIL_PERCENT // 100, max(LEAST_DETAIL, room), both - self.least_list)
         return width if width >= LEAST_DETAIL else 0
 
     @property

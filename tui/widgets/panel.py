@@ -66,6 +66,8 @@ class Edge(Line):
         room, after, title = self._room, self._after(), self._heading
         if title:
             most = max(LEAST_TITLE, room - len(after) - 3)
+            if title.cell_length > most:
+                title = title.truncate(self._named(title))
             title = Content.assemble(TRACK, " ", title.truncate(most, ellipsis=True), " ")
         fill = TRACK * (room - title.cell_length - len(after))
         parts: list[Content | str] = [self._left, title, fill, after]
@@ -77,6 +79,11 @@ class Edge(Line):
             )
             parts += [self._meets, beside.truncate(rest), TRACK * (rest - beside.cell_length)]
         return Content.assemble(Content.assemble(*parts).truncate(self.size.width - 1), self._right)
+
+    @staticmethod
+    def _named(title: Content) -> int:
+        """Cells of the name of a pane, before what it counts."""
+        return Content(title.plain.partition(":")[0]).cell_length
 
     @property
     def _heading(self) -> Content:
@@ -107,11 +114,12 @@ class TabEdge(Edge):
         name: str
 
     def _texts(self) -> list[tuple[str, str]]:
-        """Names of tabs and what stands for them; where there is no room the others are cut, then left out."""
+        """Names of tabs and what stands for them; where there is no room what the pane counts goes, then the others are cut, then left out."""
         if len(self._tabs) < 2:
             return []
-        needed = self._heading.cell_length + 5
-        for room in (99, 6, 3):
+        heading = self._heading
+        for told, room in ((heading.cell_length, 99), *((self._named(heading), most) for most in (99, 6, 3))):
+            needed = told + 5
             texts = [
                 (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
             ]
