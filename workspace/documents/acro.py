@@ -28,6 +28,7 @@ from ..policy.disclosure import MARKING
 from ..release.dossier import Dossier
 from ..reporting.words import FAMILIES, limit_text, settings_text
 from ..visible_text import plain_cell
+from .kept_tables import table_csv
 from .written import Written, json_document
 
 VERSION = "1.0.1"
@@ -65,7 +66,7 @@ class Output:
 
 def acro(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
     """``acro/results.json``, its files, and their checksums."""
-    outputs = [*_tables(dossier), *_figures(dossier)]
+    outputs = [*_tables(dossier), *_kept(dossier), *_figures(dossier)]
     results = {f"output_{i}": _entry(dossier, one, f"output_{i}") for i, one in enumerate(outputs)}
     made = {one.name: one.content for one in outputs}
     made["results.json"] = json_document({"version": VERSION, "results": results})
@@ -107,6 +108,21 @@ def _tables(dossier: Dossier) -> list[Output]:
                     Output(name, _measured(own), statbarn, "review", said, f"sfumato results {dossier.plan.run.id}")
                 )
     return outputs
+
+
+def _kept(dossier: Dossier) -> list[Output]:
+    """The protected tables of counts that stand beside the datasets."""
+    return [
+        Output(
+            f"kept-{at:02}.csv",
+            table_csv(one),
+            "Frequencies",
+            "review",
+            f"counts of the confidential records by {', '.join(map(plain_cell, one.variables))}: {one.protection}",
+            f"sfumato release {dossier.plan.run.id}",
+        )
+        for at, one in enumerate(dossier.approved(), start=1)
+    ]
 
 
 def statbarn_of(row: Row) -> Statbarn:

@@ -76,6 +76,21 @@ def lines(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
+def test_the_queue_for_output_checking_has_every_kept_table_as_counts(workspace: Workspace, tmp_path: Path) -> None:
+    recipe, data = planned(margins=["area : age", "age : pay"])
+    public = released(workspace, tmp_path, recipe, data)
+    folder = public.parent / "internal" / "acro"
+    queue = json.loads((folder / "results.json").read_text("utf-8"))["results"].values()
+    kept = {one["files"][0]["name"]: one for one in queue if one["files"][0]["name"].startswith("kept-")}
+    tables = sorted((public / "tables").iterdir())
+    assert sorted(kept) == [f"kept-{at:02}.csv" for at in range(1, len(tables) + 1)]
+    for at, table in enumerate(tables, start=1):
+        own = kept[f"kept-{at:02}.csv"]
+        assert (folder / f"kept-{at:02}.csv").read_bytes() == table.read_bytes()
+        assert own["fair"]["statbarn"] == "Frequencies"
+        assert "rounded to the nearest multiple" in own["summary"]
+
+
 def test_coarsened_tables_leave_with_a_page_and_without_a_rare_level(workspace: Workspace, tmp_path: Path) -> None:
     recipe, data = planned(margins=["area : age", "age : pay"])
     public = released(workspace, tmp_path, recipe, data)
