@@ -66,9 +66,7 @@ class Edge(Line):
         room, after, title = self._room, self._after(), self._heading
         if title:
             most = max(LEAST_TITLE, room - len(after) - 3)
-            if title.cell_length > most:
-                title = title.truncate(self._named(title))
-            title = Content.assemble(TRACK, " ", title.truncate(most, ellipsis=True), " ")
+            title = Content.assemble(TRACK, " ", self._fitted(title, most), " ")
         fill = TRACK * (room - title.cell_length - len(after))
         parts: list[Content | str] = [self._left, title, fill, after]
         at, name = self._second
@@ -80,10 +78,8 @@ class Edge(Line):
             parts += [self._meets, beside.truncate(rest), TRACK * (rest - beside.cell_length)]
         return Content.assemble(Content.assemble(*parts).truncate(self.size.width - 1), self._right)
 
-    @staticmethod
-    def _named(title: Content) -> int:
-        """Cells of the name of a pane, before what it counts."""
-        return Content(title.plain.partition(":")[0]).cell_length
+    def _fitted(self, title: Content, most: int) -> Content:
+        return title.truncate(most, ellipsis=True)
 
     @property
     def _heading(self) -> Content:
@@ -112,6 +108,15 @@ class TabEdge(Edge):
         """The user clicked the tab called ``name``."""
 
         name: str
+
+    @staticmethod
+    def _named(title: Content) -> int:
+        """Cells of the name of a pane, before what it counts."""
+        return Content(title.plain.partition(":")[0]).cell_length
+
+    def _fitted(self, title: Content, most: int) -> Content:
+        """What the pane counts goes first."""
+        return super()._fitted(title if title.cell_length <= most else title.truncate(self._named(title)), most)
 
     def _texts(self) -> list[tuple[str, str]]:
         """Names of tabs and what stands for them; where there is no room what the pane counts goes, then the others are cut, then left out."""
