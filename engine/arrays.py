@@ -20,11 +20,16 @@ FEW = 4096
 """Numbers among which it is quicker to search as they come."""
 
 
-def sorted_search(ascending: NDArray[Any], needles: NDArray[Any], side: Literal["left", "right"] = "left") -> Integers:
-    """``np.searchsorted`` with the needles (k,) asked in ascending order: in a large table that is several times faster."""
+def sorted_search(
+    ascending: NDArray[Any],
+    needles: NDArray[Any],
+    side: Literal["left", "right"] = "left",
+    order: Integers | None = None,
+) -> Integers:
+    """``np.searchsorted`` with the needles (k,) asked in ascending order, or in an ``order`` (k,) that is nearly so: in a large table that is several times faster."""
     if len(ascending) <= FEW:
         return np.searchsorted(ascending, needles, side)
-    order = np.argsort(needles)
+    order = np.argsort(needles) if order is None else order
     found = np.empty(len(needles), dtype=np.int64)
     found[order] = np.searchsorted(ascending, needles[order], side)
     return found

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import sorted_search
+from ..arrays import FEW, sorted_search
 from ..data.blocks import row_blocks
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
@@ -62,12 +62,13 @@ class Side:
         start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
-            start[rows] = sorted_search(distinct, low, "left")
+            order = np.argsort(low) if len(distinct) > FEW else None  # upper ends ascend nearly as lower ones do
+            start[rows] = sorted_search(distinct, low, "left", order)
             if upper is lower:
                 stop[rows] = start[rows] + _holds(distinct, start[rows], low)
             else:
                 stop[rows] = np.where(
-                    np.isnan(low) | np.isnan(high), start[rows], sorted_search(distinct, high, "right")
+                    np.isnan(low) | np.isnan(high), start[rows], sorted_search(distinct, high, "right", order)
                 )
         return cls(start, stop, rank, len(distinct))
 
