@@ -103,6 +103,12 @@ def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     return np.where(held[place] == rows, counts[place], 0).astype(np.int64)
 
 
+def runs_in(ascending: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each different one of the keys (n,), ascending, begins, and how often it occurs."""
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    return starts, np.diff(np.append(starts, len(ascending)))
+
+
 def positions_in(values: Keys, rows: Keys) -> NDArray[np.int64]:
     """Where each of the rows (k,) stands among values, ascending (n,); -1 where it is none of them."""
     if not len(values):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers, distinct
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of
+from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of, runs_in
 from .evidence import Found
 from .likeness import Likeness, standard_error
 from .neighbours import MOST_RECORDS, Pairs, nearest_pairs
@@ -66,7 +66,7 @@ def equal_records(
     if copied:
         return Likeness(1.0, 0.0, records=repeated)
     if not kept:
-        baseline, cases = _repeated(ordered) / n, n
+        baseline, cases = int((of := runs_in(ordered)[1])[of > 1].sum()) / n, n
     else:
         pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
         found = occurrences(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
@@ -74,12 +74,6 @@ def equal_records(
         baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
     noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, lengths[0])))
     return Likeness(value, baseline, 1.0, noise, repeated)
-
-
-def _repeated(ascending: Keys) -> int:
-    """How many rows (n,), ascending, equal another one."""
-    same = np.append(False, ascending[1:] == ascending[:-1])
-    return int((same | np.append(same[1:], False)).sum())
 
 
 def rows_of_members(rows: Keys, members: int, releases: Sequence[Keys]) -> Found:

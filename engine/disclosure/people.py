@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from ..arrays import Integers, side_by_side
-from .cells import Keys, mixed
+from .cells import Keys, mixed, runs_in
 from .evidence import WEAK, Found
 
 MANY = 200_000
@@ -171,8 +171,7 @@ class _Runs:
     def of(cls, rows: Keys) -> _Runs:
         order = np.argsort(rows)
         ascending = rows[order]
-        starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
-        lengths = np.diff(np.append(starts, len(rows)))
+        starts, lengths = runs_in(ascending)
         lone = order[starts[lengths == 1]]
         pairs = starts[lengths == 2]
         alone, twice = (np.zeros(len(rows), dtype=np.bool_) for _ in range(2))
@@ -184,8 +183,7 @@ class _Runs:
 
 def _doubles(ascending: Keys) -> float:
     """How many values occur exactly twice."""
-    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
-    return float((np.diff(np.append(starts, len(ascending))) == 2).sum())
+    return float((runs_in(ascending)[1] == 2).sum())
 
 
 def _by_stratum(
@@ -249,8 +247,8 @@ def _multiplied(what: str, times: Integers, rows: _Runs, members: int, those: Ke
 
 def _lone_starts(ascending: Keys) -> Integers:
     """Where the values stand that occur once."""
-    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
-    return np.asarray(starts[np.diff(np.append(starts, len(ascending))) == 1])
+    starts, lengths = runs_in(ascending)
+    return np.asarray(starts[lengths == 1])
 
 
 def _counts_in(ascending: Keys, values: Keys) -> Integers:

@@ -87,7 +87,7 @@ def drawn(
 
 
 def _empty_units(step: Step, confidential: Microdata, records: int) -> dict[str, pd.Series]:
-    """Columns without a value for the variables that say whose a record is: records made anew are nobody's."""
+    """Empty columns for the variables that name the unit of a record (a person, a household): synthetic records belong to none."""
     named = [name for name in confidential.schema.names if name in step.spec.units]
     return {name: confidential.frame[name].iloc[:0].reindex(range(records)) for name in named}
 

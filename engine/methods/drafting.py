@@ -183,22 +183,6 @@ def radii_for(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float
     return {name: value for name, (value, _) in found.items()}, f"Alike is: {said}." if said else ""
 
 
-FEW_VALUES, OFFERED_BINS = 20, 20
-"""Whole numbers of so few different values are categories as they are, others stand in so many bins of equal counts."""
-
-
-def bins_for(case: Case, names: tuple[str, ...]) -> dict[str, str]:
-    """How numbers and dates among these variables become categories, as recipes write it."""
-    seen = [case.table[name] for name in names]
-    return {
-        one.name: "width 1"
-        if one.variable.kind is Kind.COUNT and one.distinct <= FEW_VALUES
-        else f"{OFFERED_BINS} equal count"
-        for one in seen
-        if not one.variable.kind.has_levels
-    }
-
-
 def hierarchies_for(case: Case) -> tuple[dict[str, Any], str]:
     """The proposed trees as a setting, and what to say of them; nothing where there are none."""
     if not case.hierarchies:

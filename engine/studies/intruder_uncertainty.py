@@ -330,20 +330,23 @@ def several_levels(
     knowledge = _Knowledge.of(confidential, spec)
     radius = spec.radius.get(spec.variable)
     streams = [run.rng.spawn(spec.replicates if point else 1) for point, run in zip(points, runs, strict=True)]
-    begun = [[rng.bit_generator.state for rng in own] for own in streams]
+    begun = [[(rng, rng.bit_generator.state) for rng in own] for own in streams]
     found: list[list[Measure]] = [[] for _ in points]
     for done, released in enumerate((confidential, *releases), start=1):
         sure = _Sure(knowledge, released)
-        for at, point in enumerate(points):
-
-            def beliefs(at: int = at, point: float = point) -> Iterator[Belief]:
-                for rng, state in zip(streams[at], begun[at], strict=True):
-                    rng.bit_generator.state = state
-                    yield belief(confidential, spec.variable, radius, spec.model, point, rng)
-
-            found[at].append(_measure(sure, beliefs(), exact=point == 0))
-            runs[at].report(Progress(done, len(releases) + 1, f"level {point:g}"))
+        for point, run, own, measures in zip(points, runs, begun, found, strict=True):
+            again = _from_the_beginning(own)
+            beliefs = (belief(confidential, spec.variable, radius, spec.model, point, rng) for rng in again)
+            measures.append(_measure(sure, beliefs, exact=point == 0))
+            run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return [StudyPoint(own[0], tuple(own[1:])) for own in found]
+
+
+def _from_the_beginning(begun: Iterable[tuple[np.random.Generator, Any]]) -> Iterator[np.random.Generator]:
+    """Each generator as it was when its state was taken."""
+    for rng, state in begun:
+        rng.bit_generator.state = state
+        yield rng
 
 
 @study_method(

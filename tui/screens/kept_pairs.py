@@ -48,9 +48,9 @@ class KeptPairs(Dialog[None], Exports):
         run_id = self._run_id
 
         def query(workspace: Workspace) -> tuple[PairsFound, Figure | None]:
-            from sfumato.workspace.views.pairs import pairs_figure, pairs_of
+            from sfumato.workspace.views.pairs import pairs_of
 
-            return pairs_of(workspace, run_id), pairs_figure(workspace, run_id)
+            return pairs_of(workspace, run_id)
 
         return query
 

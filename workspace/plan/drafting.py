@@ -390,13 +390,11 @@ class _Draft:
         release.setdefault("seed", 1)
         if case.want == "synthesis":
             release = {"m": case.m, **release}
-        if self.private and "records" not in release:  # how many there are is no secret that noise could keep
-            release["records"] = _rounded(self.seen.records)
+            if self.private:  # how many there are is no secret that noise could keep
+                release.setdefault("records", _rounded(self.seen.records))
         elif case.want == "evaluation":
             release["released"] = list(case.released)
-        left_out = {Role.IDENTIFIER} if case.want == "anonymisation" else set()
-        if self.wanted.tables:
-            left_out = {Role.IDENTIFIER} if self.private else set()
+        left_out = {Role.IDENTIFIER} if case.want == "anonymisation" or self.private else set()
         variables = {v.name: self.given["variables"][v.name] for v in schema if v.role not in left_out}
         if self.private and data.get("missing") == "keep":  # that a value is missing must not follow from the records
             variables = {name: {**own, "may_be_missing": True} for name, own in variables.items()}

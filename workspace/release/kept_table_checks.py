@@ -35,9 +35,10 @@ def _kept_tables(case: Case) -> Sighting:
             f"{counted(len(gone), 'deleted run')} of these records was released before, and its tables are gone; {ELSEWHERE}"
         )
     exact = undecided = looked = too_large = 0
-    for key in dict.fromkeys(key for key, *_ in own):
-        all_of_it = [fit for fits in (own, *with_tables.values()) for of, *fit in fits if of is key]
-        if key.synthesis.follows is None or (found := key.synthesis.follows(all_of_it, case.confidential)) is None:
+    for method in dict.fromkeys(method for method, *_ in own):
+        follows = method.synthesis.follows
+        fits = [fit for published in (own, *with_tables.values()) for of, *fit in published if of is method]
+        if follows is None or (found := follows(fits, case.confidential)) is None:
             continue
         exact, undecided = exact + found.exact, undecided + found.undecided
         looked, too_large = looked + found.looked_at, too_large + found.too_large

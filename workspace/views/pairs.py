@@ -11,18 +11,13 @@ from .approved import kept_pairs
 from .results import result_rows
 
 
-def pairs_of(workspace: Workspace, run_id: int) -> PairsFound:
-    """The pairs of the variables that were made. Raises NotFound."""
+def pairs_of(workspace: Workspace, run_id: int) -> tuple[PairsFound, Figure | None]:
+    """The pairs of the variables that were made, and the triangle as a picture where a measure has numbers of pairs. Raises NotFound."""
     run = find_run(workspace, run_id)
+    rows, kept = [row for row in result_rows(workspace, run_id) if row.draw is None], kept_pairs(workspace, run)
     apart = {
         frozenset((row.target, str(row.params[OTHER]))): row.value
-        for row in result_rows(workspace, run_id)
-        if OTHER in row.params and row.draw is None and row.value is not None and row.dataset != "confidential"
+        for row in rows
+        if OTHER in row.params and row.value is not None and row.dataset != "confidential"
     }
-    return PairsFound(run.recipe.released, kept_pairs(workspace, run), apart)
-
-
-def pairs_figure(workspace: Workspace, run_id: int) -> Figure | None:
-    """The triangle as a picture, where a measure has numbers of pairs."""
-    rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
-    return next(iter(triangle_figures(rows, kept_pairs(workspace, find_run(workspace, run_id)))), None)
+    return PairsFound(run.recipe.released, kept, apart), next(iter(triangle_figures(rows, kept)), None)

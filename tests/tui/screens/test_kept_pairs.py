@@ -49,7 +49,7 @@ def drawn_from_tables(tmp_path_factory):
 @pytest.mark.slow
 async def test_the_triangle_shows_every_pair_at_every_size(sit, drawn_from_tables, size):
     with Workspace.open(drawn_from_tables, read_only=True) as workspace:
-        found = pairs_of(workspace, 1)
+        found, _ = pairs_of(workspace, 1)
     assert found.kept == {frozenset(("area", "sex"))}
     assert found.apart[frozenset(("sex", "age"))] > 0.2 > found.apart[frozenset(("area", "sex"))]
     async with sit(drawn_from_tables, "act:pairs", size=size) as seat:
