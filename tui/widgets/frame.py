@@ -54,7 +54,8 @@ class Key:
     """The legend: ``rows`` rows of ``across`` entries, each ``slot`` cells wide, names in ``name`` cells.
 
     The first ``shown`` of the series have an entry; ``more`` have none, and those that look like another need none. Where all
-    have one only without the ends of bands beside their values, these are left out, and it is not ``banded``.
+    have one only without the ends of bands beside their values, these are left out, and it is not ``banded``. A single series that the
+    axis names has no entry.
     """
 
     rows: int
@@ -64,6 +65,11 @@ class Key:
     shown: int
     more: int
     banded: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether no series needs an entry."""
+        return not self.shown and not self.more
 
     def at(self, order: int) -> tuple[int, int]:
         """The (row, column), within the key, of the entry of the ``order``-th series."""
@@ -109,9 +115,10 @@ def layout(
     spare = height - LEAST_ROWS
     axis = spare >= 2
     spare -= 2 * axis
-    key = _key(series, width, max(0, min(spare, max(1, round(height / 5)))))
+    said = _named_by_the_axis(series, labels)
+    key = _key(() if said else series, width, max(0, min(spare, max(1, round(height / 5)))))
     spare -= key.rows
-    titled = bool(labels.title or labels.y) and spare >= 1
+    titled = bool(labels.title or labels.y) and spare >= 1 + said
     spare -= titled
     footed = axis and spare >= 1
     rows = max(1, height - 2 * axis - key.rows - titled - footed)
@@ -127,6 +134,11 @@ def layout(
     )
     top = titled + key.rows
     return Frame(top, left, rows, columns, x_scale, y_scale, glyphs, x_ticks, y_ticks, key, titled, axis, footed)
+
+
+def _named_by_the_axis(series: Sequence[Series], labels: Labels) -> bool:
+    """Whether there is one series and the axis says what it is: its legend would say it again. The foot has what it says at the cursor."""
+    return len(series) == 1 and series[0].name in ("", labels.y)
 
 
 def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:

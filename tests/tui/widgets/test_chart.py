@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -216,6 +217,27 @@ def test_colours_are_the_series_own_or_the_next_of_the_palette():
 def test_pictures_stay_small():
     for series in KINDS:
         assert len(draw_text(series, 120, 40).encode()) < 12_000
+
+
+BARS = Series("records", [0, 1, 2], [5, 12, 3], marker="bars")
+
+
+def test_a_single_series_that_the_axis_names_has_no_legend_and_is_read_at_the_foot():
+    labels = Labels(x="age", y="records")
+    chart = draw([BARS], (60, 16), labels, Look(BRAILLE, True))
+    assert "\n".join(chart.picture.line(row) for row in range(16)).count("records") == 1
+    picture = with_cursor(chart, [BARS], labels, 1.0)
+    assert "age = 1: 12 records" in picture.line(15)
+    small = draw([BARS], (60, 6), labels, Look(BRAILLE, True))
+    assert "age = 1: 12 records" in with_cursor(small, [BARS], labels, 1.0).line(5)
+
+
+def test_other_series_keep_their_legend():
+    named = draw([Series("confidential", [0, 1], [5, 12])], (60, 16), Labels(y="records"), Look(BRAILLE, True))
+    both = draw([BARS, replace(BARS, name="released")], (60, 16), Labels(y="records"), Look(BRAILLE, True))
+    assert "confidential" in named.picture.line(1)
+    assert "released" in both.picture.line(1)
+    assert both.picture.line(1).count("records") == 1
 
 
 @pytest.mark.slow
