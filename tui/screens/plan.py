@@ -448,7 +448,8 @@ class Plan(EditQueue):
         """Say of the step under the cursor all that there is to say."""
         told, found = self.query_one("#plan-step", Static), self._steps.get(str(self.query_one(StepGrid).key))
         if told.display and found is not None:
-            text = facts_in(found.words.name, found.words.facts, self.query_one("#plan-steps").size.width - 2)
+            title = "Data and release" if found.key == SETTINGS else found.words.name
+            text = facts_in(title, found.words.facts, self.query_one("#plan-steps").size.width - 2)
             if not alike(told.content, text):
                 told.update(text, layout=False)
 

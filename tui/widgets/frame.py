@@ -10,7 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from sfumato.tui.widgets.glyphs import BRAILLE, Glyphs
-from sfumato.tui.widgets.text import cut
+from sfumato.tui.widgets.text import cut, window
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.visible_text import printable
@@ -28,6 +28,8 @@ class Look:
 
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 10
+LEAST_NAME = 4
+"""Cells of the name of a place on an axis, the sign that it goes on among them."""
 SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
 
 
@@ -181,18 +183,37 @@ def _x_ticks(scale: Scale, columns: int, glyphs: Glyphs, unit: AxisUnit) -> tupl
 
 
 def _named_ticks(names: Sequence[str], scale: Scale, columns: int, glyphs: Glyphs) -> tuple[tuple[int, str, int], ...]:
-    """Ticks at the named places in view, names cut to the room between them."""
+    """Ticks at the named places in view, or at every second, third, … where names would be too short to be told apart."""
     dots = np.floor(scale.to_dots(np.arange(len(names), dtype=np.float64)) + 0.5)
-    seen = [(int(dot) // glyphs.across, name) for dot, name in zip(dots, names, strict=True) if 0 <= dot < scale.dots]
+    seen = [
+        (int(dot) // glyphs.across, printable(name))
+        for dot, name in zip(dots, names, strict=True)
+        if 0 <= dot < scale.dots
+    ]
+    least = min(LEAST_NAME, max((cell_len(name) for _, name in seen), default=0))
+    every = max(1, -(-(least + 1) * len(seen) // max(1, columns)))
+    seen = seen[::every]
     room = max(1, columns // max(1, len(seen)) - 1)
-    cuts = [(column, cut(printable(name), room, glyphs.ellipsis)) for column, name in seen]
+    shown = _told_apart([name for _, name in seen], room, glyphs.ellipsis)
     free, ticks = 0, []
-    for column, label in cuts:
+    for (column, _), label in zip(seen, shown, strict=True):
         start = max(0, min(column - cell_len(label) // 2, columns - cell_len(label)))
         if start >= free:
             ticks.append((column, label, start))
             free = start + cell_len(label) + 1
     return tuple(ticks)
+
+
+def _told_apart(names: Sequence[str], room: int, ellipsis: str) -> list[str]:
+    """Names in ``room`` cells; those that would be cut to the same lose what they begin with alike: ``…civ``, ``…spo``."""
+    cuts = [cut(name, room, ellipsis) for name in names]
+    for shown in {one for one in cuts if cuts.count(one) > 1}:
+        alike = {name for name, one in zip(names, cuts, strict=True) if one == shown}
+        first, last = min(alike), max(alike)
+        begin = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+        ends = {name: window(f"{ellipsis}{name[begin:]}", 0, room).rstrip() for name in alike if room > 2}
+        cuts = [ends.get(name, one) for name, one in zip(names, cuts, strict=True)]
+    return cuts
 
 
 CLOSEST = 1e-9

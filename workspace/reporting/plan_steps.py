@@ -74,8 +74,7 @@ def _method_words(section: str, step: Mapping[str, Any], table: Mapping[str, Any
 
 def _limits(results: set[str], table: Mapping[str, Any]) -> list[str]:
     """The limits of a plan on what a method measures."""
-    found = table.get("threshold", [])
-    words = [_limit_words(one) for one in found if isinstance(one, Mapping) and one.get("value") in results]
+    words = [_limit_words(one) for one in _steps(table, "threshold") if str(one.get("value")) in results]
     return [f"{one.name}: {one.settings}" for one in words]
 
 
@@ -85,7 +84,9 @@ def _limit_words(step: Mapping[str, Any]) -> StepWords:
     bound = next(
         (one for one in BOUNDS if isinstance(step.get(one), int | float) and not isinstance(step[one], bool)), None
     )
-    rest = {key: one for key, one in step.items() if key not in (*HEADED, bound)}
+    params = _section(step.get("params"))
+    rest = {key: one for key, one in step.items() if key not in (*HEADED, bound) and not (params and key == "params")}
+    rest |= {str(key): one for key, one in params.items()}
     named = isinstance(value, str) and bound is not None and not any(one in rest for one in BOUNDS)
     limit = limit_text(bound, step[bound], str(value)) if named and bound is not None else ""
     if not limit:

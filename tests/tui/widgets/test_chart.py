@@ -232,6 +232,23 @@ def test_a_single_series_that_the_axis_names_has_no_legend_and_is_read_at_the_fo
     assert "age = 1: 12 records" in with_cursor(small, [BARS], labels, 1.0).line(5)
 
 
+def test_names_of_places_that_begin_alike_are_told_apart():
+    names = ("Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Widowed")
+    bars = Series("records", range(6), [1, 2, 3, 4, 5, 6], marker="bars")
+    line = draw([bars], (37, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14)
+    assert line.split() == ["Div…", "…AF-", "…civ", "…spo", "Nev…", "Wid…"]
+    wide = draw([bars], (160, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14)
+    assert wide.split() == list(names)
+
+
+def test_of_many_places_some_are_named_and_none_by_a_mere_ellipsis():
+    names = tuple(f"{letter * 3}-level" for letter in "abcdefghijklmnop")
+    bars = Series("records", range(16), range(1, 17), marker="bars")
+    shown = draw([bars], (37, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14).split()
+    assert 4 <= len(shown) == len(set(shown))
+    assert all(len(name) >= 3 for name in shown)
+
+
 def test_other_series_keep_their_legend():
     named = draw([Series("confidential", [0, 1], [5, 12])], (60, 16), Labels(y="records"), Look(BRAILLE, True))
     both = draw([BARS, replace(BARS, name="released")], (60, 16), Labels(y="records"), Look(BRAILLE, True))

@@ -47,6 +47,18 @@ def test_what_an_intruder_knows_is_said_where_the_plan_leaves_it_to_the_roles():
     assert dict(words("measure", plan=told).facts)["known"] == "sex"
 
 
+def test_a_limit_says_for_which_people_it_is():
+    step = {
+        "value": "risk.attribute_inference.advantage",
+        "target": "income",
+        "max": 0.2,
+        "params": {"people": "random", "guesses": "all"},
+    }
+    assert words("threshold", plan={**PLAN, "threshold": [step]}).settings.endswith(
+        "; income; people random; guesses all"
+    )
+
+
 def test_a_limit_is_called_by_its_number():
     found = words("threshold")
     assert found.name == "Re-identified with certainty"
@@ -100,3 +112,10 @@ def test_a_plan_in_words_names_every_variable_method_and_limit_of_a_recipe(name)
             assert method.title in said
     assert len(table.get("threshold", [])) <= said.count("at most") + said.count("at least")
     assert "at most" not in "\n".join(text for _, text in plan_facts(table, limits=False))
+
+
+@pytest.mark.parametrize("threshold", [3, "x", [4], [{"value": ["a"], "max": [1]}], [{"params": {}}]])
+def test_a_plan_that_is_half_typed_is_said_as_far_as_it_goes(threshold):
+    table = {**PLAN, "threshold": threshold, "study": [3], "release": "m", "weights": [1]}
+    assert words("measure", plan=table).name == "Identification risk"
+    assert ("studies", "") not in plan_facts(table)
