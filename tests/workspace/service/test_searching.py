@@ -370,7 +370,7 @@ def test_what_a_plan_keeps_loses_nothing_and_what_chance_explains_is_no_gain(
     search = searching._Search.of(workspace, begin_search(workspace, table))
     assert searching.utilities_of(search.recipe) == ("utility.propensity.s_pmse", f"utility.ecdf.{gap}")
     monkeypatch.setattr(searching, "result_rows", lambda _, run_id: rows[run_id])
-    assert search.losses(2) == {"utility.propensity.s_pmse": 0.1, f"utility.ecdf.{gap}": 0.075}
+    assert search.losses(2) == pytest.approx({"utility.propensity.s_pmse": 0.1, f"utility.ecdf.{gap}": 0.075})
     found = {
         (one, other): {gain.key: gain for gain in searching._gains(search, one, other)}
         for one in rows
@@ -378,6 +378,8 @@ def test_what_a_plan_keeps_loses_nothing_and_what_chance_explains_is_no_gain(
     }
     better, worse = found[2, 1]["utility.propensity.s_pmse"], found[2, 1][f"utility.ecdf.{gap}"]
     assert (better.before, better.after, better.vote) == (4.0, 0.98, 1)
-    assert (worse.before, worse.after, worse.vote) == (0.015, pytest.approx(0.0375), -1), "of both variables"
+    assert (worse.before, worse.after, worse.vote) == (pytest.approx(0.015), pytest.approx(0.0375), -1), (
+        "of both variables"
+    )
     assert [gain.vote for gain in found[3, 1].values()] == [1, 0]
     assert [gain.vote for gain in found[3, 2].values()] == [0, 1]
