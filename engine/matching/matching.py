@@ -25,10 +25,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import FEW, sorted_search
 from ..data.blocks import row_blocks
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
+from ..sorting import FEW, sorted_search
 
 Ints = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]
