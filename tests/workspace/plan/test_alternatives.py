@@ -88,8 +88,8 @@ def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
     besides = made(**{JOINT: 1, ADDED: 1}).synthesis[0]
     assert (besides.targets, besides.spec.predictors) == (("age", "sick", "income"), ("region",))
     assert {name: rule.written for name, rule in made(**{JOINT: 1, BINS: 2}).synthesis[0].spec.bins.items()} == {
-        "age": "5 equal count",
-        "income": "5 equal count",
+        "age": "2 equal count",
+        "income": "2 equal count",
     }
     assert made(**{JOINT: 2}).synthesis[0].targets == recipe.schema.names
     assert made(**{BINS: 2}) == recipe, "a plan without bins has none to make wider"
