@@ -32,6 +32,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..sorting import distinct, distinct_codes, sorted_search
 
 Flags = NDArray[np.bool_]
 
@@ -103,7 +104,7 @@ def digits_and_decimals(numbers: Floats) -> tuple[int, int]:
     Looks no further where more than ``SURE_DIGITS`` digits are found.
     """
     digits, decimals = 1, -sys.float_info.max_10_exp
-    for number in np.unique(numbers[np.isfinite(numbers)]).tolist():
+    for number in distinct(numbers[np.isfinite(numbers)]).tolist():
         _, figures, exponent = Decimal(repr(number)).normalize().as_tuple()
         digits, decimals = max(digits, len(figures)), max(decimals, -int(exponent))
         if digits > SURE_DIGITS:
@@ -164,12 +165,20 @@ def unround(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64
     ``original`` (n,) are the values of all records, as nobody knows whose is whose. Where several may be meant the nearest is
     given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals, is taken as it is.
     """
-    values = np.unique(original[np.isfinite(original)])
+    values = distinct(original[np.isfinite(original)])
+    different = distinct_codes(written)
+    found, candidates = _unrounded(values, different.values)
+    return found[different.codes], candidates[different.codes]
+
+
+def _unrounded(values: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """``unround`` with the original values, each once, ascending."""
     given = written[np.isfinite(written)]
     found, candidates = np.full(len(written), np.nan), np.zeros(len(written), dtype=np.int64)
     if not len(values) or not len(given):
         return found, candidates
-    there, exact = np.isfinite(written), bool(np.isin(given, values).all())
+    there = np.isfinite(written)
+    exact = bool((values[sorted_search(values, given).clip(max=len(values) - 1)] == given).all())
     if exact and (_far_apart(values) or digits_and_decimals(given)[0] > SURE_DIGITS):
         return np.where(there, written, np.nan), there.astype(np.int64)
     reach = np.minimum(_uncertainty(given), LARGEST_ERROR * np.abs(given))

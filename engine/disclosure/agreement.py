@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Integers, side_by_side
+from ..sorting import sort_order
 from .coded import Coded, Singles
 from .evidence import WEAK, Found
 
@@ -24,6 +25,8 @@ LEAST_TARGETS = 60
 MOST_OTHERS = 200_000
 """Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
 BLOCK = 1 << 22
+PIECE, FEWEST_ROWS = 1 << 16, 1 << 10
+"""Cells that are compared at a time, and rows of one person at least."""
 FIRST = (13, 25)
 """Depths that are looked at first, among everybody."""
 TOPS = (8, 13, 25, 60, 200, 700, 2500)
@@ -58,39 +61,64 @@ def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: 
     theirs = [
         (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
     ]
-    ascending = np.sort(others)
     ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
 
     def look(first: int) -> None:
         those = some[first : first + step]
         part = slice(first, first + len(those))
-        by_release[part] = _scores(columns, those, theirs, rows, 1).max(axis=1)
-        scores = _scores(columns, those, ours, len(others), 0)
-        near = ascending[np.searchsorted(ascending, those).clip(max=len(ascending) - 1)]
-        themselves = np.flatnonzero(near == those)
-        scores[themselves] = np.where(those[themselves, None] == others, np.float32(-1), scores[themselves])
-        by_others[part] = scores.max(axis=1)
+        by_release[part] = _best(columns, those, theirs, rows, 1)
+        by_others[part] = _best(columns, those, ours, len(others), 0, others)
 
     side_by_side(look, range(0, len(some), step))
     return by_release, by_others
 
 
+Compared = tuple[NDArray[np.int32], Singles | None]
+"""A column's codes (r,), and places unless it is of levels."""
+
+
+def _best(
+    columns: Sequence[Coded],
+    those: Integers,
+    theirs: Sequence[Compared],
+    rows: int,
+    more: int,
+    records: Integers | None = None,
+) -> Singles:
+    """The best score of each record (k,) with any of the rows but its own, which has the number ``records`` (r,) of a record: (k,).
+
+    Rows are looked at in pieces that stay in the processor's cache.
+    """
+    best, piece = np.full(len(those), -np.inf, dtype=np.float32), max(FEWEST_ROWS, PIECE // max(1, len(those)))
+    for first in range(0, rows, piece):
+        part = slice(first, first + piece)
+        some = [(codes[part], None if places is None else places[part]) for codes, places in theirs]
+        scores = _scores(columns, those, some, min(piece, rows - first), more)
+        if records is not None:
+            own = np.flatnonzero(np.isin(those, records[part]))
+            scores[own] = np.where(those[own, None] == records[part], np.float32(-1), scores[own])
+        np.maximum(best, scores.max(axis=1), out=best)
+    return best
+
+
 def _scores(
     columns: Sequence[Coded],
     those: Integers,
-    theirs: Sequence[tuple[NDArray[np.int32], Singles | None]],
+    theirs: Sequence[Compared],
     rows: int,
     more: int,
 ) -> NDArray[np.float32]:
     """The score of each record (k,) and row, (k, r). A row that is no record of the joint table counts there as one ``more``, as others do."""
     total = np.zeros((len(those), rows), dtype=np.float32)
+    near = np.empty_like(total)
     for one, (codes, places) in zip(columns, theirs, strict=True):
         n = len(one.own)
         share = ((one.counts[one.own[those]] + more) / n).astype(np.float32)[:, None]
         if one.place is None or places is None:
-            total -= np.where(codes[None, :] == one.own[those][:, None], np.log(share), np.float32(0))
+            total -= np.multiply(codes[None, :] == one.own[those][:, None], np.log(share), out=near)
             continue
-        near = np.abs(places[None, :] - one.place[those][:, None])
+        np.subtract(places[None, :], one.place[those][:, None], out=near)
+        np.abs(near, out=near)
         near *= 2
         near += np.float32(more / n)
         np.maximum(near, share, out=near)
@@ -104,7 +132,7 @@ def reproduced(
 ) -> list[Found]:
     """The people whose best released row is further above the best of others than for anybody by chance, at several depths."""
     found, n = list[Found](), len(order)
-    by_row = np.argsort(rows, kind="stable")
+    by_row = sort_order(rows)
     for release in range(len(columns[0].released)):
         size = len(columns[0].released[release])
         if size == 0:

@@ -17,22 +17,34 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats, distinct, sorted_search
+from ..arrays import Floats
 from ..data.microdata import Microdata
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround
+from ..sorting import distinct, is_first, sorted_search, sorted_values
 
 Keys = NDArray[np.uint64]
 Cells = Mapping[str, Keys]
 
 MISSING = np.uint64(0x9E3779B97F4A7C15)
 LOOKED_AT = 500
+MANY = 20_000
+"""Numbers from which on a sample of their digits is looked at before they are sorted."""
 BITS = 40
 
 
 def canonical(numbers: Floats) -> Floats:
     """Numbers (n,) to 40 binary digits."""
+    if _are_whole(numbers):
+        return numbers + 0.0
     mantissa, exponent = np.frexp(numbers)
     return np.asarray(np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0, dtype=np.float64)
+
+
+def _are_whole(numbers: Floats) -> bool:
+    """Whether all are whole numbers of at most 40 binary digits."""
+    first = numbers[:LOOKED_AT]
+    with np.errstate(invalid="ignore"):
+        return bool((np.rint(first) == first).all() and (np.rint(numbers) == numbers).all() and (np.abs(numbers) < 2.0**BITS).all())  # fmt: skip
 
 
 def comparable(data: Microdata, name: str, original: Microdata | None = None) -> Floats:
@@ -43,7 +55,10 @@ def comparable(data: Microdata, name: str, original: Microdata | None = None) ->
 
 def _as_originals(original: Floats, written: Floats) -> Floats:
     """What a column (k,) writes of the originals (n,); itself where it writes all its digits."""
-    if _digits(written) > SURE_DIGITS or _digits(original) <= _digits(written):
+    if np.array_equal(original, written, equal_nan=True):
+        return written
+    digits = _digits(written)
+    if digits > SURE_DIGITS or _digits(original) <= digits:
         return written
     found = unround(original, written)[0]
     return np.where(np.isnan(found), written, found)
@@ -51,8 +66,17 @@ def _as_originals(original: Floats, written: Floats) -> Floats:
 
 def _digits(numbers: Floats) -> int:
     """The most significant digits among some of the numbers (n,)."""
-    present = distinct(numbers[np.isfinite(numbers)])
+    finite = np.isfinite(numbers)
+    present = numbers if finite.all() else numbers[finite]
+    if len(present) > MANY and _have_all_digits(present[:: len(present) // LOOKED_AT]):
+        return SURE_DIGITS + 1
+    present = distinct(present)
     return digits_and_decimals(present[:: max(1, len(present) // LOOKED_AT)])[0]
+
+
+def _have_all_digits(some: Floats) -> bool:
+    """Whether one in ten of some numbers (k,) has more than the digits that are sure, each counted once: then so have some of all different ones."""
+    return sum(digits_and_decimals(np.array([one]))[0] > SURE_DIGITS for one in set(some.tolist())) > len(some) // 10
 
 
 def cells_of(data: Microdata, names: Sequence[str], original: Microdata | None = None) -> Cells:
@@ -77,9 +101,14 @@ def _text_key(text: str) -> int:
 
 def mixed(keys: Keys) -> Keys:
     """Numbers (n,) so mixed that each of their bits moves half of the others (splitmix64's finaliser)."""
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
+    found = keys >> np.uint64(30)
+    found ^= keys
+    found *= np.uint64(0xBF58476D1CE4E5B9)
+    shifted = found >> np.uint64(27)
+    found ^= shifted
+    found *= np.uint64(0x94D049BB133111EB)
+    found ^= np.right_shift(found, np.uint64(31), out=shifted)
+    return found
 
 
 def rows_of(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
@@ -96,7 +125,9 @@ def rows_of(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
 
 def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """How often each of the rows (k,) occurs among others (n,)."""
-    held, counts = np.unique(among, return_counts=True)
+    ascending = sorted_values(among)
+    starts, counts = runs_in(ascending)
+    held = ascending[starts]
     if not len(held):
         return np.zeros(len(rows), dtype=np.int64)
     place = sorted_search(held, rows).clip(max=len(held) - 1)
@@ -105,7 +136,7 @@ def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
 
 def runs_in(ascending: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where each different one of the keys (n,), ascending, begins, and how often it occurs."""
-    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    starts = np.flatnonzero(is_first(ascending))
     return starts, np.diff(np.append(starts, len(ascending)))
 
 

@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from ..arrays import Floats, Integers, sorted_search
+from ..arrays import Floats, Integers
+from ..sorting import Distinct, distinct_codes, is_first, sort_order, sorted_search
 from .cells import MISSING, Keys
 
 Codes = NDArray[np.int32]
@@ -29,48 +29,42 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """Numbers (n,) in ascending order, NaN at the end, and the record of each."""
+    """The different numbers of a column (n,), NaN at the end, which each record has, and how many lie below each."""
 
-    ascending: Floats
-    records: Integers
-
-    @classmethod
-    def of(cls, numbers: Floats) -> Ordered:
-        records = np.argsort(numbers)
-        return cls(numbers[records], records)
-
-    def places_of(self, others: Ordered) -> Singles:
-        """The share of these numbers that lie below each of the others (k,), half of the equal ones among them; -1 for NaN.
-
-        They are asked in ascending order: of a million numbers at random nearly all the time would go to memory that is not at hand.
-        """
-        present, asked = (
-            one.ascending[: len(one.ascending) - int(np.isnan(one.ascending).sum())] for one in (self, others)
-        )
-        places = np.full(len(others.records), -1, dtype=np.float32)
-        middle = np.searchsorted(present, asked) + np.searchsorted(present, asked, side="right")
-        places[others.records[: len(asked)]] = middle / (2 * max(1, len(present)))
-        return places
+    of: Distinct
 
     @cached_property
-    def values(self) -> tuple[Floats, Codes, Integers]:
-        """The different numbers, ascending, NaN once at the end, which of them each record has, (n,), and how often each occurs."""
-        new = np.ones(len(self.ascending), dtype=np.bool_)
-        before, after = self.ascending[:-1], self.ascending[1:]
-        new[1:] = (before != after) & ~np.isnan(before)
-        own = np.empty(len(new), dtype=np.int32)
-        own[self.records] = np.cumsum(new) - 1
-        starts = np.flatnonzero(new)
-        return self.ascending[starts], own, np.diff(np.append(starts, len(new)))
+    def present(self) -> Integers:
+        """How many of the values are numbers, and how many records have one."""
+        missing = int(len(self.of.values) > 0 and np.isnan(self.of.values[-1]))
+        return np.array([len(self.of.values) - missing, self.of.counts[: len(self.of.values) - missing].sum()])
+
+    @cached_property
+    def below(self) -> Integers:
+        """How many records have a smaller number than each value, and how many have a number at all at the end, (v + 1,)."""
+        return np.append(0, np.cumsum(self.of.counts[: self.present[0]]))
+
+    def _found(self, others: Distinct) -> tuple[Integers, NDArray[np.bool_]]:
+        """Where each of the other values (u,) would stand among the values, and whether it is the one that stands there."""
+        values = self.of.values
+        place = sorted_search(values[: self.present[0]], others.values)
+        return place, values[place.clip(max=len(values) - 1)] == others.values
+
+    def places_of(self, others: Ordered) -> Singles:
+        """The share of these numbers that lie below each of the others (k,), half of the equal ones among them; -1 for NaN."""
+        place, found = self._found(others.of)
+        middle = self.below[place] + self.below[np.minimum(place + found, self.present[0])]
+        places = (middle / (2 * max(1, int(self.present[1])))).astype(np.float32)
+        places[np.isnan(others.of.values)] = -1
+        return np.asarray(places[others.of.codes])
 
     def codes_of(self, others: Ordered) -> Codes:
         """Which of the values each of the others (k,) has; unknown where it is none of them."""
-        values, codes = self.values[0], np.full(len(others.records), UNKNOWN, dtype=np.int32)
-        place = np.searchsorted(values, others.ascending).clip(max=len(values) - 1)
-        found = values[place]
-        known = (found == others.ascending) | (np.isnan(found) & np.isnan(others.ascending))
-        codes[others.records[known]] = place[known]
-        return codes
+        place, found = self._found(others.of)
+        codes = np.where(found, place, UNKNOWN).astype(np.int32)
+        missing = np.isnan(others.of.values)
+        codes[missing] = len(self.of.values) - 1 if self.present[0] < len(self.of.values) else UNKNOWN
+        return np.asarray(codes[others.of.codes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +81,12 @@ class Column:
     def ordered(self) -> Ordered:
         """The joint table's numbers."""
         assert self.numbers is not None
-        return Ordered.of(self.numbers)
+        return Ordered(distinct_codes(self.numbers))
 
     @cached_property
     def released_ordered(self) -> list[Ordered]:
         """The numbers of each release."""
-        return [Ordered.of(one) for one in self.released_numbers]
+        return [Ordered(distinct_codes(one)) for one in self.released_numbers]
 
     @cached_property
     def place(self) -> Singles | None:
@@ -122,20 +116,21 @@ def as_they_are(column: Column) -> Coded:
     if column.numbers is not None:
         ordered, released = column.ordered, column.released_ordered
         codes, places = tuple(map(ordered.codes_of, released)), tuple(map(ordered.places_of, released))
-        return Coded(column.name, ordered.values[1], codes, ordered.values[2], column.place, places)
-    values, own, counts = np.unique(column.own, return_inverse=True, return_counts=True)
+        return Coded(column.name, ordered.of.codes, codes, ordered.of.counts, column.place, places)
+    own = distinct_codes(column.own)
 
     def known(cells: Keys) -> Codes:
-        place = sorted_search(values, cells).clip(max=len(values) - 1)
-        return np.where(values[place] == cells, place, UNKNOWN).astype(np.int32)
+        others = distinct_codes(cells)
+        place = sorted_search(own.values, others.values).clip(max=len(own.values) - 1)
+        return np.asarray(np.where(own.values[place] == others.values, place, UNKNOWN).astype(np.int32)[others.codes])
 
-    return Coded(column.name, own.astype(np.int32), tuple(map(known, column.released)), counts)
+    return Coded(column.name, own.codes, tuple(map(known, column.released)), own.counts)
 
 
 def by_rank(column: Column) -> Coded:
     """Codes by the order of frequencies for levels; for numbers the places in each table."""
     if column.numbers is not None:
-        _values, own, counts = column.ordered.values
+        own, counts = column.ordered.of.codes, column.ordered.of.counts
         places = tuple(one.places_of(one) for one in column.released_ordered)
         unknown = tuple(np.full(len(one), UNKNOWN, dtype=np.int32) for one in column.released)
         return Coded(column.name, own, unknown, counts, column.place, places)
@@ -149,11 +144,12 @@ def by_rank(column: Column) -> Coded:
 
 def _by_frequency(cells: Keys) -> tuple[Codes, Integers]:
     """The place of each cell's value among the values by how often they occur, and the counts in that order. A missing value is the last."""
-    values, codes, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    different = distinct_codes(cells)
+    values, counts = different.values, different.counts
     order = np.lexsort((values, -np.where(values == MISSING, 0, counts)))
     rank = np.empty(len(values), dtype=np.int32)
     rank[order] = np.arange(len(values))
-    return rank[codes], counts[order]
+    return rank[different.codes], counts[order]
 
 
 def rarity(columns: Sequence[Coded]) -> Floats:
@@ -173,9 +169,22 @@ def _share(one: Coded) -> Floats:
 
 def rarest_first(score: Floats, rows: Keys) -> Integers:
     """Records in the order of their rarity, of equals in the order of their rows, (N,)."""
-    return np.lexsort((rows, score)).astype(np.int64)
+    order = sort_order(score)
+    new = is_first(score[order])
+    tied = np.flatnonzero(~(new & np.append(new[1:], True)))
+    if len(tied):
+        some = order[tied]
+        order[tied] = some[np.lexsort((rows[some], np.cumsum(new)[tied]))]
+    return order
 
 
 def middle_ranks(values: Floats) -> Floats:
     """Ranks as shares of the records, missing ones first, (n,)."""
-    return np.asarray(rankdata(np.where(np.isnan(values), -np.inf, values)) / len(values))
+    different = distinct_codes(values)
+    counts, missing = different.counts, int(np.isnan(different.values[-1:]).sum())
+    first = np.append(counts[-missing:], 0)[0] if missing else 0
+    above = np.cumsum(counts) + first
+    ranks = above - (counts - 1) / 2
+    if missing:
+        ranks[-1] = (first + 1) / 2
+    return np.asarray(ranks[different.codes] / len(values))

@@ -21,9 +21,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers, distinct
+from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
+from ..sorting import in_order, is_first, sort_order, sorted_values
 from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of, runs_in
 from .evidence import Found
 from .likeness import Likeness, standard_error
@@ -51,17 +52,17 @@ def equal_records(
     n = len(confidential)
     kept_rows, drawn_rows = rows_of(own, kept, n), rows_of(own, drawn, n)
     rows, names = kept_rows + drawn_rows, (*kept, *drawn)
-    ordered, lengths, copied = np.sort(rows), list[int](), False
+    ordered, lengths, copied = sorted_values(rows), list[int](), False
 
-    def in_order() -> Iterator[Keys]:
+    def ascending() -> Iterator[Keys]:
         nonlocal copied
         for cells in releases:
-            one = np.sort(rows_of(cells, names))
+            one = sorted_values(rows_of(cells, names))
             copied |= np.array_equal(one, ordered)
             lengths.append(len(one))
             yield one
 
-    shares, taken = _taken(distinct(ordered), in_order())
+    shares, taken = _taken(ordered[is_first(ordered)], ascending())
     value, repeated = float(np.mean(shares)), np.flatnonzero(positions_in(taken, rows) >= 0)
     if copied:
         return Likeness(1.0, 0.0, records=repeated)
@@ -69,7 +70,8 @@ def equal_records(
         baseline, cases = int((of := runs_in(ordered)[1])[of > 1].sum()) / n, n
     else:
         pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
-        found = occurrences(kept_rows[pairs.own] + drawn_rows[pairs.other], rows)
+        made = kept_rows[pairs.own] + drawn_rows[pairs.other]
+        found = np.searchsorted(ordered, made, side="right") - np.searchsorted(ordered, made)
         found -= kept_rows[pairs.own] == kept_rows[pairs.other]
         baseline, cases = pairs.share((found > 0).astype(np.float64)), pairs.cases
     noise = 2 * float(np.hypot(standard_error(baseline, cases), standard_error(baseline, lengths[0])))
@@ -98,8 +100,7 @@ class _Table:
 
     @cached_property
     def _sorted(self) -> tuple[Integers, Keys]:
-        order = np.argsort(self.exact, kind="stable")
-        return order, self.exact[order]
+        return in_order(self.exact)
 
     def near(self, exact: Keys, numbers: Floats, but: Integers | None = None) -> Flags:
         """Whether each of k rows, keys (k,) and numbers (k, V), is near some row of the table, other than row ``but`` (k,)."""
@@ -157,7 +158,7 @@ def near_records(
 
 def _spread(rows: Keys) -> Integers:
     """At most 500 of the rows (n,), spread evenly over their order by key."""
-    order = np.argsort(rows, kind="stable")
+    order = sort_order(rows)
     return order[np.linspace(0, len(order) - 1, min(len(order), MOST_RECORDS)).astype(np.int64)]
 
 
@@ -167,8 +168,9 @@ def lone_values(own: Keys, releases: Iterable[Keys]) -> Likeness:
     ``own`` (n,) and each of ``releases`` are cells; missing ones do not count. ``records`` are those whose lone value is released.
     """
     present = own != MISSING
-    values, counts = np.unique(own[present], return_counts=True)
-    lone, n = values[counts == 1], int(present.sum())
+    n = int(present.sum())
+    values, counts = _counted(own if n == len(own) else own[present])
+    lone = values[counts == 1]
     if not len(lone):
         return Likeness(0.0, 0.0, 0.0)
     shares, taken = _taken(lone, (one[one != MISSING] for one in releases))
@@ -177,11 +179,18 @@ def lone_values(own: Keys, releases: Iterable[Keys]) -> Likeness:
     return Likeness(float(np.mean(shares)), 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, repeated)
 
 
+def _counted(cells: Keys) -> tuple[Keys, Integers]:
+    """The different cells of some (n,), ascending, and how often each occurs."""
+    ascending = sorted_values(cells)
+    starts, counts = runs_in(ascending)
+    return ascending[starts], counts
+
+
 def _taken(values: Keys, releases: Iterable[Keys]) -> tuple[list[float], Keys]:
     """Of each release the share of its keys (k,) that are one of the values, ascending (n,), and which values some are."""
     shares, taken = [], np.zeros(len(values), dtype=np.bool_)
     for one in releases:
-        places = positions_in(values, np.sort(one))
+        places = positions_in(values, sorted_values(one))
         found = places[places >= 0]
         taken[found] = True
         shares.append(len(found) / len(one) if len(one) else 0.0)
@@ -192,6 +201,6 @@ def rare_levels(
     own: Keys, releases: Iterable[Keys], smallest: int
 ) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """How many levels that fewer than ``smallest`` confidential records have are released, and these records."""
-    values, counts = np.unique(own[own != MISSING], return_counts=True)
+    values, counts = _counted(own[own != MISSING])
     rare = _taken(values[counts < smallest], releases)[1]
     return len(rare), np.flatnonzero(np.isin(own, rare))

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..sorting import distinct_codes, sort_order
 from .cells import Keys
+from .coded import middle_ranks
 
 MOST_RECORDS = 500
 MOST_TIES = 5
@@ -49,7 +50,7 @@ def nearest_pairs(data: Microdata, names: Sequence[str], rows: Keys, among: Inte
     The distance is 1 for each variable with levels in which two records differ, and the difference of ranks, in records / n, for each
     number (Gower 1971). Chosen in the order of their ``rows`` (n,), which says nothing of where they stand: shuffling the table changes nothing.
     """
-    order = np.argsort(rows, kind="stable")
+    order = sort_order(rows)
     chosen = order if among is None else order[np.isin(order, among)]
     if len(chosen) > MOST_RECORDS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, MOST_RECORDS).astype(np.int64)]
@@ -94,9 +95,10 @@ class _Search:
         group = np.zeros(records, dtype=np.int64)
         for values, levels in columns:
             if levels:
-                group = np.unique(group * (int(values.max()) + 2) + values.astype(np.int64), return_inverse=True)[1]
+                group = distinct_codes(group * (values.max() + 2) + values).codes.astype(np.int64)
         first = next((values for values, levels in columns if not levels), np.zeros(records))
-        members = np.lexsort((first, group))
+        members = sort_order(first)
+        members = members[sort_order(group[members])]
         place = np.empty(records, dtype=np.int64)
         place[members] = np.arange(records)
         return cls(columns, members, first[members], place, group, np.append(0, np.cumsum(np.bincount(group))))
@@ -131,4 +133,4 @@ def _place(data: Microdata, name: str) -> Floats:
     numbers = data.numbers(name)
     if data.schema[name].kind.has_levels:
         return np.asarray(np.where(np.isnan(numbers), -1, numbers))
-    return np.asarray(rankdata(np.where(np.isnan(numbers), -np.inf, numbers)) / len(data))
+    return middle_ranks(numbers)

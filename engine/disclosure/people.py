@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from ..arrays import Integers, side_by_side
-from .cells import Keys, mixed, runs_in
+from ..sorting import in_order, is_first, sorted_values
+from .cells import Keys, mixed
 from .evidence import WEAK, Found
 
 MANY = 200_000
@@ -131,6 +132,8 @@ def standing(
     """
     n = len(order)
     layers = strata(order)
+    own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
+    is_member = order < members
 
     def look(subset: Subset) -> Standing:
         rows = _Runs.of(_sum(own, subset.names))
@@ -139,16 +142,16 @@ def standing(
         shown, often = np.zeros(n, dtype=np.bool_), list[Multiplied]()
         size, doubles = 0, 0.0
         for cells in releases:
-            those = np.sort(_sum(cells, subset.names))
-            times = _counts_in(those, rows.lone_rows)
+            those = _Released.of(_sum(cells, subset.names))
+            times = _counts_in(those.ascending, rows.lone_rows)
             shown[rows.lone[times > 0]] = True
-            size += len(those)
-            doubles = max(doubles, _doubles(those) * (n / max(1, len(those))) ** 2)
-            often += _multiplied(subset.what, times, rows, members, those)
+            size += len(those.ascending)
+            doubles = max(doubles, those.doubles * (n / max(1, len(those.ascending))) ** 2)
+            often += _multiplied(subset.what, times, rows, is_member, those, order)
         # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
         concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
         whole = len(subset.names) == len(own)
-        found = _by_stratum(subset.what, layers, rows, shown, members, 2 * size / n, concentrated, whole)
+        found = _by_stratum(subset.what, layers, rows, shown, is_member, 2 * size / n, concentrated, whole)
         return Standing(tuple(found), tuple(often))
 
     looked = side_by_side(look, subsets)
@@ -169,21 +172,36 @@ class _Runs:
 
     @classmethod
     def of(cls, rows: Keys) -> _Runs:
-        order = np.argsort(rows)
-        ascending = rows[order]
-        starts, lengths = runs_in(ascending)
-        lone = order[starts[lengths == 1]]
-        pairs = starts[lengths == 2]
+        order, ascending = in_order(rows)
+        single, pairs = _once_and_twice(ascending)
+        lone = order[single]
         alone, twice = (np.zeros(len(rows), dtype=np.bool_) for _ in range(2))
         alone[lone] = True
         twice[order[pairs]] = True
         twice[order[pairs + 1]] = True
-        return cls(ascending, lone, ascending[starts[lengths == 1]], alone, twice)
+        return cls(ascending, lone, ascending[single], alone, twice)
 
 
-def _doubles(ascending: Keys) -> float:
-    """How many values occur exactly twice."""
-    return float((runs_in(ascending)[1] == 2).sum())
+def _once_and_twice(ascending: Keys) -> tuple[NDArray[np.bool_], Integers]:
+    """Which of some keys, ascending (n,), occur once, and where those begin that occur exactly twice."""
+    first = np.append(is_first(ascending), [True, True])
+    once = first[:-2] & first[1:-1]
+    return once, np.flatnonzero(first[:-2] & ~first[1:-1] & first[2:])
+
+
+@dataclass(frozen=True, eq=False)
+class _Released:
+    """Rows of a dataset, ascending (r,), those that occur once, and how many values occur exactly twice."""
+
+    ascending: Keys
+    lone_rows: Keys
+    doubles: float
+
+    @classmethod
+    def of(cls, rows: Keys) -> _Released:
+        ascending = sorted_values(rows)
+        single, pairs = _once_and_twice(ascending)
+        return cls(ascending, ascending[single], float(len(pairs)))
 
 
 def _by_stratum(
@@ -191,23 +209,28 @@ def _by_stratum(
     layers: Sequence[tuple[str, Integers]],
     rows: _Runs,
     shown: NDArray[np.bool_],
-    members: int,
+    is_member: NDArray[np.bool_],
     ratio: float,
     concentrated: float,
     whole: bool,
 ) -> list[Found]:
-    """Whole rows of everybody and of the rarer half come first: a copied row is the plainest leak, and it may be of a few."""
-    found, n = [], len(shown)
+    """Whole rows of everybody and of the rarer half come first: a copied row is the plainest leak, and it may be of a few.
+
+    Records stand by rarity here, as in ``layers``, each of which is the first of them.
+    """
+    found, n, members = [], len(shown), int(is_member.sum())
+    alone_members, hits = rows.alone & is_member, np.flatnonzero(shown)  # who is shown is alone
+    hit_members = hits[is_member[hits]]
     for who, some in layers:
-        inside = some[rows.alone[some]]
-        is_member, hit = inside < members, shown[inside]
-        pairs = float(rows.twice[some].sum()) / 2 * concentrated
-        first = whole and len(some) >= n // 2
+        k = len(some)
+        of_members, theirs = int(np.count_nonzero(alone_members[:k])), hit_members[: np.searchsorted(hit_members, k)]
+        pairs = float(np.count_nonzero(rows.twice[:k])) / 2 * concentrated
+        first = whole and k >= n // 2
         found.append(
             Found(
-                who, what, int((hit & is_member).sum()), int(is_member.sum()), int((hit & ~is_member).sum()),
-                int((~is_member).sum()), pairs, ratio * members / n, ratio * (n - members) / n, inside[hit & is_member],
-                4 * WEAK if first else 2 * WEAK, first,
+                who, what, len(theirs), of_members, int(np.searchsorted(hits, k)) - len(theirs),
+                int(np.count_nonzero(rows.alone[:k])) - of_members, pairs, ratio * members / n, ratio * (n - members) / n,
+                some[theirs], 4 * WEAK if first else 2 * WEAK, first,
             )
         )  # fmt: skip
     return found
@@ -216,17 +239,21 @@ def _by_stratum(
 TIMES = (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100)
 
 
-def _multiplied(what: str, times: Integers, rows: _Runs, members: int, those: Keys) -> list[Multiplied]:
+def _multiplied(
+    what: str, times: Integers, rows: _Runs, is_member: NDArray[np.bool_], those: _Released, order: Integers
+) -> list[Multiplied]:
     """The lone members whose row a dataset, its rows ascending, has k times or more, for several k.
 
     An independent sample and the joint table are exchangeable: rows that are alone in the one and occur k times in the other are as many either
     way, so that those alone in the release say how many are expected. Beyond the k that still occur the number falls with every time more by
     the share of the release in both tables, times (k + 2) / (k + 1), which is at most 1.25 from there on.
     """
-    n, size = len(rows.alone), len(those)
+    if times.max(initial=0) < TIMES[0]:
+        return []
+    n, size = len(rows.alone), len(those.ascending)
     fall = min(0.9, 1.25 * size / (n + size))
-    reverse = _counts_in(rows.ascending, those[_lone_starts(those)])
-    ours = rows.lone < members
+    reverse = _counts_in(rows.ascending, those.lone_rows)
+    ours = is_member[rows.lone]
     heads, tails = times[ours], times[~ours]
     found, bound = [], np.inf
     for k, before in zip(TIMES, (1, *TIMES), strict=False):
@@ -240,15 +267,9 @@ def _multiplied(what: str, times: Integers, rows: _Runs, members: int, those: Ke
         p = float(poisson.sf(there - 1, bound))
         repeated = ours & (times >= k)
         found.append(
-            Multiplied(what, k, int(heads.max()), there, bound, p, int(times[repeated].sum()), size, rows.lone[repeated])
+            Multiplied(what, k, int(heads.max()), there, bound, p, int(times[repeated].sum()), size, order[rows.lone[repeated]])
         )  # fmt: skip
     return found
-
-
-def _lone_starts(ascending: Keys) -> Integers:
-    """Where the values stand that occur once."""
-    starts, lengths = runs_in(ascending)
-    return np.asarray(starts[lengths == 1])
 
 
 def _counts_in(ascending: Keys, values: Keys) -> Integers:

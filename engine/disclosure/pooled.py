@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from ..arrays import Floats, Integers, distinct
+from ..arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..sorting import in_order, is_first, sorted_values
 from .cells import Cells, Keys, occurrences, positions_in, rows_of
 from .likeness import Likeness, score_margin, standard_error
 from .neighbours import Pairs
@@ -31,12 +32,14 @@ def recurring_records(
     (Good 1953); it is taken to be spread over the N_1 of them exponentially, as shares of a population are where nothing else is known of them.
     """
     n, m = len(confidential), len(releases)
+    if m < 2:
+        return Likeness(0.0, 0.0, 0.0)
     names = (*kept, *drawn)
     rows = rows_of(own, names, n)
     least = max(2, (m + 1) // 2)
     counts = occurrences(rows, rows)
     lone = np.flatnonzero(counts == 1)
-    if m < 2 or not len(lone):
+    if not len(lone):
         return Likeness(0.0, 0.0, 0.0)
     released = (rows_of(cells, names) for cells in releases)
     often, size = _in_datasets(rows[lone], released)
@@ -49,11 +52,12 @@ def recurring_records(
 
 def _in_datasets(rows: Keys, released: Iterable[Keys]) -> tuple[Integers, int]:
     """In how many of the datasets each of different rows (k,) occurs, and how many rows the first dataset has."""
-    order, total, sizes = np.argsort(rows), np.zeros(len(rows), dtype=np.int64), list[int]()
-    values = rows[order]
+    total, sizes = np.zeros(len(rows), dtype=np.int64), list[int]()
+    order, values = in_order(rows)
     for one in released:
-        places, sizes = positions_in(values, np.sort(one)), [*sizes, len(one)]
-        total[order[distinct(places[places >= 0])]] += 1
+        places, sizes = positions_in(values, sorted_values(one)), [*sizes, len(one)]
+        found = places[places >= 0]
+        total[order[found[is_first(found)]]] += 1
     return total, sizes[0]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..sorting import distinct
 from ..statistics.smoothing import steps
 from .likeness import Likeness, standard_error
 
@@ -44,14 +45,15 @@ def tails(own: Floats, releases: Iterable[Floats], size: int, bounds: tuple[floa
     A value that is one of the declared ``bounds`` is known beforehand and does not count. ``own`` (n,) and ``releases`` are numbers
     as ``cells.comparable`` gives them, NaN missing.
     """
-    present = own[~np.isnan(own)]
+    missing = np.isnan(own)
+    present = own[~missing] if missing.any() else own
     if not len(present):
         return Tails(Likeness(0.0, 0.0, 0.0))
     step = steps(present)
     low, high = (_tail_values(sign * present, size) for sign in (-1, 1))
     inner = [-low[0] if len(low) else -np.inf, high[0] if len(high) else np.inf]
-    pooled = np.unique(
-        np.concatenate([np.zeros(0), *(np.unique(one[(one <= inner[0]) | (one >= inner[1])]) for one in releases)])
+    pooled = distinct(
+        np.concatenate([np.zeros(0), *(distinct(one[(one <= inner[0]) | (one >= inner[1])]) for one in releases)])
     )
     sides = [
         _tail(name, values, float((sign * present).max()), sign * pooled, step)

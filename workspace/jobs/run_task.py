@@ -35,6 +35,7 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..core_dumps import clear_refs, forbid_core_dumps
 from ..errors import WorkspaceError
+from ..reused_memory import reused_memory
 from ..store.artefacts import (
     CONTROLS,
     WEIGHTS,
@@ -219,7 +220,7 @@ def compute_task(tables: Tables, given: TaskInput, report: Report, key: bytes) -
     RELEASED.trim()
     forget_peak()
     started = time.perf_counter()
-    with _thread_pools(len(sys.modules)).limit(limits=1):
+    with reused_memory(), _thread_pools(len(sys.modules)).limit(limits=1):
         outcome = _KINDS[TaskKind(given.held.kind)](tables, given, report, key)
     return TaskResult(
         outcome.rows,

@@ -130,6 +130,10 @@ class Case:
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], float] = {}
 
+    def close(self) -> None:
+        """Let go of everything that was read: what holds a table holds the case too, so that it would stay until the next collection of cycles."""
+        vars(self).clear()
+
     @property
     def recipe(self) -> Recipe:
         return self.plan.run.recipe

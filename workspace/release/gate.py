@@ -20,6 +20,7 @@ from ..audit import user
 from ..errors import NotReleased
 from ..justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
+from ..reused_memory import reused_memory
 from ..store.workspace import Workspace
 from .checks import STATUSES, Case, Check, DoesNotApply, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
@@ -160,7 +161,10 @@ def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examinat
     """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady, DamagedTable."""
     check_policy(policy)
     case = Case(workspace, plan, policy)
-    return Examination(plan.run.id, policy.sha256, tuple(_finding(check, case) for check in CHECKS))
+    with reused_memory():
+        findings = tuple(_finding(check, case) for check in CHECKS)
+        case.close()  # before the block gives memory back
+    return Examination(plan.run.id, policy.sha256, findings)
 
 
 def _finding(check: Check, case: Case) -> Finding:
