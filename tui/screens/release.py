@@ -373,7 +373,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             if field.has_focus:
                 self.query_one(FindingGrid).focus()
             return
-        label.update(f"Justification for {finding.check}")
+        label.update(f"Justification for {finding.check}: {finding.title}")
         field.value = "" if self._looked is None else self._looked.waive.get(finding.check, "")
         field.focus()
 
