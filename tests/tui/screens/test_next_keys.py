@@ -77,7 +77,9 @@ async def test_data_knows_the_run_of_a_plan_that_says_a_default_without_a_look_a
     """A run's recipe leaves out what is as by default: the texts differ, the recipe is one. Once Data said that it is run next."""
     with Workspace.open(built_data) as workspace:
         draft = draft_of(workspace, 1)
-        told = draft.toml.replace('method = "linear_regression"', 'method = "linear_regression"\nprior = "published"', 1)
+        told = draft.toml.replace(
+            'method = "linear_regression"', 'method = "linear_regression"\nprior = "published"', 1
+        )
         assert plan_view(told).sha256 == plan_view(draft.toml).sha256
         save_draft(workspace, draft.saying(told), draft.revision)
     async with sit(built_data, tab="data") as seat:
