@@ -103,7 +103,9 @@ def found(workspace: Workspace, search: int, folder: Path) -> str:
     assert answer.ended
     assert answer.winner is not None
     target, copy = folder / f"release-{search}", folder / f"copy-{search}"
-    shutil.copytree(workspace.directory, copy)
+    subprocess.run(
+        ["cp", "-r", str(workspace.directory), str(copy)], check=True
+    )  # not by this process: SQLite's locks would go
     subprocess.run(
         [*COMMAND, "release", str(answer.winner.run_id), "-o", str(target), "-w", str(copy)],
         check=True,
