@@ -133,7 +133,7 @@ def distinct(numbers: Array) -> Array:
     return np.asarray(ascending[is_first(ascending)])
 
 
-def _counted(numbers: Array) -> tuple[Array, Integers, Integers] | None:
+def _counted(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
     """Of whole numbers in a narrow range (n,): all values of the range, NaN as another at the end; which of them each number is; and how often each occurs."""
     if len(numbers) < MANY or numbers.dtype.kind != "f":
         return None
@@ -152,7 +152,7 @@ def _counted(numbers: Array) -> tuple[Array, Integers, Integers] | None:
     values = np.append(np.arange(int(high - low) + 1) + low, [np.nan] if some else [])
     if not np.array_equal(values[place], numbers, equal_nan=bool(some)):
         return None
-    return values, place, np.bincount(place, minlength=len(values))
+    return values, place, np.asarray(np.bincount(place, minlength=len(values)), dtype=np.int64)
 
 
 def _few(numbers: Array) -> bool:

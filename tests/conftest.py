@@ -20,6 +20,10 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a task: every worker of pytest has a core of its own
+# What Python compiles, and pytest writes anew for its assertions, is kept for the next process: that is half of what finding
+# the tests costs, and every program that a test starts would compile the house again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import numpy as np
 import pandas as pd
@@ -61,10 +65,6 @@ FEW_MODULES = 20
 LONGER = {"slow", "study", "sizes", "offline"}
 WHOLLY_LONGER = re.compile(rf"^pytestmark = pytest\.mark\.({'|'.join(LONGER)})\b", re.MULTILINE)
 
-# What Python compiles, and pytest writes anew for its assertions, is kept for the next process: that is half of what finding
-# the tests costs, and every program that a test starts would compile the house again.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # until all tests are found, of which nothing goes away before the end
 
 
@@ -121,8 +121,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Libraries look for what they left when Python ends."""
-    gc.unfreeze()
+    """Libraries look for what they left when Python ends: before that pytest collects five times what is not frozen."""
+    atexit.register(gc.unfreeze)
 
 
 NUMBERS = itertools.count()

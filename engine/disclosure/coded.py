@@ -173,8 +173,9 @@ def rarest_first(score: Floats, rows: Keys) -> Integers:
     new = is_first(score[order])
     tied = np.flatnonzero(~(new & np.append(new[1:], True)))
     if len(tied):
-        some = order[tied]
-        order[tied] = some[np.lexsort((rows[some], np.cumsum(new)[tied]))]
+        run, some = np.cumsum(new)[tied], order[tied]
+        by_row = sort_order(rows[some])
+        order[tied] = some[by_row[sort_order(run[by_row])]]
     return order
 
 

@@ -23,6 +23,7 @@ from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, marked, standing
 from sfumato.engine.disclosure.pooled import recurring_records
 from sfumato.engine.disclosure.tails import tails
+from sfumato.workspace.reused_memory import reused_memory
 
 
 def table(rng: np.random.Generator, records: int, schema: Schema) -> pd.DataFrame:
@@ -98,4 +99,5 @@ def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndar
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    with reused_memory():
+        main(*map(int, sys.argv[1:]))
