@@ -20,10 +20,6 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a task: every worker of pytest has a core of its own
-# What Python compiles, and pytest writes anew for its assertions, is kept for the next process: that is half of what finding
-# the tests costs, and every program that a test starts would compile the house again.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import numpy as np
 import pandas as pd
@@ -39,9 +35,9 @@ from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.places import state_directory
 from sfumato.workspace.store.database import MIGRATIONS, transaction
 from sfumato.workspace.store.heads import StateDirectory, keep_outside
+from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
@@ -65,6 +61,10 @@ FEW_MODULES = 20
 LONGER = {"slow", "study", "sizes", "offline"}
 WHOLLY_LONGER = re.compile(rf"^pytestmark = pytest\.mark\.({'|'.join(LONGER)})\b", re.MULTILINE)
 
+# What Python compiles, and pytest writes anew for its assertions, is kept for the next process: that is half of what finding
+# the tests costs, and every program that a test starts would compile the house again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # until all tests are found, of which nothing goes away before the end
 
 

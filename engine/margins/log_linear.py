@@ -15,7 +15,7 @@ from typing import Literal, Self
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotComputable
 from .domain import Domain, margin_of
 from .joint_table import fit_joint

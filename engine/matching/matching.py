@@ -26,9 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
+from ..data.sorting import FEW, sorted_search
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
-from ..sorting import FEW, sorted_search
 
 Ints = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]

@@ -69,7 +69,7 @@ from scipy.optimize import minimize
 from scipy.special import expi, gamma, gammainc, gammaln, hyp1f1, psi
 from scipy.stats import hypergeom
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema

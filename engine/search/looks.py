@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from ..recipe.thresholds import Verdict
-from ..statistics.dominance import non_dominated
+from .dominance import non_dominated
 from .guidance import missed_by
 from .space import Asks, Choice, Lever, moves, screened
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..sorting import distinct
+from ..data.arrays import Floats, Integers
+from ..data.sorting import distinct
 
 MOST_DECIMALS = 6
 

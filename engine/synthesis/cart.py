@@ -36,7 +36,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import DAY, Microdata
 from ..data.schema import Kind
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts

@@ -69,7 +69,7 @@ def _table(waived: Container[str]) -> Table[Finding]:
 
 def no_justification(reason: str, what: str) -> str:
     """Why a reason is no justification of ``what``; empty where it is one."""
-    from sfumato.workspace.justification import checked_justification
+    from sfumato.workspace.policy.justification import checked_justification
 
     try:
         checked_justification(reason, what)
