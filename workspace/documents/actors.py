@@ -70,12 +70,17 @@ class Actor:
         return max(
             deciding,
             key=lambda one: (
-                one.unit.startswith("people"),
+                counts_people(one),
                 one.check in _BLOCKING,
                 (one.held or 0.0) / (one.limit or 1.0),
             ),
             default=None,
         )
+
+
+def counts_people(finding: Finding) -> bool:
+    """Whether a finding counts people."""
+    return finding.unit.startswith("people")
 
 
 def actors(dossier: Dossier) -> tuple[Actor, ...]:

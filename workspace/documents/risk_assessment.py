@@ -19,7 +19,7 @@ from sfumato.engine.wording import counted
 from ..policy.disclosure import MARKING
 from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
-from ..release.gate import ALL
+from ..release.gate import ALL, Finding
 from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from ..release.question_checks import block_limits, check_of
 from ..reporting.audits import given_away_lines
@@ -47,7 +47,7 @@ from ..reporting.words import (
     settings_text,
     use_text,
 )
-from .actors import VERDICTS, actor_table
+from .actors import VERDICTS, actor_table, counts_people
 from .written import Written
 
 READING = (
@@ -90,9 +90,13 @@ BY_ACTOR = (
 def _summary(dossier: Dossier) -> Chapter:
     plan, decision = dossier.plan, decision_of(dossier)
     found = dossier.examination.findings
-    waivers = [(one.title, one.said, _waiver(dossier, one.check)) for one in found if one.status == "block"]
-    each = len({why for _, _, why in waivers}) > 1
-    blocking = [[title, said, *([why] if each else [])] for title, said, why in waivers]
+    worst_first = sorted((one for one in found if one.status == "block"), key=lambda one: not counts_people(one))
+    waivers = [_waiver(dossier, one.check) for one in worst_first]
+    each = len(set(waivers)) > 1
+    blocking = [
+        [one.title, one.said, one.advice, *([why] if each else [])]
+        for one, why in zip(worst_first, waivers, strict=True)
+    ]
     warning = [[one.title, one.said, one.advice] for one in found if one.status == "warn"]
     return Chapter(
         "Summary",
@@ -100,18 +104,25 @@ def _summary(dossier: Dossier) -> Chapter:
             Paragraph(decision.headline, strong=True),
             Items(
                 [
+                    *_in_people(found),
+                    _next_step(dossier),
                     release_overview(plan.run.recipe, plan.datasets, plan.records),
                     judged(plan.verdicts),
                     *([f"Reason given: {decision.reason}"] if decision.reason else []),
                     *(
-                        [f"Waived because: {waivers[0][2]}"]
-                        if waivers and not (each or decision.reason) and waivers[0][2]
+                        [f"Waived because: {waivers[0]}"]
+                        if waivers and not (each or decision.reason) and waivers[0]
                         else []
                     ),
                 ]
             ),
             *(
-                [table(("finding that blocks", "found", *(["waived because"] if each else [])), blocking)]
+                [
+                    table(
+                        ("finding that blocks", "found", "how to fix it", *(["waived because"] if each else [])),
+                        blocking,
+                    )
+                ]
                 if blocking
                 else []
             ),
@@ -126,6 +137,25 @@ def _summary(dossier: Dossier) -> Chapter:
             ),
         ),
     )
+
+
+def _in_people(findings: Sequence[Finding]) -> list[str]:
+    """How many people the checks that count them find, by the worst of these; nothing where none was made."""
+    made = [one for one in findings if counts_people(one) and one.status != "not checked"]
+    over = [one for one in made if one.status != "pass"]
+    if over:
+        return [f"In people: {max(over, key=lambda one: (one.status == 'block', one.held or 0.0)).said}."]
+    return ["In people: no check finds people of the data in the release more often than chance does."] if made else []
+
+
+def _next_step(dossier: Dossier) -> str:
+    """What the reader has to do."""
+    examination = dossier.examination
+    if examination.unwaived and not dossier.reason:
+        return "What to do: keep the release back. Fix each finding that blocks and run again."
+    if examination.blocking:
+        return "What to do: check that the reasons for waiving outweigh what is found below. Without them the gate keeps the release back."
+    return "What to do: judge the warnings and the actors below, complete the open answers, and sign."
 
 
 def _waiver(dossier: Dossier, check: str) -> str:

@@ -114,13 +114,14 @@ def _by_people(case: Case, pool: Pool, counts: Sequence[Found], shows: str, noth
     if chosen is None:
         return Sighting(f"{nothing} ({pool.size}){beside}", 0.0, judged=0.0)
     found, blocks = chosen[0].found, chosen[1]
+    among = "" if found.who.startswith("all ") else f" among {found.who} of both"
     against = (
         f"of {found.of_controls:,} equally rare hold-out people {_none(found.controls)}"
         if controlled
         else f"of an independent sample it would be {found.chance * found.exposure:.0f}"
     )
     said = (
-        f"{found.members:,} of {found.who} ({found.of_members:,} of the data) {shows.format(what=found.what)}; {against} "
+        f"{found.members:,} of {found.of_members:,} people of the data{among} {shows.format(what=found.what)}; {against} "
         f"({pool.size}){beside}"
     )
     return Sighting(
@@ -136,7 +137,7 @@ def _standing(case: Case) -> Sighting:
         joint = _joint(case, pool)
         counts = joint.standing.found
         return _by_people(
-            case, pool, counts, "are alone with their values in {what} and stand in the release with them",
+            case, pool, counts, "who are alone with their values in {what} stand in the release with them",
             "people of the data stand in the release no more often than others",
         )  # fmt: skip
 
@@ -151,7 +152,7 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
         columns = side_by_side(by_rank, joint.columns) if recoded else joint.coded
         how = "by rank and frequency" if recoded else "by value"
         counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
-        shows = "have a released row that is nearer to them {what} than another person would be"
+        shows = "stand in the release with nearly their own values, nearer to them {what} than another person would be"
         return _by_people(
             case, pool, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"
         )

@@ -400,7 +400,7 @@ DATA_CHECKS = (
         look_at_lone_values, "an independent sample: Good (1953)",
     ),
     Check(
-        "rare_levels", "levels of a few records that leave", "levels", 0, None,
+        "rare_levels", "rare categories that are released", "levels", 0, None,
         "whoever is alone in a category is known by it; a model that has the level draws it too, so that it only warns",
         "join rare levels in the data before they are imported", _rare_levels, "smallest cell of the policy",
     ),
@@ -410,7 +410,7 @@ DATA_CHECKS = (
         look_at_tails, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
     Check(
-        "extremes", "smallest and largest values that leave exactly", "values", None, 0,
+        "extremes", "smallest and largest values that are released unchanged", "values", None, 0,
         "a minimum or maximum is one person's value", "smoothing = true for trees, bounds that the recipe declares, or top and bottom codes before the import",
         look_at_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),

@@ -214,7 +214,7 @@ QUESTION_CHECKS = (
         Check(
             _key(question), title, "share of the remaining risk", WARNS, BLOCKS,
             f"{reason}; {_CHOICE}; it blocks where the interval is above the baseline too",
-            "take models that smooth more, coarser values or fewer datasets; the Risk tab shows what the measure found",
+            "larger leaves or smoothing = true under [[synthesis]], coarser values, or a smaller m under [release]",
             partial(_beyond, question=question), source,
         )
         for question, (title, reason, source) in _WHY.items()

@@ -45,10 +45,10 @@ class Decision:
         counts = {status: sum(one[0] == status for one in self.findings) for status in ("block", "warn", "not checked")}
         warn, unchecked = counts["warn"], counts["not checked"]
         rest = [
-            f"{counted(warn, 'warning')} to judge" * (warn > 0),
-            f"{counted(unchecked, 'check')} could not be made" * (unchecked > 0),
+            f"{counted(warn, 'warning')}" * (warn > 0),
+            f"{counted(unchecked, 'check')} that could not be made" * (unchecked > 0),
         ]
-        besides = f" Besides: {', '.join(filter(None, rest))}." if any(rest) else ""
+        besides = f" Left to judge: {', '.join(filter(None, rest))}." if any(rest) else ""
         if not counts["block"]:
             return f"No finding of the gate blocks the release.{besides}"
         blocking = counted(counts["block"], "blocking finding")

@@ -435,6 +435,12 @@ def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> Non
         expected = weight * before / (1 - before + weight * before)
         assert share == pytest.approx(expected, abs=4 * np.sqrt(expected / len(values)) + 1e-12)
         assert abs(share - before) > 0.04
+    weighted = data.weighted(np.where(income % 10 == 4, 0.0, 0.5))
+    spec = CartSpec(predictors=("group",), proper=True)
+    fit = fitted(weighted, "income", spec, draws=3)
+    values = np.stack([drawn(weighted, "income", spec, fit, index=index) for index in range(3)])
+    assert not (values % 10 == 4).any()
+    assert not np.array_equal(values[0], values[1])
 
 
 def test_half_weights_are_smoothed_as_the_records_once() -> None:

@@ -20,6 +20,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.documents.actors import actors
 from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment, risk_assessment
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.release.checks import Status
 from sfumato.workspace.release.dossier import Dossier
 from sfumato.workspace.release.gate import Examination, Finding, Waiver
 from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
@@ -269,6 +270,33 @@ def test_the_first_line_says_what_was_waived(
     assert kinds(chapter(clean, "Summary"), Paragraph)[0] == Paragraph(
         "No finding of the gate blocks the release.", strong=True
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "waived", "step", "people"),
+    [
+        ("block", False, "keep the release back", "In people: 35 of 696 people"),
+        ("block", True, "check that the reasons for waiving", "In people: 35 of 696 people"),
+        ("warn", False, "judge the warnings", "In people: 35 of 696 people"),
+        ("pass", False, "judge the warnings", "In people: no check finds people"),
+        ("not checked", False, "judge the warnings", ""),
+    ],
+)
+def test_the_summary_says_in_people_what_was_found_and_what_to_do(
+    status: Status, waived: bool, step: str, people: str, done: int, dossier_for: Read
+) -> None:
+    found = (
+        Finding("copies", "block" if status == "block" else "pass", "copies", "3 of 80", advice="coarser values"),
+        Finding("people", status, "people", "35 of 696 people", advice="larger leaves", unit="people beyond", held=35),
+    )
+    waivers = (Waiver("*", "known", "maria"),) if waived else ()
+    made = assessment(replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers)))
+    said = [str(one) for one in kinds(chapter(made, "Summary"), Items)[0].items]
+    assert sum(one.startswith("What to do: ") and step in one for one in said) == 1
+    assert [one.startswith(people) for one in said if one.startswith("In people")] == [True] * bool(people)
+    if status == "block":
+        table = kinds(chapter(made, "Summary"), Table)[0]
+        assert [line["how to fix it"] for line in lines(table)] == ["larger leaves", "coarser values"], "people first"
 
 
 def test_an_actor_of_whom_nothing_was_measured_is_not_safe(done: int, dossier_for: Read) -> None:
