@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.message import Message
 
 from sfumato.engine.data.schema import Kind, Role
@@ -35,6 +35,7 @@ from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
 from .sheet import COLUMNS, reading_of, row_values, sheet_columns, sheet_summary, sifted_fields, variable_series
 from .sheet_values import ReadsValues
 from .sifted import Sifted
+from .split import TwoPanes
 from .tables import TableScreen
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ ROLED = frozenset({Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
-SPLIT_FROM = 110
+PROFILE_FROM = 110
 """Columns of a terminal from which on the profile stands beside the variables: 70 for name, role, kind, missing and histogram, 38 for it."""
 
 
@@ -108,7 +109,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def compose(self) -> ComposeResult:
         """What the data are, the variables, and the profile of one."""
         yield Line(name="data-head")
-        with Container(id="data-body", classes="beside" if self._is_split else ""):
+        with TwoPanes("data-body", PROFILE_FROM):
             yield VariableGrid(empty="…")
             with Profile(id="data-profile"):
                 yield Plot(id="data-plot")
@@ -136,17 +137,12 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             self._show()
 
     @property
-    def _is_split(self) -> bool:
-        """Whether the profile stands beside the variables and takes none of the columns that a reader needs."""
-        return self.app.size.width >= SPLIT_FROM
-
-    @property
     def export_name(self) -> str:
         return self.named(self.exports)
 
     def on_resize(self) -> None:
         """Have the profile where there is room for it, and read the values of what a larger window shows."""
-        self.query_one("#data-body").set_class(self._is_split, "beside")
+        self.query_one(TwoPanes).lay_out()
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
 

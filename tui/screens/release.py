@@ -38,6 +38,7 @@ from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
 from .page import Dialog
+from .split import TwoPanes
 from .tables import TableScreen
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Conf
 """The steps of a release, in their order."""
 
 
-SPLIT_FROM = 116
+EXPLAINED_FROM = 116
 """Columns of a terminal from which on a finding is explained beside the list: 76 for status, finding, value and limit, 38 for it."""
 
 
@@ -250,7 +251,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             yield TabEdge()
             with Sides():
                 with Vertical(id="step-findings", classes="step here"):
-                    with Vertical(id="findings-body", classes="beside" if self._is_split else ""):
+                    with TwoPanes("findings-body", EXPLAINED_FROM):
                         yield FindingGrid(empty=EXAMINING)
                         yield Explanation()
                     yield Label("", id="waiver-label", markup=False)
@@ -265,11 +266,6 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
                     yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
             yield Edge(name="release-head", lower=True)
             yield KeyLine()
-
-    @property
-    def _is_split(self) -> bool:
-        """Whether the finding under the cursor is explained beside the list."""
-        return self.app.size.width >= SPLIT_FROM
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -495,8 +491,8 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
 
     def on_resize(self) -> None:
         """Have the explanation of a finding where there is room for it, and lines of its width."""
-        for body in self.query("#findings-body"):
-            body.set_class(self._is_split, "beside")
+        for panes in self.query(TwoPanes):
+            panes.lay_out()
         self._show()
         self.call_after_refresh(self.say_reading)
 

@@ -71,6 +71,19 @@ class _Sides(Horizontal, Backdrop):
     pass
 
 
+class TwoPanes(Vertical):
+    """Two panes above each other; beside each other, of the class ``beside``, in a terminal of ``beside_from`` columns or more."""
+
+    def __init__(self, id: str, beside_from: int) -> None:  # noqa: A002 (Textual's name)
+        super().__init__(id=id)
+        self._beside_from = beside_from
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Stand as the terminal has room; the screen says when that changes."""
+        self.set_class(self.app.size.width >= self._beside_from, "beside")
+
+
 class Split(Reads):
     """Has the row under the cursor in full beside its list, read in a thread once the cursor rests. ``tab`` goes there to scroll it."""
 
