@@ -35,9 +35,9 @@ from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.places import state_directory
 from sfumato.workspace.store.database import MIGRATIONS, transaction
 from sfumato.workspace.store.heads import StateDirectory, keep_outside
+from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.seals import found_parts, keep, seal_run
 from sfumato.workspace.store.workspace import Workspace
@@ -121,8 +121,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Libraries look for what they left when Python ends."""
-    gc.unfreeze()
+    """Libraries look for what they left when Python ends: before that pytest collects five times what is not frozen."""
+    atexit.register(gc.unfreeze)
 
 
 NUMBERS = itertools.count()

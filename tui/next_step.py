@@ -40,22 +40,24 @@ class PlanStanding:
 class Standing:
     """How far a project has come: its plan, None where it has no data or cannot be read, and which runs were released.
 
-    ``toml`` is the plan's text, ``dataset_id`` the records that it is for, ``done_by`` the newest run that did it, or does.
+    ``toml`` is the plan's text, ``datasets`` are tables of the file that it is for: all its records and those that runs drew, ``done_by`` the newest run that did it, or does.
     """
 
     plan: PlanStanding | None = None
     has_data: bool = True
     released: frozenset[int] = frozenset()
     toml: str = ""
-    dataset_id: int | None = None
+    datasets: frozenset[int] = frozenset()
     done_by: RunLine | None = None
 
     def beside(self, lines: Sequence[RunLine], sha256: str = "") -> Standing:
-        """With the run of the plan among these, the newest first: of the same recipe, by its fingerprint where that is known, on the same records."""
+        """With the run of the plan among these, the newest first: of the same recipe, by its fingerprint where that is known, on records of
+        the same file. Which of them the recipe says.
+        """
         return replace(self, done_by=next((line for line in lines if self._is_of(line.run, sha256)), None))
 
     def _is_of(self, run: Run, sha256: str) -> bool:
-        if run.dataset_id != self.dataset_id or (run.state.ended and run.state is not RunState.DONE):
+        if run.dataset_id not in self.datasets or (run.state.ended and run.state is not RunState.DONE):
             return False
         return run.recipe_sha256 == sha256 if sha256 else _says_the_same(run.recipe_toml, self.toml)
 
@@ -101,9 +103,11 @@ def standing_of(workspace: Workspace, project_id: int) -> Standing:
     released = frozenset(int(row[0]) for row in rows)
     if draft is None:
         return Standing(None, has_data=False, released=released)
-    return Standing(
-        plan_standing(draft.toml), has_data=True, released=released, toml=draft.toml, dataset_id=draft.dataset_id
+    same = (
+        """SELECT other.id FROM dataset JOIN dataset AS other USING (project_id, source_sha256) WHERE dataset.id = ?"""
     )
+    datasets = frozenset(int(row[0]) for row in workspace.connection.execute(same, (draft.dataset_id,)))
+    return Standing(plan_standing(draft.toml), has_data=True, released=released, toml=draft.toml, datasets=datasets)
 
 
 def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:

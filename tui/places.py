@@ -10,7 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
-from sfumato.workspace.places import NAME, state_directory
+from sfumato.workspace.store.places import NAME, state_directory
 
 SESSIONS = "last-workspace"
 FORGOTTEN_SECONDS = 30 * 86_400.0

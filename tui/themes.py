@@ -9,12 +9,12 @@ from textual.theme import BUILTIN_THEMES, Theme
 # Textual's own muted text is a share of what contrasts with the background, which styled text takes for the strongest of all.
 _DARK = Theme(
     name="dark", primary="#56b4e9", secondary="#3a7ca5", accent="#e69f00", warning="#e69f00", error="#ff7a6b",
-    success="#3ecf9a", foreground="#e4e4e4", background="#14171a", surface="#1a1e22", panel="#262c32",
+    success="#3ecf7a", foreground="#e4e4e4", background="#14171a", surface="#1a1e22", panel="#262c32",
     variables={"text-muted": "#9aa3ab"},
 )  # fmt: skip
 _LIGHT = Theme(
     name="light", primary="#0060a0", secondary="#3a7ca5", accent="#8a5a00", warning="#8a5a00", error="#b3261e",
-    success="#006b4f", foreground="#1a1a1a", background="#fafafa", surface="#f1f1f1", panel="#dfe3e6", dark=False,
+    success="#006828", foreground="#1a1a1a", background="#fafafa", surface="#f1f1f1", panel="#dfe3e6", dark=False,
     variables={"text-muted": "#565c62"},
 )  # fmt: skip
 _HIGH_CONTRAST = Theme(

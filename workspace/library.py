@@ -21,7 +21,6 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
 
 from .errors import WorkspaceError
-from .inference_data import arviz_library, chains_of, inference_data
 from .ingest.sources import Source
 from .jobs.worker import work
 from .release.contents import plan_release
@@ -29,6 +28,7 @@ from .release.tables import dataset_bytes, released_levels
 from .service.prepare import PreparedRun, prepared_on, prepared_scoring
 from .store.runs import find_run
 from .store.workspace import Workspace
+from .views.inference_data import arviz_library, chains_of, inference_data
 from .views.results import result_rows
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
@@ -34,11 +34,9 @@ from ..partition.equivalence_classes import (
     Sensitive,
     class_ends,
     class_sizes,
-    equivalence_classes,
 )
 from ..partition.grouping import ranked
 from ..partition.hierarchies import Hierarchy, flat, label_of
-from ..partition.partial_matches import matching_sizes
 from ..partition.partitioning import Dimension, mondrian_classes
 from ..wording import counted
 
@@ -68,29 +66,6 @@ def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
                 f'{missing:,} of {len(data):,} records have no value of "{name}"; say missing = "drop" under [data], or '
                 "leave the variable out",
             )
-
-
-def check_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
-    """BadInput when a released table does not keep to the limits of one of the steps that made it.
-
-    Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the values of
-    the whole table that t is held against, or part the records of a class.
-    """
-    if spec.limits == Limits():
-        return
-    columns = [released.frame[name] for name in spec.keys(released.schema)]
-    classes = equivalence_classes(columns, len(released))
-    sizes = class_sizes(classes)
-    undone = "after the later steps; make this step the last"
-    shared = sizes if spec.missing_matches == "value" else matching_sizes(columns, classes)
-    if (smallest := int(shared.min())) < spec.limits.k:
-        raise BadInput(f"{place}.k", f"the released table has a class of {smallest:,} records {undone}")
-    for name in spec.constrained(released.schema):
-        variable = Sensitive.of(released, name)
-        for limit, figures, kept in spec.limits.figures(variable, variable.composition(classes, len(sizes))):
-            if not kept.all():
-                worst = figures.min() if limit in ("l", "p") else figures.max()
-                raise BadInput(f"{place}.{limit}", f'"{name}" of the released table has {worst:.4g} {undone}')
 
 
 def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integers:

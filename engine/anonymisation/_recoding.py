@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 import numpy as np
 import pandas as pd
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..errors import BadInput

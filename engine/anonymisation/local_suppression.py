@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from ..arrays import Booleans, Integers
+from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput

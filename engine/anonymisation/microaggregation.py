@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import rankdata
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..statistics.score_interval import Z
 
 

@@ -25,7 +25,7 @@ from math import comb
 
 import numpy as np
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..disclosure.cells import Keys, mixed, occurrences
 from ..statistics.gower import Gower
 from .density import Near, log_ratio

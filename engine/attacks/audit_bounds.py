@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, norm
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 
 LEVEL = 0.05
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from ..arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats
 from ..statistics.score_interval import Z
 from .areas import de_long
 from .power import POWER

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..statistics.gower import Gower
 from .distances import MOST_EXACT, UNIT, Distances
 from .nearest import near

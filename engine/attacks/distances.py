@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats
 from ..data.microdata import Microdata
 from ..statistics.gower import Gower
 

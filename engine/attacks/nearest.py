@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Booleans, Integers
+from ..data.arrays import Booleans, Integers
 from .distances import UNIT, Codes, Distances, Singles, gaps
 
 FIRST, PIECE = 2048, 4096

@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 
 Background = Literal["half", "all", "canaries"]

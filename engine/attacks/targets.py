@@ -31,7 +31,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..disclosure.cells import cells_of, rows_of

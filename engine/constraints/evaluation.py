@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.conditions import OPPOSITE, All, Comparison, Condition, Constraint, Implies, Not, Presence
 from ..data.conditions import Any as Some
 from ..data.microdata import Microdata

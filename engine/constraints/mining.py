@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.conditions import Constraint, parse_condition
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Variable

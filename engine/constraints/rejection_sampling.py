@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.conditions import Comparison, Constraint
 from ..data.microdata import Microdata, as_column
 from ..data.schema import Kind, Schema, Variable

@@ -61,15 +61,33 @@ def test_weights_are_refused_where_they_would_be_passed_over(method: Method, con
 def test_every_record_twice_at_half_its_weight_is_every_record_once(
     method: Method, kind: Kind, confidential: Microdata
 ) -> None:
-    """What weights are, told without them: likelihoods multiply."""
+    """What weights are, told without them: likelihoods multiply. Records weigh differently; and all weigh 1, which a fit that lists unweighted records,
+    the longer the more there are, says in another form.
+    """
     if not weighable(method, confidential, kind):
         return
-    frame = pd.concat([confidential.frame, confidential.frame], ignore_index=True)
-    doubled = Microdata(confidential.schema, frame)
-    once = weighing(method, confidential, kind)
-    halved = weighing(method, doubled.weighted(np.full(len(doubled), 0.5)), kind)
-    assert differences(once.arrays, halved.arrays) < CLOSE
-    assert differences(once.arrays, weighing(method, doubled, kind).arrays) > CLOSE, "weights say nothing"
+    doubled = Microdata(confidential.schema, pd.concat([confidential.frame] * 2, ignore_index=True))
+    whole, lists_records = np.ones(len(confidential)), False
+    for weights in (whole, np.where(np.arange(len(whole)) % 3 == 0, 0.25, whole)):
+        once = weighing(method, confidential.weighted(weights), kind)
+        halved = weighing(method, doubled.weighted(np.tile(weights, 2) / 2), kind)
+        unlike = differences(once.arrays, weighing(method, doubled.weighted(np.tile(weights, 2)), kind).arrays)
+        assert unlike > CLOSE, "weights say nothing"
+        lists_records = lists_records or unlike == np.inf
+        if weights is not whole or not lists_records:
+            assert differences(once.arrays, halved.arrays) < CLOSE
+
+
+@pytest.mark.slow
+@every_synthesis
+def test_a_fit_without_a_record_is_that_at_its_weight_0(method: Method, kind: Kind, confidential: Microdata) -> None:
+    if not weighable(method, confidential, kind):
+        return
+    of_none = np.where(np.arange(len(confidential)) % 9 == 4, 0.0, 1.0)
+    rest = Microdata(confidential.schema, confidential.frame[of_none > 0].reset_index(drop=True))
+    without, weighted = (weighing(method, data, kind) for data in (rest, confidential.weighted(of_none)))
+    assert differences(without.arrays, weighted.arrays) < CLOSE
+    assert differences(without.arrays, weighing(method, confidential, kind).arrays) > CLOSE
 
 
 @pytest.mark.slow

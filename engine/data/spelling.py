@@ -31,8 +31,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..sorting import distinct, distinct_codes, sorted_search
+from .arrays import Floats
+from .sorting import distinct, distinct_codes, sorted_search
 
 Flags = NDArray[np.bool_]
 

@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pandas as pd
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..errors import BadInput, NotComputable

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
-from ..arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from .categories import Categories
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.terms import Design, Factor, Term, factor_numbers

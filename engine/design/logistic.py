@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..statistics.columns import Factors, factorised
 from .sparse_design import Basis, cross_products, times, transposed_times
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import FOUR_DIGIT_YEARS, Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput

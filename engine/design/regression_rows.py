@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.terms import Design

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..data.terms import Design, Term, parse_term

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.terms import Design, Factor, factor_numbers

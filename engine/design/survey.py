@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.results import Estimate, Measure

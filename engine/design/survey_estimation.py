@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..errors import NotComputable
 from ..statistics.columns import column_scales, factorised

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Integers, side_by_side
-from ..sorting import sort_order
+from ..data.arrays import Integers, side_by_side
+from ..data.sorting import sort_order
 from .coded import Coded, Singles
 from .evidence import WEAK, Found
 

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
+from ..data.sorting import distinct, is_first, sorted_search, sorted_values
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround
-from ..sorting import distinct, is_first, sorted_search, sorted_values
 
 Keys = NDArray[np.uint64]
 Cells = Mapping[str, Keys]

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
-from ..sorting import Distinct, distinct_codes, is_first, sort_order, sorted_search
+from ..data.arrays import Floats, Integers
+from ..data.sorting import Distinct, distinct_codes, is_first, sort_order, sorted_search
 from .cells import MISSING, Keys
 
 Codes = NDArray[np.int32]

@@ -21,10 +21,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..sorting import in_order, is_first, sort_order, sorted_values
+from ..data.sorting import in_order, is_first, sort_order, sorted_values
 from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of, runs_in
 from .evidence import Found
 from .likeness import Likeness, standard_error

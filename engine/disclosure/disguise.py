@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from .cells import Keys
 
 SAME = 0.99

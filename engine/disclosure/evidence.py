@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import binom, hypergeom
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 
 LEVEL = 0.01
 """The probability that any of the tests of an honest release is significant."""

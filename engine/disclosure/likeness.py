@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..statistics.score_interval import score_interval
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..sorting import distinct_codes, sort_order
+from ..data.sorting import distinct_codes, sort_order
 from .cells import Keys
 from .coded import middle_ranks
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ..arrays import Integers, side_by_side
-from ..sorting import in_order, is_first, sorted_values
+from ..data.arrays import Integers, side_by_side
+from ..data.sorting import in_order, is_first, sorted_values
 from .cells import Keys, mixed
 from .evidence import WEAK, Found
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..sorting import in_order, is_first, sorted_values
+from ..data.sorting import in_order, is_first, sorted_values
 from .cells import Cells, Keys, occurrences, positions_in, rows_of
 from .likeness import Likeness, score_margin, standard_error
 from .neighbours import Pairs

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..sorting import distinct
+from ..data.arrays import Floats, Integers
+from ..data.sorting import distinct
 from ..statistics.smoothing import steps
 from .likeness import Likeness, standard_error
 

@@ -13,13 +13,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..anonymisation._partition import check_limits
 from ..constraints.redraw_counts import Redrawn
 from ..constraints.rejection_sampling import Dataset
 from ..data.microdata import Microdata
+from ..errors import BadInput
 from ..methods.release_form import AnonymisationSpec, Anonymised
 from ..methods.results import Fit
 from ..methods.run import Progress, Randomness, Run, silent
+from ..partition.equivalence_classes import Limits, Sensitive, class_sizes, equivalence_classes
+from ..partition.partial_matches import matching_sizes
 from ..recipe.recipe import Recipe, Step
 
 Report = Callable[[Progress], None]
@@ -136,8 +138,31 @@ def anonymised(recipe: Recipe, confidential: Microdata, streams: Randomness, rep
     released = as_released(recipe, found.data.frame, found.classes)
     for step in recipe.anonymisation:
         assert isinstance(step.spec, AnonymisationSpec)
-        check_limits(released, step.spec, step.place)
+        _check_limits(released, step.spec, step.place)
     return replace(found, data=released)
+
+
+def _check_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
+    """BadInput when a released table does not keep to the limits of one of the steps that made it.
+
+    Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the values of
+    the whole table that t is held against, or part the records of a class.
+    """
+    if spec.limits == Limits():
+        return
+    columns = [released.frame[name] for name in spec.keys(released.schema)]
+    classes = equivalence_classes(columns, len(released))
+    sizes = class_sizes(classes)
+    undone = "after the later steps; make this step the last"
+    shared = sizes if spec.missing_matches == "value" else matching_sizes(columns, classes)
+    if (smallest := int(shared.min())) < spec.limits.k:
+        raise BadInput(f"{place}.k", f"the released table has a class of {smallest:,} records {undone}")
+    for name in spec.constrained(released.schema):
+        variable = Sensitive.of(released, name)
+        for limit, figures, kept in spec.limits.figures(variable, variable.composition(classes, len(sizes))):
+            if not kept.all():
+                worst = figures.min() if limit in ("l", "p") else figures.max()
+                raise BadInput(f"{place}.{limit}", f'"{name}" of the released table has {worst:.4g} {undone}')
 
 
 def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from .domain import Clique, Domain, subsets
 
 

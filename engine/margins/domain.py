@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 
 Clique = tuple[int, ...]
 """Positions of variables, ascending."""

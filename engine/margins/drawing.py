@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 
 
 def draw_given(shares: Floats, groups: Integers, rng: np.random.Generator) -> Integers:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from .consistency import Measured, Residuals
 from .domain import Clique, Domain
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats
 from .domain import Clique, Domain, margin_of, scale_to, total_variation, without_contained
 
 LARGEST_TABLE = 10_000_000

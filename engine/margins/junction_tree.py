@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from .domain import Clique, Domain, as_clique, margin_of, scale_to, without_contained
 from .drawing import draw_given
 from .joint_table import NEAR, SWEEPS

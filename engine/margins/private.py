@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from .consistency import nearest_shares
 from .domain import Clique, Domain
 from .selection import Answer, spanning_tree

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from .zcdp import sigma_of
 
 SMALLEST_POWER, LARGEST_POWER = -20, 60

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from .domain import Clique, Domain, as_clique, without_contained
 
 Answer = Callable[[Clique], Floats]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from .comparisons import Comparison, classes
 
 AT_ONCE = 1 << 20

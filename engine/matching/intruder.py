@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
@@ -100,13 +100,23 @@ def _on_log_scale(values: Floats, level: float, scale: Floats, rng: np.random.Ge
     """Positive values times the exponential of Normal(0, level scale); the others as they are."""
     noise = rng.standard_normal(len(values))
     _refuse_negative(values)
-    believed = values.copy()
     if level == 0:
-        return believed
+        return values.copy()
     positive = values > 0
-    logs = np.log(values[positive]) + level * scale[positive] * noise[positive]
-    believed[positive] = np.exp(np.clip(logs, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
-    return np.round(believed) if whole else believed
+    if positive.all():
+        believed = _moved(values, level * scale, noise)
+    else:
+        believed = values.copy()
+        believed[positive] = _moved(values[positive], level * scale[positive], noise[positive])
+    return np.round(believed, out=believed) if whole else believed
+
+
+def _moved(values: Floats, spread: Floats, noise: Floats) -> Floats:
+    """Positive values times the exponential of the spread's share of the noise, which is written over: all (k,)."""
+    logs = np.log(values)
+    noise *= spread
+    logs += noise
+    return np.exp(np.clip(logs, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=logs), out=logs)
 
 
 def _refuse_negative(values: Floats) -> None:

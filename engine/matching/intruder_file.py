@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.microdata import Microdata, conform
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
 from ..data.spelling import whole_spelling

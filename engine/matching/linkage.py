@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from .blocks import AT_ONCE, Blocks, alike
 from .comparisons import Codes, Comparison, Patterns
 from .match_weights import Weights

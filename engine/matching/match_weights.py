@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from .blocks import Blocks, alike, pairs_of
 from .comparisons import Codes, Comparison, Patterns
 

@@ -26,9 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
+from ..data.sorting import FEW, sorted_search
 from ..errors import NotComputable
 from ..partition.grouping import Values, numbered
-from ..sorting import FEW, sorted_search
 
 Ints = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]
@@ -626,4 +626,4 @@ def attribute_probabilities(known: Matches, similar: Matches, *, exclude_self: b
     left_out = exclude_self & known.hit & (known.candidates > 1)
     members = known.candidates - left_out
     alike = similar.candidates - (left_out & similar.hit)
-    return np.divide(alike, members, out=np.zeros(len(members)), where=members > 0)
+    return alike / np.maximum(members, 1)  # nothing is alike where the set is empty

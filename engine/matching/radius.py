@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.schema import Kind
 from ..methods.spec import Param

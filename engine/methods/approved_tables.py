@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

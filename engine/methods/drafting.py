@@ -13,7 +13,7 @@ the measures all are. Methods of other packages take part in the same way, below
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -174,6 +174,23 @@ def radius_for(seen: VariableProfile) -> tuple[int | float | str, str] | None:
         size,
         f"{size:g}{unit}, about a fiftieth of what the middle nine tenths of the values span ({OURS.split(';', maxsplit=1)[0]})",
     )
+
+
+DRAFTED_BINS, FEW_VALUES = 10, 20
+
+
+def bins_for(case: Case, names: Sequence[str], *, as_they_are: bool = True) -> dict[str, str]:
+    """How a draft makes categories of the numbers and dates among some variables, as recipes write it: bins of equally many records; whole numbers of few
+    different values stay ``as_they_are``, where that may follow from the records.
+    """
+    seen = [case.table[name] for name in names]
+    return {
+        one.name: "width 1"
+        if as_they_are and one.variable.kind is Kind.COUNT and one.distinct <= FEW_VALUES
+        else f"{DRAFTED_BINS} equal count"
+        for one in seen
+        if not one.variable.kind.has_levels
+    }
 
 
 def radii_for(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float | str], str]:

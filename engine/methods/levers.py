@@ -24,6 +24,7 @@ class Advice(str):
 
 
 FEWER_DATASETS = Advice("release fewer datasets (m)", m="less")
+LESS_INFLUENCE = Advice("give records at risk less influence on the models ([weights])", weights="more")
 IDENTITY = (
     Advice("synthesise more of the variables that an intruder knows", kept="less"),
     "group rare values of the quasi-identifiers (hierarchies, generalisation)",
@@ -36,6 +37,7 @@ INFERENCE = (
         method="other",
     ),
     "group rare values of the sensitive variables",
+    LESS_INFLUENCE,
     FEWER_DATASETS,
 )
 MEMBERSHIP = (
@@ -43,6 +45,7 @@ MEMBERSHIP = (
         "use a model that repeats single records less (larger minbucket, smoothing)", minbucket="more", smoothing="on"
     ),
     Advice("use a differentially private synthesis, or lower its epsilon", epsilon="less"),
+    LESS_INFLUENCE,
     FEWER_DATASETS,
 )
 COPYING = (

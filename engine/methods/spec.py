@@ -45,13 +45,14 @@ class Named(NamedTuple):
 class Spec(Section):
     """Base of every method's parameters.
 
-    ``redrawable`` says of a synthesis method that a record can be drawn anew by the parameters of its dataset, ``implied`` of a measure that
-    a recipe with constraints has it unasked.
+    ``redrawable`` says of a synthesis method that a record can be drawn anew by the parameters of its dataset, ``slow`` that it takes many times as long as
+    others, as one that samples chains of all records does: a search tries it where a recipe names it. ``implied`` says of a measure that a recipe with constraints has it unasked.
     """
 
     __slots__ = ()
 
     redrawable: ClassVar[bool] = True
+    slow: ClassVar[bool] = False
     implied: ClassVar[bool] = False
 
     @property

@@ -23,7 +23,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from .grouping import Values, numbered, ranked

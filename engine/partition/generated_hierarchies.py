@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..wording import counted

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 
 Values = NDArray[Any] | pd.Series

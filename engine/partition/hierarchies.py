@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.schema import Kind
 from ..wording import counted
 from .grouping import ranked

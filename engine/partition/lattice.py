@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from .equivalence_classes import Limits, Sensitive
 from .grouping import BEYOND, numbered
 from .hierarchies import Hierarchy

@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..wording import counted
 from .grouping import numbered
 from .partial_matches import MISSING, agreement, match_counts

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..arrays import Booleans, Integers
+from ..data.arrays import Booleans, Integers
 from .equivalence_classes import Composition, class_sizes
 from .grouping import numbered
 

@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 
 _DROP = 45.0

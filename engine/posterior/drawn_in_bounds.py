@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..design.regression_rows import RegressionRows
 from .bayesian_linear_regression import LinearPosterior
 

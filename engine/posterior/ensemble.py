@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import rankdata
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..methods.chains import bytes_of_chains
 from ..methods.results import LOG_POSTERIOR, Chains, ChainTrace, Diagnostic, Fit
 from ..methods.run import Progress, legacy_state

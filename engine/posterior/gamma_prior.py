@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 
 TauScale = Literal["precision", "standard_deviation"]
 

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotConverged
 from ..methods.results import LOG_POSTERIOR, Chains, Diagnostic, Fit, ImportanceTrace, Trace
 from ..methods.run import Progress

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotComputable
 from ..statistics.columns import column_scales
 from .bayesian_linear_regression import LinearPosterior

@@ -19,7 +19,7 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from .poisson_lognormal import Derivatives, rate_quadrature
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..methods.results import Chains, ChainTrace
 from ..methods.run import Progress
 from .continued import doubled, run_until_converged

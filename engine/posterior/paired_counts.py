@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotComputable
 from .truncated_poisson import log_normaliser
 from .zero_inflated_poisson import ZeroInflatedPoisson

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, wrightomega
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import BadInput
 from .truncated_poisson import draw, log_normaliser, log_pmf, mean_and_variance
 

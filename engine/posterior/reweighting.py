@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from .laplace import LARGEST_PARETO_K, smooth_weights
 
 AT_A_TIME = 4_000_000

@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotComputable
 from .distinct_rows import LEAST, Codes, DistinctRows, values_given
 

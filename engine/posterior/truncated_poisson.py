@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotComputable
 
 Counts = NDArray[np.int64]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..design.distinct_records import ranks
 from ..errors import BadInput

@@ -26,7 +26,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Schema

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import Floats
 from ..constraints.evaluation import check_on_data
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.terms import Design, check_domain, parse_term
 from ..design.design_triangle import design_triangle

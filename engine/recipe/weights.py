@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.declaration import Param, Section
 from ..data.microdata import Microdata
 from ..data.schema import Schema, check_names

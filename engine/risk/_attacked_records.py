@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..design.binning import Binning, as_categories
 from ..matching.intruder import require_equal_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 
 SAME = 1e-7
 """Two logarithms of probabilities that differ by less are the same: what rounding leaves."""

@@ -34,8 +34,8 @@ from typing import Annotated, Protocol, Self
 
 import numpy as np
 
-from ..arrays import Booleans, Floats, Integers
 from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema

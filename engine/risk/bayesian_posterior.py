@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE, UNBOUNDED, Range
 from ..data.microdata import Microdata
 from ..data.schema import Schema

@@ -24,9 +24,9 @@ from typing import Annotated, Self
 import numpy as np
 from scipy.special import gammaln
 
-from ..arrays import Booleans, Floats, Integers
 from ..attacks.density import candidates
 from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput

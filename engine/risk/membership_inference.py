@@ -30,13 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from ..arrays import Booleans, Floats, Integers
 from ..attacks.areas import area, area_interval
 from ..attacks.attackers import Family, density_scores, halves
 from ..attacks.calibration import LEAST, divided, enough, judged
 from ..attacks.density import Near
 from ..attacks.power import detectable_family_area
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Schema

@@ -69,12 +69,13 @@ from scipy.optimize import minimize
 from scipy.special import expi, gamma, gammainc, gammaln, hyp1f1, psi
 from scipy.stats import hypergeom
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
 from ..errors import BadInput, NotComputable
+from ..margins.log_linear import LogLinear, Order
 from ..methods.intruder import KeyVariables
 from ..methods.levers import POPULATION
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -84,7 +85,6 @@ from ..methods.rows import Row, average, by_series
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
-from ..statistics.log_linear import LogLinear, Order
 from ..wording import agree, counted
 
 Sides = tuple[Floats, Floats, Floats]

@@ -13,7 +13,7 @@ Levels, counts and dates are equal or not; with a ``radius`` also within it, or 
     precision, recall       of the links whose probability is ``probabilities`` or more: the share that is right, and right ones of all N
 
 **How sure a link is.** The probability of a link is calibrated with other records, whose own released record is known
-(``sfumato.engine.matching.calibration``). The model's own probability is too large where variables depend on each other or little links: of
+(``_link_calibration``). The model's own probability is too large where variables depend on each other or little links: of
 independent samples of one population, links of .5 or more were right 1 % of the time. Pairs alone do not show that.
 
 **Two intruders, and why the second counts.** Pairs teach which agreements are telling by those that come together: where one variable alone is
@@ -46,7 +46,6 @@ from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..matching.blocks import Blocks, evenly, in_order
-from ..matching.calibration import calibrated
 from ..matching.comparisons import compared
 from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
 from ..matching.linkage import Links, best_links, pairs_compared
@@ -59,6 +58,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
+from ._link_calibration import calibrated
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

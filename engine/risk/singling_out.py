@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import hypergeom
 
-from ..arrays import Floats, Integers
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable

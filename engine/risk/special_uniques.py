@@ -43,7 +43,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema

@@ -6,6 +6,9 @@ a sample is not theirs, and then judged on fresh random numbers, against hold-ou
 before the judgement decides which plans continue and in which order the finalists stand; the first of them that passes the judgement is taken. The error of all judgements together is
 that of one: the first finalist has half of it, the next half of what is left, as in a fallback procedure (Wiens 2003, Pharmaceutical Statistics 2).
 Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
+
+The plan that the search begins with is looked at again wherever it passes, and is a finalist. Another one stands before it only where it is better by more
+measures of utility than it is worse: one measure alone would be paid for with the others.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from ..recipe.thresholds import Verdict
-from ..statistics.dominance import non_dominated
+from .dominance import non_dominated
 from .guidance import missed_by
 from .space import Asks, Choice, Lever, moves, screened
 
@@ -57,11 +60,14 @@ class Look:
 class Found:
     """What a look found. ``penalty`` is 0 where every limit is met and nothing blocks, else larger the more is wrong; ``cost`` is the utility's, lower
     is better; both None where the plan could not be carried out. ``asks`` are the moves that each limit which it misses asks for, the strongest first.
+    ``losses`` are what the release loses by each measure of utility, 0 for nothing, by which it is held against the plan that the search began with; of
+    the cost alone where there are none.
     """
 
     penalty: float | None
     cost: float | None
     asks: Asks = ()
+    losses: tuple[float | None, ...] = ()
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -70,6 +76,17 @@ class Found:
             math.inf if self.penalty is None else round(self.penalty, 9),
             math.inf if self.cost is None else self.cost,
         )
+
+
+EQUAL = 0.1
+"""Share of the larger of two losses by which they differ at least where one is called better: less is chance."""
+
+
+def votes(ours: Sequence[float | None], theirs: Sequence[float | None]) -> int:
+    """By how many measures of utility we lose less than they, minus those by which we lose more; losses that are within a tenth, or not known, count for neither."""
+    known = [(own, other) for own, other in zip(ours, theirs, strict=True) if own is not None and other is not None]
+    apart = ((own, other) for own, other in known if abs(own - other) > EQUAL * max(abs(own), abs(other)))
+    return sum(1 if own < other else -1 for own, other in apart)
 
 
 def penalty_of(verdicts: Sequence[Verdict], blocks: int) -> float:
@@ -144,12 +161,12 @@ class SearchPlan:
         if stage == "screen":
             choices, records = self._screened, small
         elif stage == "enlarge":
-            ranked = self._ranked(before, found)
-            choices, records = [look.choice for look in ranked[:wanted]], large
+            ranked = [look.choice for look in self._ranked(before, found)]
+            choices, records = self._with_start(ranked, wanted, before, found), large
         elif stage == "compare":
             choices, records = self._finalists(before, found), self.records
         elif stage == "judge":
-            choices, records = self._in_order(before, found), None
+            choices, records = self._after_start(self._in_order(before, found), before, found), None
         else:
             choices, records = self._around(before, found, wanted), large
         return self._numbered(stage, before, choices, records)
@@ -185,8 +202,45 @@ class SearchPlan:
         )
         ranked = list(dict.fromkeys([*large, *every]))
         safest = max(large or every, key=self._protection, default=None)
-        best = ranked[: FINALISTS - 1]
+        best = self._with_start(ranked, FINALISTS - 1, before, found)
         return list(dict.fromkeys([*best, *([] if safest is None else [safest]), *ranked]))[:FINALISTS]
+
+    @property
+    def start(self) -> Choice:
+        """The plan that the search begins with."""
+        return tuple(lever.now for lever in self.levers)
+
+    def _with_start(
+        self, ranked: Sequence[Choice], wanted: int, before: Sequence[Look], found: Mapping[int, Found]
+    ) -> list[Choice]:
+        """The first choices, so many as wanted; the last one gives way to the plan that the search began with, where that passes so far."""
+        first = list(ranked[:wanted])
+        if wanted > 1 and self.start not in first and self._passes(self.start, before, found):
+            first[-1:] = [self.start]
+        return first
+
+    @staticmethod
+    def _passes(choice: Choice, before: Sequence[Look], found: Mapping[int, Found]) -> bool:
+        """Whether the last look at a plan met every limit, and nothing that was asked there blocks."""
+        last = next((look for look in reversed(before) if look.choice == choice), None)
+        return last is not None and found[last.number].penalty == 0
+
+    def _after_start(
+        self, choices: Sequence[Choice], before: Sequence[Look], found: Mapping[int, Found]
+    ) -> list[Choice]:
+        """Finalists in their order, but for those that pass as the plan does which the search began with, and are no better: they come after it."""
+        start = self.start
+        if start not in choices or not self._passes(start, before, found):
+            return list(choices)
+        own, rest = self._last_found(start, before, found), [choice for choice in choices if choice != start]
+        passing = {choice for choice in rest if self._passes(choice, before, found)}
+        better = [one for one in rest if one in passing and _is_better(self._last_found(one, before, found), own)]
+        return list(dict.fromkeys([*better, start, *(one for one in rest if one in passing), *rest]))
+
+    def _last_found(self, choice: Choice, before: Sequence[Look], found: Mapping[int, Found]) -> Found:
+        """What was found of a plan on all records, or else by its last look."""
+        every = self._at_all_records(choice, before, found)
+        return _mean(every or [found[look.number] for look in before if look.choice == choice][-1:])
 
     def _in_order(self, before: Sequence[Look], found: Mapping[int, Found]) -> list[Choice]:
         """The finalists as they are judged: by the mean of what their looks at all records found, after these those that were not compared there."""
@@ -231,7 +285,21 @@ def _mean(found: Sequence[Found]) -> Found:
     """What several looks at a plan found on average, of those that could be carried out."""
     penalties = [one.penalty for one in found if one.penalty is not None]
     costs = [one.cost for one in found if one.cost is not None]
-    return Found(float(np.mean(penalties)) if penalties else None, float(np.mean(costs)) if costs else None)
+    lost = [one.losses for one in found if one.penalty is not None]
+    losses = (_mean_of(column) for column in zip(*lost, strict=True))
+    return Found(_mean_of(penalties), _mean_of(costs), losses=tuple(losses))
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _is_better(one: Found, other: Found) -> bool:
+    """Whether a plan is better than another by more measures of utility than it is worse; by its cost where losses are not known."""
+    if one.losses and other.losses:
+        return votes(one.losses, other.losses) > 0
+    return one.rank[1] < other.rank[1]
 
 
 def _is_open(looks: Sequence[Look], found: Mapping[int, Found]) -> bool:

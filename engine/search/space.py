@@ -283,12 +283,15 @@ def _written(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True, default=str)
 
 
+UNCHANGED = "unchanged"
+
+
 def described(levers: Sequence[Lever], choice: Choice) -> str:
-    """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``unchanged`` where nothing."""
+    """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``UNCHANGED`` where nothing."""
     moved = [
         f"{lever.name} {lever.options[at].label}" for lever, at in zip(levers, choice, strict=True) if at != lever.now
     ]
-    return ", ".join(moved) or "unchanged"
+    return ", ".join(moved) or UNCHANGED
 
 
 MOST_POINTS = 4096

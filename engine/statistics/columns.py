@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

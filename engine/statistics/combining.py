@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtridf, stdtrit
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 
 _NORMAL_DEGREES = 1e9

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from .columns import column_scales

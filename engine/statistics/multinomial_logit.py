@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..errors import EngineError
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..sorting import distinct
+from ..data.arrays import Floats, Integers
+from ..data.sorting import distinct
 
 MOST_DECIMALS = 6
 
@@ -35,35 +35,43 @@ def steps(numbers: Floats) -> float:
 
 
 def smoothed(
-    values: Floats, group: Integers, donors: Floats, donor_group: Integers, noise: Callable[[int], Floats]
+    values: Floats,
+    group: Integers,
+    donors: Floats,
+    donor_group: Integers,
+    noise: Callable[[int], Floats],
+    weight: Floats | None = None,
 ) -> Floats:
     """Drawn values (n,) of donors' groups (n,), each moved by the kernel of its group: (n,).
 
     ``donors`` (d,) and their groups, from 0, say how wide each kernel is; groups of one value have that of all donors.
-    ``noise`` gives so many standard normal numbers.
+    ``noise`` gives so many standard normal numbers. ``weight`` (d,) is how many donors each counts for, above 0; 1 where there is none.
     """
     groups = int(donor_group.max()) + 1
-    mean, sd, width = _kernels(donors, donor_group, groups)
-    everywhere = _kernels(donors, np.zeros(len(donors), dtype=np.int64), 1)[2][0]
+    mean, sd, width = _kernels(donors, donor_group, groups, weight)
+    everywhere = _kernels(donors, np.zeros(len(donors), dtype=np.int64), 1, weight)[2][0]
     here = np.where(width > 0, width, everywhere)[group]
     ratio = np.divide(here, sd[group], out=np.zeros(len(values)), where=width[group] > 0)
     moved = values - mean[group] + here * noise(len(values))
     return np.asarray(mean[group] + moved / np.sqrt(1 + ratio**2))
 
 
-def _kernels(donors: Floats, group: Integers, groups: int) -> tuple[Floats, Floats, Floats]:
+def _kernels(donors: Floats, group: Integers, groups: int, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
     """Mean, standard deviation and kernel width of each group, (groups,); 0 of a group without donors."""
-    count = np.bincount(group, minlength=groups)
-    safe = np.maximum(count, 1)
-    mean = np.bincount(group, donors, groups) / safe
-    variance = np.bincount(group, (donors - mean[group]) ** 2, groups) / safe
+    count = np.bincount(group, weight, groups)
+    safe = np.where(count > 0, count, 1)
+    each = 1.0 if weight is None else weight
+    mean = np.bincount(group, donors * each, groups) / safe
+    variance = np.bincount(group, (donors - mean[group]) ** 2 * each, groups) / safe
     sd = np.sqrt(variance)
-    ordered = np.append(donors[np.lexsort((donors, group))], 0.0)
+    order = np.lexsort((donors, group))
+    ordered = np.append(donors[order], 0.0)
     start = np.cumsum(count) - count
-    low, high = (
-        ordered[np.minimum(start + (share * (safe - 1)).round().astype(np.int64), len(donors))]
-        for share in (0.25, 0.75)
-    )
+    places = [start + (share * np.maximum(safe - 1, 0)).round() for share in (0.25, 0.75)]
+    if weight is not None:
+        upto = np.cumsum(weight[order])
+        places = [np.searchsorted(upto, place, side="right") for place in places]
+    low, high = (ordered[np.minimum(place.astype(np.int64), len(donors))] for place in places)
     spread = np.where(high > low, np.minimum(sd, (high - low) / 1.34), sd)
     return mean, sd, 0.9 * spread * safe**-0.2
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr, xlogy
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..partition.pairs import NUMBERS, Pairs, class_ranges
 

@@ -27,7 +27,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import AT_LEAST_ONE, AT_MOST_ONE, SHARE, bounded_interval
 from ..data.microdata import Microdata, as_column
 from ..data.schema import Role, Schema

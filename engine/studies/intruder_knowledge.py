@@ -23,7 +23,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..data.microdata import Microdata
 from ..data.schema import Schema

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema

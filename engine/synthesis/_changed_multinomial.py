@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..design.categories import Codes
 
 LARGEST_KEY = 2**62

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
 from ._changed_multinomial import information_of, log_sums
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
 from ..data.terms import Design, parse_term

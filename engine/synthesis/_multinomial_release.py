@@ -38,7 +38,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.terms import parse_term
 from ..design import stratified_logit

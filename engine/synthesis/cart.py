@@ -20,6 +20,10 @@ where no confidential value is negative.
 
 ``proper`` fits each of the m trees to a bootstrap sample of the records, which lets the datasets vary as much as the
 tree is uncertain.
+
+Where records have weights, all counts are sums of weights: impurity and errors of the tree, ``minbucket``, what a donor's value is drawn by, how wide
+kernels are, and whether ten records have a value. So a leaf has ``minbucket`` records at least, and more where these have less influence. A record of weight 0
+donates nothing and moves no split; any other may still donate its value, if more rarely. Weights are rounded to a power of two (2^-15, coarser from 32,768 records on), so that ties stay ties.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import DAY, Microdata
 from ..data.schema import Kind
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
@@ -94,7 +98,8 @@ def draw(
 ) -> Floats:
     """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as days since 1970; NaN missing."""
     arrays = {**_without_sets(fit), **fit.arrays}
-    trees = Trees(**{field.name: arrays[field.name] for field in fields(Trees)})
+    trees = Trees(**{field.name: arrays[field.name] for field in fields(Trees) if field.name in arrays})
+    confidential = confidential.counted
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _with_levels(released, spec)}
     x = _predictors(released, confidential, spec, orders)
@@ -110,16 +115,17 @@ def _smooth(
     values: Floats, trees: Trees, leaf: Integers, confidential: Microdata, target: str, rng: np.random.Generator
 ) -> Floats:
     """Donated values (n,) of the leaves (n,), those that fewer than ten records have moved by their leaf's kernel."""
-    present = confidential.present(target)
-    numbers, counts = np.unique(present, return_counts=True)
-    common = numbers[counts >= COMMON]
-    of_leaf = np.repeat(np.arange(len(trees.count)), trees.count)
+    every, present = confidential.numbers(target), confidential.present(target)
+    numbers, which = np.unique(present, return_inverse=True)
+    common = numbers[np.bincount(which, confidential.influence[~np.isnan(every)]) >= COMMON]
+    of_leaf = trees.leaf_of_donors
     own, moved = (~np.isin(some, common) & ~np.isnan(some) for some in (trees.donors, values))
     if not moved.any():
         return values
     variable = confidential.schema[target]
     low = 0.0 if variable.lower is None and variable.kind is not Kind.DATE and present.min() >= 0 else variable.lower
-    near = smoothed(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal)
+    weight = None if trees.weight is None else trees.weight[own]
+    near = smoothed(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal, weight)
     values[moved] = within(near, low, variable.upper, steps(present))
     return values
 
@@ -189,6 +195,7 @@ def fits_together(
     source="Reiter (2005); synthpop: Nowok, Raab & Dibben (2016); Guo & Hu Supp 4",
     draw=draw,
     targets=tuple(Kind),
+    weighted=True,
     together=fits_together,
 )
 @drafts(_offer)
@@ -198,6 +205,10 @@ def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> 
     Arrays: those of ``sfumato.engine.trees.trees.Trees``, and for each predictor with levels the order (trees,
     levels) in which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
     """
+    data = data.counted
+    data = (
+        data if data.weights is None else data.weighted(data.weights)
+    )  # without weights where all that are left are 1
     grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
     return _fit(data, target, spec, run, grown)
 
@@ -208,16 +219,18 @@ def _fit(
     trees = joined([tree for tree, _ in grown])
     trees = trees.with_sorted_donors() if run.secret else trees
     orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _with_levels(data, spec)}
-    return Fit({**vars(trees), **orders}, _diagnostics(trees, target), NoTrace(GROWN))
+    parts = {name: part for name, part in vars(trees).items() if part is not None}
+    return Fit({**parts, **orders}, _diagnostics(trees, target), NoTrace(GROWN))
 
 
 class _Seen(NamedTuple):
-    """What a tree is grown on: predictors (n, P) and target (n,), the levels of each predictor without an order (P,), and how these are ordered."""
+    """What a tree is grown on: predictors (n, P) and target (n,), the levels of each predictor without an order (P,), how these are ordered, and weights (n,)."""
 
     x: Floats
     y: Floats
     levels: tuple[int, ...]
     orders: Mapping[str, Floats]
+    weights: Floats | None
 
 
 def _grown(
@@ -227,24 +240,27 @@ def _grown(
 
     scikit-learn asks for a seed: its 32 bits decide between equal splits alone.
     """
-    x, y, levels, orders = _seen(data, target, spec, rng.integers(len(data), size=len(data)) if spec.proper else None)
+    x, y, levels, orders, weights = _seen(
+        data, target, spec, rng.integers(len(data), size=len(data)) if spec.proper else None
+    )
     seed = int(rng.integers(2**32))
     if not data.schema[target].kind.has_levels:
-        return grow(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed), orders
-    return grow_classes(x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp), orders
+        return grow(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
+    return grow_classes(x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights), orders
 
 
 def _seen(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _Seen:
     """Of ``some`` rows, of all where there are none."""
     rows: Integers | slice = slice(None) if some is None else some
+    weights = None if data.weights is None else data.weights[rows]
     y, classes = _response(data, target)[rows], data.schema[target].kind.has_levels
     levels = {name: _levels(data, name) + int(data.missing(name).any()) for name in _with_levels(data, spec)}
     orders = {
-        name: np.arange(float(count)) if classes else level_order(_codes(data, name)[rows], count, y)
+        name: np.arange(float(count)) if classes else level_order(_codes(data, name)[rows], count, y, weights)
         for name, count in levels.items()
     }
     x = _predictors(data, data, spec, orders)[rows]
-    return _Seen(x, y, tuple(levels.get(name, 0) for name in spec.predictors), orders)
+    return _Seen(x, y, tuple(levels.get(name, 0) for name in spec.predictors), orders, weights)
 
 
 def _response(data: Microdata, target: str) -> Floats:
@@ -293,12 +309,12 @@ def _diagnostics(trees: Trees, target: str) -> tuple[Diagnostic, ...]:
     """Leaves a tree, the smallest leaf, and the share of leaves whose donors all have one value: it is given away."""
     leaf = trees.count > 0
     before, after = trees.donors[:-1], trees.donors[1:]
-    of_leaf = np.repeat(np.arange(len(leaf)), trees.count)
+    of_leaf = trees.leaf_of_donors
     differ = (before != after) & ~(np.isnan(before) & np.isnan(after)) & (of_leaf[:-1] == of_leaf[1:])
     uniform = np.bincount(of_leaf[1:][differ], minlength=len(leaf))[leaf] == 0
     values = {
         "leaves": leaf.sum() / len(trees.root),
-        "smallest_leaf": trees.count[leaf].min(),
+        "smallest_leaf": trees.sizes[leaf].min(),
         "leaves_of_one_value": np.mean(uniform),
     }
     return tuple(Diagnostic(name, target, float(value)) for name, value in values.items())

@@ -35,7 +35,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import DAY, Microdata, as_column
 from ..data.schema import Kind
 from ..errors import GAN

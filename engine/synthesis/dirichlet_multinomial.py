@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..design.categories import (

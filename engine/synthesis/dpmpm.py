@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, ca
 from ..design.structural_zeros import Impossible
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
-from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts
+from ..methods.drafting import ALTERNATIVE, Case, Offer, bins_for, drafts
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run
@@ -60,6 +60,8 @@ MOST_NUMBERS = 20_000_000
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DpmpmSpec(Spec):
     """The mixture and its prior, how long it is sampled, and how numbers and missing values become categories."""
+
+    slow: ClassVar[bool] = True
 
     classes: Annotated[
         int,
@@ -261,27 +263,11 @@ OFFERED_SWEEPS, OFFERED_LIMIT = 1000, 8000
 """Of an offered mixture: sweeps of a chain, and up to how many it continues. A search tries many plans."""
 
 
-FEW_VALUES, OFFERED_BINS = 20, 20
-"""Whole numbers of so few different values are categories as they are, others stand in so many bins of equal counts."""
-
-
-def _bins_for(case: Case, names: tuple[str, ...]) -> dict[str, str]:
-    """How numbers and dates among these variables become categories, as recipes write it."""
-    seen = [case.table[name] for name in names]
-    return {
-        one.name: "width 1"
-        if one.variable.kind is Kind.COUNT and one.distinct <= FEW_VALUES
-        else f"{OFFERED_BINS} equal count"
-        for one in seen
-        if not one.variable.kind.has_levels
-    }
-
-
 def _offer(case: Case) -> Offer | None:
     """All released variables together, given those that are kept; numbers in bins."""
     if case.want != "synthesis" or case.target is not None or not case.released:
         return None
-    bins = _bins_for(case, case.compared)
+    bins = bins_for(case, case.compared)
     settings = {"predictors": list(case.kept), "sweeps": OFFERED_SWEEPS, "burn_in": OFFERED_SWEEPS // 2}
     settings |= {"max_sweeps": OFFERED_LIMIT, **({"bins": bins} if bins else {})}
     why = "latent classes say how all variables go together, and no leaf holds few people; numbers lose what lies inside a bin"

@@ -25,7 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..data.terms import Design

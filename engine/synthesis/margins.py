@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
@@ -50,7 +50,7 @@ from ..margins.selection import Answer, by_information, information, spanning_tr
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
 from ..margins.zcdp import DELTA, rho_at, sigma_of
 from ..methods.approved_tables import ApprovedTable
-from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts
+from ..methods.drafting import ALTERNATIVE, DRAFTED_BINS, Case, Declined, Offer, bins_for, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
@@ -616,9 +616,6 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     return tuple(found)
 
 
-DRAFTED = 10
-DRAFTED_BINS = f"{DRAFTED} equal count"
-"""How a draft cuts numbers."""
 FEW = 4
 """Times the count at which a level is kept, below which records are too few for a draft."""
 
@@ -627,15 +624,16 @@ def offer(case: Case) -> Offer | Declined | None:
     """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
     if case.want != "synthesis" or case.target is not None or case.kept:
         return None
-    cut = [name for name in case.released if not case.table[name].variable.kind.has_levels]
-    settings: dict[str, object] = {"bins": dict.fromkeys(cut, DRAFTED_BINS)} if cut else {}
-    numbers = "; numbers are drawn inside bins of equally many records" if cut else ""
+    bins = bins_for(case, case.released, as_they_are=case.epsilon is None)
+    settings: dict[str, object] = {"bins": bins} if bins else {}
+    numbers = "; numbers are drawn inside bins" if bins else ""
+    learned = {name for name, rule in bins.items() if Binning.parse(rule).learned}
     if case.epsilon is None:
         limit = MarginsSpec().limit
         few = [
             name
             for name in case.released
-            if case.table.records < limit * (case.table[name].distinct if name not in cut else DRAFTED)
+            if case.table.records < limit * (DRAFTED_BINS if name in learned else case.table[name].distinct)
         ]
         if few:
             return Declined(
@@ -643,7 +641,7 @@ def offer(case: Case) -> Offer | Declined | None:
             )
         why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
         return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
-    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(DRAFTED_BINS) for name in cut})
+    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(rule) for name, rule in bins.items()})
     schema = Schema(tuple(case.table[name].variable for name in case.released))
     if open_to_noise := undeclared(schema, case.released, spec.bins):
         rho = _budget(spec, schema, case.released).domain / len(open_to_noise)

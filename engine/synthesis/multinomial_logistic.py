@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..design import stratified_logit

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit
 from scipy.stats import norm, qmc
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.microdata import Microdata, as_column
 from ..data.schema import Kind, Schema
 from ..data.terms import Design, parse_term

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable

@@ -6,6 +6,9 @@ records; of equally good splits the first one of the first predictor is taken. A
 it saves more than ``cp`` times the errors of the root for each of its splits (rpart's ``partition.c``, with its bounds on what a
 branch can still save). Where classes weigh differently (rpart's ``prior``), so do their impurities and errors.
 
+Where records weigh differently, all that is said of records is said of what they weigh, the fewest of a leaf too: a record of weight w counts as w
+of one. Weights are whole ``units``, so that their sums are exact and splits that are equally good stay so.
+
 Levels without an order are split in two sets. For two classes the best sets lie beside each other in the order of the node's
 class shares (Breiman et al. 1984, theorem 4.5), for more classes all sets are tried where the predictor has at most
 ``MOST_LEVELS`` levels, as rpart does; with more levels, where rpart takes time exponential in their number, they are ordered along the
@@ -33,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 
 _MOST_CELLS = 4
 _ROUNDING = 1e-11
@@ -64,11 +67,14 @@ class Cuts(NamedTuple):
 
 
 class Nodes:
-    """A nodes of one depth and their m records, ``rows`` (m,), node after node; ``total`` (C, A) of each class, whose records weigh ``weights`` (C, 1)."""
+    """A nodes of one depth and their m records, ``rows`` (m,), node after node, of which each has some (A,); ``total`` (C, A) of each class, whose records
+    weigh ``weights`` (C, 1), and of all, ``sizes`` (A,): records, or their units.
+    """
 
-    def __init__(self, rows: Integers, total: Floats, weights: Floats) -> None:
+    def __init__(self, rows: Integers, total: Floats, weights: Floats, records: Integers | None = None) -> None:
         self.rows, self.total, self.weights = rows, total, weights
         self.sizes = total.sum(axis=0).astype(np.int64)
+        self.records = self.sizes if records is None else records
         weighted = total * weights
         self.weight = weighted.sum(axis=0)
         self.shares = weighted / self.weight
@@ -77,7 +83,7 @@ class Nodes:
         return len(self.sizes)
 
     def of_each(self) -> Integers:
-        return np.repeat(np.arange(len(self)), self.sizes)
+        return np.repeat(np.arange(len(self)), self.records)
 
 
 class Sons(NamedTuple):
@@ -101,7 +107,7 @@ class Predictor:
 
     Of the nodes at hand it has either the ``counts`` (A, size, width // 2) of each value, one int64 for two classes, whose halves never
     carry, since no class has 2^31 records, or their records in its own ``order`` within each node (m,), or, if values are ``plain``
-    and lack an order, neither.
+    and lack an order, neither. ``units`` (N,) are what records weigh; None where each is one.
     """
 
     coded: Int32s
@@ -110,12 +116,13 @@ class Predictor:
     plain: bool
     counts: Integers | None = None
     order: Integers | None = None
+    units: Int32s | None = None
 
     def settle(self, nodes: Nodes) -> None:
         """Count the nodes, unless most cells would be empty, or else put their records in order."""
         if self.counts is None and self.order is None:
             if self._may_count(len(nodes), len(nodes.rows)):
-                self.counts = self._count(nodes.rows, nodes.sizes)
+                self.counts = self._count(nodes.rows, nodes.records)
             elif not self.plain:
                 key = (nodes.of_each() * self.size + self.coded.take(nodes.rows) // self.width) * len(self.coded)
                 key += nodes.rows
@@ -139,12 +146,13 @@ class Predictor:
         return nodes * self.size * self.width <= _MOST_CELLS * records
 
     def _count(self, rows: Integers, sizes: Integers) -> Integers:
-        """Some records (k,), node after node with ``sizes`` (nodes,): (nodes, size, width // 2)."""
+        """Some records (k,), node after node with ``sizes`` (nodes,) of them: (nodes, size, width // 2)."""
         cells = self.size * self.width
         kind = np.int64 if cells * len(sizes) >= 2**31 else np.int32
         key: NDArray[Any] = np.repeat(np.arange(0, cells * len(sizes), cells, dtype=kind), sizes)
         key += self.coded.take(rows)
-        found = np.bincount(key, minlength=cells * len(sizes)).astype(np.int32)
+        weighing = None if self.units is None else self.units.take(rows)
+        found = np.bincount(key, weighing, minlength=cells * len(sizes)).astype(np.int32)
         return found.view(np.int64).reshape(len(sizes), self.size, self.width // 2)
 
     def cuts(self, nodes: Nodes, minbucket: int) -> Places:
@@ -182,6 +190,8 @@ class Predictor:
         coded = self.coded.take(order)
         code = coded // self.width
         of_class = coded - code * self.width
+        if self.units is not None:
+            return self._weighed_cuts(code, of_class, self.units.take(order), nodes, minbucket)
         edges = np.full((len(nodes), 3), minbucket)
         edges[:, 0] -= 1
         edges[:, 1] = nodes.sizes - edges[:, 0] - minbucket
@@ -198,6 +208,21 @@ class Predictor:
             left.append(sums.take(place) - np.repeat(before, each))
             rest -= left[-1]
         return Places(place, each, left)
+
+    @staticmethod
+    def _weighed_cuts(code: Int32s, of_class: Int32s, units: Int32s, nodes: Nodes, minbucket: int) -> Places:
+        """The same of records in order (m,), with their values, classes and units."""
+        ends = np.cumsum(nodes.records)
+        weighed = [np.cumsum(np.where(of_class == k, units, 0), dtype=np.int64) for k in range(len(nodes.total))]
+        left = []
+        for sums in weighed:
+            before = np.append(0, sums.take(ends[:-1] - 1))
+            left.append((sums - np.repeat(before, nodes.records)).astype(np.int32))
+        ours = sum(left[1:], left[0])
+        may = (ours >= minbucket) & (ours <= np.repeat(nodes.sizes - minbucket, nodes.records))
+        may[:-1] &= code[1:] != code[:-1]
+        place = np.flatnonzero(may)
+        return Places(place, steps(np.searchsorted(place, ends)), [one.take(place) for one in left])
 
     def last_values(self, place: Integers) -> Integers:
         """The last value before the cuts at some places (k,)."""
@@ -276,7 +301,7 @@ _MOST_COUNTS = 2_000_000
 
 class Rules(NamedTuple):
     """How a tree is grown: values of each predictor and whether they lack an order (P,), what a record of each class weighs
-    (C, 1), and fewest records of a leaf.
+    (C, 1), and fewest records, or units, of a leaf.
     """
 
     sizes: Sequence[int]
@@ -377,7 +402,11 @@ def _cells(predictor: Predictor, nodes: Nodes) -> Cells:
         cell = np.flatnonzero(predictor.filled())
         return Cells(cell // size, cell % size, table[cell, :classes].T.astype(np.float64))
     key = nodes.of_each() * (size * width) + predictor.coded.take(nodes.rows)
-    found, repeats = np.unique(key, return_counts=True)
+    if predictor.units is None:
+        found, repeats = np.unique(key, return_counts=True)
+    else:
+        found, of = np.unique(key, return_inverse=True)
+        repeats = np.bincount(of, predictor.units.take(nodes.rows))
     cell, column = np.unique(found // width, return_inverse=True)
     counts = np.zeros((classes, len(cell)))
     counts[found % width, column] = repeats
@@ -491,7 +520,7 @@ class ClassTree:
 
     A record at node v goes to ``left[v]`` where its code of predictor ``feature[v]`` is at most ``cut[v]``, or, where the
     levels of that predictor have no order, if ``members[v, code]``; else to ``right[v]``. A level that no record of the node
-    has goes where most of them go. ``counts`` (V, C) are records of each class, ``members`` is (V, L), ``leaf`` (n,) the leaf of
+    has goes where most of them go. ``counts`` (V, C) are records of each class, or their units, ``members`` is (V, L), ``leaf`` (n,) the leaf of
     each record that it was grown on, the others are (V,).
     """
 
@@ -537,25 +566,31 @@ def class_trees(
     minbucket: int,
     cp: float,
     weights: Sequence[float] = (),
+    units: Integers | None = None,
 ) -> list[ClassTree]:
     """The tree of each of T ``labels`` (n,) of the same classes, as ``class_tree`` grows it, all together: several small ones take little longer than one.
 
-    ``x`` are the codes (n, P) of all of them, or T such tables of their own.
+    ``x`` are the codes (n, P) of all of them, or T such tables of their own. ``units`` (T n,) are what the records of one tree after the other weigh,
+    fewer than 2^31 in all, and then ``minbucket`` counts these.
     """
     columns = np.concatenate([one.T for one in ([x] if isinstance(x, np.ndarray) else x)], axis=1)
     sizes = [count or int(column.max()) + 1 for count, column in zip(levels, columns, strict=True)]
     y = np.concatenate(labels)
     classes = int(y.max()) + 1
     weight = np.array(weights or [1.0] * classes)[:, None]
-    counts = np.stack([np.bincount(of_one, minlength=classes) for of_one in labels])
+    weighing = [None] * len(labels) if units is None else np.split(units, len(labels))
+    counts = np.stack(
+        [np.bincount(of_one, own, classes).astype(np.int64) for of_one, own in zip(labels, weighing, strict=True)]
+    )
     alpha = cp * _errors(counts.T * weight)
     width = classes + classes % 2
     kind = np.int64 if max(sizes) * width >= 2**31 else np.int32
     coded = np.tile(columns.astype(kind) * width, len(labels) if isinstance(x, np.ndarray) else 1)
     coded += y.astype(kind)
-    trees = _grown(coded, counts, alpha, Rules(sizes, np.asarray(levels) > 0, weight, minbucket))
+    rules = Rules(sizes, np.asarray(levels) > 0, weight, minbucket)
+    trees = _grown(coded, counts, alpha, rules, None if units is None else units.astype(np.int32))
     return [
-        _without(tree, ~_worth_splitting(tree, _errors(tree.counts.T * weight), weight, float(least)))
+        without(tree, ~_worth_splitting(tree, _errors(tree.counts.T * weight), weight, float(least)))
         for tree, least in zip(trees, alpha, strict=True)
     ]
 
@@ -565,11 +600,13 @@ def _errors(counts: Floats) -> Floats:
     return np.asarray(counts.sum(axis=0) - counts.max(axis=0))
 
 
-def _grown(coded: Int32s, counts: Integers, alpha: Floats, rules: Rules) -> list[ClassTree]:
-    """The trees, depth by depth: values and classes ``coded`` (P, N) of the records of one tree after the other, ``counts`` (T, C) and least errors (T,)."""
+def _grown(
+    coded: Int32s, counts: Integers, alpha: Floats, rules: Rules, units: Int32s | None = None
+) -> list[ClassTree]:
+    """The trees, depth by depth: values and classes ``coded`` (P, N) of the records of one tree after the other, ``counts`` (T, C), least errors (T,), and units (N,)."""
     trees = len(counts)
     predictors = [
-        Predictor(of_one, size, rules.width, bool(plain))
+        Predictor(of_one, size, rules.width, bool(plain), units=units)
         for of_one, size, plain in zip(coded, rules.sizes, rules.unordered, strict=True)
     ]
     roots = np.arange(trees)
@@ -577,10 +614,11 @@ def _grown(coded: Int32s, counts: Integers, alpha: Floats, rules: Rules) -> list
     largest, leaf = np.zeros(trees), np.repeat(roots, coded.shape[1] // trees)
     at = np.flatnonzero(_tried(counts, alpha, rules))
     rows = np.flatnonzero(np.isin(leaf, at))
+    records = None if units is None else np.full(len(at), coded.shape[1] // trees)
     side = np.empty(coded.shape[1], np.int8)
     while len(at):
         here = depths[-1]
-        nodes = Nodes(rows, here.counts[at].T.astype(np.float64), rules.weights)
+        nodes = Nodes(rows, here.counts[at].T.astype(np.float64), rules.weights, records)
         found = best_splits(predictors, nodes, rules)
         np.maximum.at(largest, here.tree[at], found.gain)
         split = np.flatnonzero(found.gain > _NO_GAIN * largest[here.tree[at]])
@@ -592,15 +630,19 @@ def _grown(coded: Int32s, counts: Integers, alpha: Floats, rules: Rules) -> list
         number, goes = np.column_stack([here.first + at] * 2), np.zeros((len(at), 2), np.bool_)
         number[split] = depths[-1].first + np.arange(2 * len(split)).reshape(2, -1).T
         goes[split] = tried.reshape(2, -1).T
-        to_left, to_right = (np.repeat(on, nodes.sizes) for on in goes.T)
+        to_left, to_right = (np.repeat(on, nodes.records) for on in goes.T)
         to_left &= ~right
         to_right &= right
         ends = np.flatnonzero(~(to_left | to_right))
-        node = np.searchsorted(np.cumsum(nodes.sizes), ends, side="right")
+        node = np.searchsorted(np.cumsum(nodes.records), ends, side="right")
         leaf[rows.take(ends)] = number.ravel().take(2 * node + right.take(ends))
         if any(predictor.order is not None for predictor in predictors):
             side[rows] = to_left.view(np.int8) + 2 * to_right.view(np.int8)
-        counted = _sons(split, found.left[:, split], tried, nodes, right)
+        go_left = found.left[:, split].sum(axis=0).astype(np.int64)
+        if records is not None:
+            go_left = nodes.records[split] - np.bincount(nodes.of_each(), right, len(nodes)).astype(np.int64)[split]
+            records = np.concatenate([go_left, nodes.records[split] - go_left])[tried]
+        counted = _sons(split, go_left, tried, nodes, right)
         rows, at = np.concatenate([rows.compress(to_left), rows.compress(to_right)]), np.flatnonzero(tried)
         for predictor in predictors:
             predictor.descend(counted, side)
@@ -622,12 +664,12 @@ def _tried(counts: Integers, alpha: Floats, rules: Rules) -> Booleans:
 
 def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, coded: Int32s, rules: Rules) -> Booleans:
     """Which records (m,) go right; writes who goes left by sets into the nodes ``at`` (A,) of the depth."""
-    code = coded.ravel().take(np.repeat(found.feature * coded.shape[1], nodes.sizes) + nodes.rows)
-    right = code >= np.repeat(((found.cut + 1) * rules.width).astype(coded.dtype), nodes.sizes)
+    code = coded.ravel().take(np.repeat(found.feature * coded.shape[1], nodes.records) + nodes.rows)
+    right = code >= np.repeat(((found.cut + 1) * rules.width).astype(coded.dtype), nodes.records)
     by_set = rules.unordered[found.feature]
     if by_set.any():
-        inside = np.flatnonzero(np.repeat(by_set, nodes.sizes))
-        cell = np.repeat(np.flatnonzero(by_set) * rules.widest, nodes.sizes[by_set])
+        inside = np.flatnonzero(np.repeat(by_set, nodes.records))
+        cell = np.repeat(np.flatnonzero(by_set) * rules.widest, nodes.records[by_set])
         cell += code.take(inside) // rules.width
         right[inside] = ~found.members.ravel().take(cell)
         unseen = np.ones_like(found.members)
@@ -650,18 +692,17 @@ def _split(depth: Depth, at: Integers, found: Splits, split: Integers, widest: i
     return _unsplit(first, np.tile(depth.tree[nodes], 2), rank, np.vstack([left, depth.counts[nodes] - left]), widest)
 
 
-def _sons(split: Integers, left: Floats, tried: Booleans, nodes: Nodes, right: Booleans) -> Sons:
-    """The ``tried`` (2 S,) of the sons of those nodes that are ``split`` (S,) with ``left`` (C, S), of records (m,) that go left or ``right``."""
-    sizes = left.sum(axis=0).astype(np.int64)
-    sizes = np.stack([sizes, nodes.sizes[split] - sizes])
+def _sons(split: Integers, left: Integers, tried: Booleans, nodes: Nodes, right: Booleans) -> Sons:
+    """The ``tried`` (2 S,) of the sons of those nodes that are ``split`` (S,) with ``left`` (S,) records, of records (m,) that go left or ``right``."""
+    sizes = np.stack([left, nodes.records[split] - left])
     right_is_smaller = sizes[1] < sizes[0]
     asked = tried.reshape(2, -1).any(axis=0)
     parents, smaller_is_right = split[asked], np.zeros(len(nodes), np.bool_)
     of_parents = np.zeros(len(nodes), np.bool_)
     of_parents[parents] = True
     smaller_is_right[split] = right_is_smaller
-    counted = np.repeat(smaller_is_right, nodes.sizes) == right
-    counted &= np.repeat(of_parents, nodes.sizes)
+    counted = np.repeat(smaller_is_right, nodes.records) == right
+    counted &= np.repeat(of_parents, nodes.records)
     is_right, place = np.divmod(np.flatnonzero(tried), max(len(split), 1))
     is_larger = (is_right == 1) != right_is_smaller[place]
     smaller = sizes.min(axis=0)[asked]
@@ -746,7 +787,7 @@ def _after_collapse(own: float, first: Branch, second: Branch) -> tuple[float, i
     return errors, splits
 
 
-def _without(tree: ClassTree, collapsed: Booleans) -> ClassTree:
+def without(tree: ClassTree, collapsed: Booleans) -> ClassTree:
     """The tree whose ``collapsed`` nodes (V,) are leaves."""
     here = np.arange(len(collapsed))
     inner = np.flatnonzero(tree.left != here)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable

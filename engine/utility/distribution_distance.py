@@ -30,7 +30,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables

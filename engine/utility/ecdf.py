@@ -19,7 +19,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables, range_of_values

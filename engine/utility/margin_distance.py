@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 
-from ..arrays import Integers
+from ..data.arrays import Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables

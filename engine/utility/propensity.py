@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from ..arrays import Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata

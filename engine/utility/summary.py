@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from ..arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats
 from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables, range_of_values

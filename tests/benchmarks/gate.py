@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.arrays import side_by_side
+from sfumato.engine.data.arrays import side_by_side
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced

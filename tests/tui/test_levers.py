@@ -85,11 +85,11 @@ def test_every_setting_that_an_advice_turns_is_one_of_some_method_or_m():
         one for group in vars(texts).values() if isinstance(group, tuple) for one in group if hasattr(one, "turns")
     ]
     known = {info.name for method in registry().values() for info in method.spec.params()}
-    known |= {"m", "kept", "method"}  # of the whole plan; a search turns the last two
+    known |= {"m", "kept", "method", "weights"}  # of the whole plan; a search turns the last three
     turned = {(setting, turn) for one in advice for setting, turn in one.turns.items()}
     assert {setting for setting, _ in turned} <= known
     assert {turn for _, turn in turned} == set(CHANGES)
-    assert {"m", "minbucket", "smoothing", "k", "epsilon", "draws", "kept", "method"} == {
+    assert {"m", "minbucket", "smoothing", "k", "epsilon", "draws", "kept", "method", "weights"} == {
         setting for setting, _ in turned
     }
     assert ("minbucket", "less") in turned

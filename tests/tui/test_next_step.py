@@ -1,6 +1,7 @@
 """The line that names the next step: what it says in every state, and that its keys are those of the app."""
 
 import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -151,14 +152,18 @@ def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
 @pytest.mark.parametrize("tab", ["data", "plan"])
 def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
     done = judged(line, met=2, not_met=1)
-    own = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id)
+    own = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id}))
     of_plan = own.beside([done])
     assert of_plan.done_by == done
     assert next_step(of_plan, done, tab) == "this plan is run 1; " + next_step(of_plan, done, "runs")
     assert "{run}" not in next_step(of_plan, done, tab)
     # another plan, other records, or a run that came to nothing, is no run of this plan
     nothing = [replace(done, run=replace(done.run, state=state)) for state in (RunState.FAILED, RunState.CANCELLED)]
-    others = [replace(own, toml=own.toml + "\nlabel = 'x'"), replace(own, dataset_id=99), replace(own, toml="[[")]
+    others = [
+        replace(own, toml=own.toml + "\nlabel = 'x'"),
+        replace(own, datasets=frozenset({99})),
+        replace(own, toml="[["),
+    ]
     for standing in (*(one.beside([done]) for one in others), own.beside(nothing)):
         assert standing.done_by is None
         assert "{run} in Plan" in next_step(standing, done, tab)
@@ -166,7 +171,7 @@ def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
 
 def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
     done = judged(line, met=1)
-    other = Standing(WHOLE, toml="# the same in other words", dataset_id=line.run.dataset_id)
+    other = Standing(WHOLE, toml="# the same in other words", datasets=frozenset({line.run.dataset_id}))
     assert other.beside([done]).done_by is None
     assert other.beside([done], done.run.recipe_sha256).done_by == done
     same = replace(other, toml=done.run.recipe_toml)
@@ -176,7 +181,7 @@ def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
 def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line):
     done = judged(line, met=2)
     other = replace(done, run=replace(done.run, id=7))
-    standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([done])
+    standing = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id})).beside([done])
     for shown in (None, other):
         said = next_step(standing, shown, "plan")
         assert said == "this plan is run 1, done: {runs} Runs shows it"
@@ -185,6 +190,25 @@ def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line
 
 def test_a_run_of_the_plan_that_goes_on_is_said_to_go_on(line):
     running = replace(line, run=replace(line.run, state=RunState.RUNNING), attended=True)
-    standing = Standing(WHOLE, toml=line.run.recipe_toml, dataset_id=line.run.dataset_id).beside([running])
+    standing = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id})).beside([running])
     assert "run 1 keeps running if you quit" in next_step(standing, running, "plan")
     assert "{run}" not in next_step(standing, running, "plan")
+
+
+def test_records_that_a_run_drew_from_the_file_are_the_plan_s_own_and_those_of_another_file_are_not(
+    built_workspace, tmp_path
+):
+    """A plan with a hold-out is for the whole file, its run is on what was not held out: once it was said to be run again."""
+    directory = shutil.copytree(built_workspace, tmp_path / "workspace")
+    with Workspace.open(directory) as workspace:
+        columns = "project_id, name, origin, source_sha256, table_sha256, schema, records, dropped, created"
+        for source in ("source_sha256", "'another'"):
+            workspace.connection.execute(
+                f"INSERT INTO dataset ({columns}) SELECT {columns.replace('source_sha256', source)} FROM dataset WHERE id = 1"
+            )
+        assert standing_of(workspace, 1).datasets == {1, 2}
+        line = run_line(workspace, 1)
+    drawn, others = (judged(replace(line, run=replace(line.run, dataset_id=number)), met=1) for number in (2, 3))
+    standing = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({1, 2}))
+    assert standing.beside([drawn]).done_by == drawn
+    assert standing.beside([others]).done_by is None

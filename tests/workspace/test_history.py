@@ -23,12 +23,12 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.places import state_directory
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.database import DATABASE, connect
 from sfumato.workspace.store.heads import HeadsFile, StateDirectory, log_of
+from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.adopting import adopt

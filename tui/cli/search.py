@@ -159,6 +159,10 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
         "looked_at": found.looked_at,
         "refused": found.refused,
         "winner": None if found.winner is None else found.winner.run_id,
+        "unchanged": None if found.start is None else found.start.run_id,
+        "gains": [
+            {"value": one.key, "before": one.before, "after": one.after, "vote": one.vote} for one in found.gains
+        ],
         "finalists": [
             {
                 "run": one.run_id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.wording import counted
 from sfumato.workspace.audit import user
-from sfumato.workspace.justification import checked_justification
+from sfumato.workspace.policy.justification import checked_justification
 from sfumato.workspace.reporting.findings import by_status, counts_text, finding_text
 from sfumato.workspace.store.runs import Run
 

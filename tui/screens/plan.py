@@ -15,7 +15,7 @@ import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,20 +23,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
-from textual.containers import Container
+from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
 from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.methods.labels import name_called
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
 from sfumato.tui.own_keys import key_for
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
-from sfumato.workspace.reporting.words import limit_text, mark
+from sfumato.workspace.reporting.tables import fitted, grid_width
+from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
 
@@ -45,16 +45,18 @@ from ..fields import shown_value
 from ..messages import ErrorMessage
 from ..terminal.external_editor import NotEdited, edited, editor_command
 from ..widgets.entries import TomlText
+from ..widgets.facts import facts_in
 from ..widgets.grid import Grid, LiveGrid
-from ..widgets.lines import Line
-from ..widgets.tables import TableColumn, keyed_table
+from ..widgets.lines import Line, alike
+from ..widgets.tables import Cells, Columns, Keyed, Table, TableColumn
 from ..widgets.text import cut
 from .dialogs import Confirm
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.edits import PlanView, StepLine, StepPlace
+    from sfumato.workspace.plan.edits import PlanView, StepPlace
     from sfumato.workspace.plan.hierarchies import OpenHierarchy
+    from sfumato.workspace.reporting.plan_steps import StepWords
     from sfumato.workspace.reporting.searches import Outcome
     from sfumato.workspace.views.recipe_difference import SinceRun
 
@@ -212,82 +214,66 @@ class RunPlan(Confirm):
 
 
 SETTINGS = "settings"
-TABLE = keyed_table(
-    (
-        TableColumn("mark", "", 1),
-        TableColumn("section", "step", 9),
-        TableColumn("method", "method", 22, grows=2),
-        TableColumn("settings", "settings", 14, spare=1, grows=1),
-    )
+COLUMNS: Columns[Keyed] = (
+    TableColumn("mark", "", 1),
+    TableColumn("section", "step", 9),
+    TableColumn("method", "method", 24, grows=2),
+    TableColumn("settings", "settings", 14, spare=1, grows=1),
 )
+LONGEST_METHOD = 30
+"""Cells of a method's name in a list that has room for it; settings have the rest."""
 
 
-def keys(view: PlanView) -> list[str]:
-    """What tells the rows apart: ``settings``, then places."""
-    return [SETTINGS, *(str(line.place) for line in view.lines or ())]
+def _laid_out(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
+    """The columns in ``width`` cells: names of methods have what settings do without, up to a length."""
+    spare = max(0, width - grid_width(columns))
+    most = {"method": min(LONGEST_METHOD, COLUMNS[2].width + spare)}
+    return fitted([replace(one, width=most.get(one.name, one.width)) for one in columns], width)
 
 
-def values(view: PlanView) -> list[dict[str, object]]:
-    """A row for title, data and release; then one a step."""
-    data, release = section_of(view.table.get("data")), section_of(view.table.get("release"))
-    file = shown_value(data.get("file"))
-    said = ", ".join(
-        f"{key} = {shown_value(release[key])}"
-        for key in ("m", "seed", "records", "epsilon", "redraws", "unmet")
-        if key in release
-    )
-    if "holdout" in data:
-        said = ", ".join(filter(None, [said, f"holdout = {shown_value(data['holdout'])}"]))
-    if weights := section_of(view.table.get("weights")):
-        said = ", ".join(filter(None, [said, f"weights of run {shown_value(weights.get('run'))}"]))
+TABLE: Table[Keyed] = Table(COLUMNS, lambda row: row[0], lambda row: row[1], fit=_laid_out)
+LEAST_LINES = 12
+"""A pane with fewer has no room for a step in full below the list."""
+LEAST_STEP, MOST_LIST = 4, 0.7
+"""Lines of a step in full, and the share of the lines that a long list keeps."""
+
+
+@dataclass(frozen=True)
+class ListedStep:
+    """A row of the list: its key, its cells, and all that there is to say of it."""
+
+    key: str
+    cells: Cells
+    words: StepWords
+
+
+def listed_steps(view: PlanView) -> list[ListedStep]:
+    """A row for title, data and release, then one a step."""
+    from sfumato.workspace.reporting.plan_steps import plan_head_words, step_words
+
     wrong = view.at.partition(".")[0] in ("title", "data", "weights", "variables", "release")
-    first: dict[str, object] = {
+    found = [_listed(SETTINGS, SETTINGS, plan_head_words(view.table), wrong=wrong)]
+    for line in view.lines or ():
+        place = str(line.place)
+        wrong = view.at == place or view.at.startswith(f"{place}.")
+        words = step_words(line.place.section, line.table, view.table)
+        found.append(_listed(place, line.place.section, words, wrong=wrong))
+    return found
+
+
+def _listed(key: str, section: str, words: StepWords, *, wrong: bool) -> ListedStep:
+    cells = {
         "mark": mark("fail") if wrong else "",
-        "section": SETTINGS,
-        "method": file,
-        "settings": said,
+        "section": section,
+        "method": words.name,
+        "settings": words.settings,
     }
-    return [first, *(_row(line, view.at) for line in view.lines or ())]
+    return ListedStep(key, cells, words)
 
 
 def section_of(value: object) -> Mapping[str, Any]:
     """A section of a plan; empty where it is none."""
     return value if isinstance(value, Mapping) else {}
-
-
-def _row(line: StepLine, at: str) -> dict[str, object]:
-    place = str(line.place)
-    wrong = at == place or at.startswith(f"{place}.")
-    rest = {key: value for key, value in line.table.items() if key not in ("method", "target", "value")}
-    level = {key: rest.pop(key) for key in ("level",) if key in rest}
-    target = shown_value(line.table.get("target"))
-    if line.place.section == "threshold":
-        named, limit = _limited(line.table, rest)
-        said = [limit, target, *_settings(level)]
-    else:
-        named, said = line.method, [target, *_settings(level | rest)]
-    return {
-        "mark": mark("fail") if wrong else "",
-        "section": line.place.section,
-        "method": named,
-        "settings": "  ".join(part for part in said if part),
-    }
-
-
-def _limited(table: Mapping[str, Any], rest: Mapping[str, Any]) -> tuple[str, str]:
-    """The name of what a threshold limits, and its limit; as they are written where they cannot be read."""
-    from sfumato.engine.recipe.thresholds import BOUNDS
-
-    value = table.get("value")
-    bounds = [bound for bound in BOUNDS if isinstance(rest.get(bound), int | float)]
-    if not isinstance(value, str) or len(bounds) != 1 or not set(rest) <= {*BOUNDS, "params"}:
-        return shown_value(value), "  ".join(_settings(rest))
-    other = _settings({name: one for name, one in rest.items() if name not in BOUNDS})
-    return name_called(value), "  ".join([limit_text(bounds[0], rest[bounds[0]], value), *other])
-
-
-def _settings(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {shown_value(value)}" for key, value in table.items()]
 
 
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
@@ -321,10 +307,12 @@ class Plan(EditQueue):
     @dataclass
     class Examined(Message):
         view: PlanView
+        steps: Sequence[ListedStep]
 
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "plan")
         self._view: PlanView | None = None
+        self._steps: Mapping[str, ListedStep] = {}
         self._head: PlanView | None = None
         self._run_of_plan: int | None = None
         self._waiting: Draft | None = None
@@ -335,10 +323,12 @@ class Plan(EditQueue):
         self._want: str | None = None
 
     def compose(self) -> ComposeResult:
-        """What is wrong, the steps, the text."""
+        """What is wrong, the steps and the one under the cursor in full, the text."""
         yield Line(name="plan-head")
         with Container(id="plan-body"):
-            yield StepGrid(empty="…")
+            with Vertical(id="plan-steps"):
+                yield StepGrid(empty="…")
+                yield Static("", id="plan-step", markup=False)
             yield TomlText(id="plan-text")
 
     def take_focus(self) -> None:
@@ -391,8 +381,9 @@ class Plan(EditQueue):
 
         worker = get_current_worker()
         view = plan_view(toml)
+        steps = listed_steps(view)
         if not worker.is_cancelled:
-            self.post_message(self.Examined(view))
+            self.post_message(self.Examined(view, steps))
 
     @on(Examined)
     def _take(self, event: Examined) -> None:
@@ -401,7 +392,7 @@ class Plan(EditQueue):
             return
         self._examined = view.toml
         if view.lines is not None:
-            self._view = view
+            self._view, self._steps = view, {one.key: one for one in event.steps}
             self._show()
             if self._due:
                 self._keep_typed()
@@ -433,15 +424,40 @@ class Plan(EditQueue):
 
     def _show(self) -> None:
         if self._view is not None:
-            rows = list(zip(keys(self._view), values(self._view), strict=True))
+            rows = [(one.key, one.cells) for one in self._steps.values()]
             self.query_one(StepGrid).show_table(TABLE, rows, self._want)
+            self._share_lines()
             self._want, self._listed = None, False
             self.count(counted(len(self._view.lines or ()), "step"))
+
+    def on_resize(self) -> None:
+        """Give list and step their lines."""
+        self._share_lines()
+
+    def _share_lines(self) -> None:
+        """Have the step under the cursor in full in the lines that the list leaves, or in a few of those of a long one."""
+        lines, needed = self.query_one("#plan-body").size.height, len(self._steps) + 1
+        shown = bool(self._steps) and lines >= LEAST_LINES
+        kept = max(lines - LEAST_STEP, round(lines * MOST_LIST)) if shown else lines
+        self.query_one(StepGrid).styles.height = min(needed, kept) if shown else "1fr"
+        self.query_one("#plan-step").display = shown
+        if shown:
+            self._tell_step()
+
+    def _tell_step(self) -> None:
+        """Say of the step under the cursor all that there is to say."""
+        told, found = self.query_one("#plan-step", Static), self._steps.get(str(self.query_one(StepGrid).key))
+        if told.display and found is not None:
+            title = "Data and release" if found.key == SETTINGS else found.words.name
+            text = facts_in(title, found.words.facts, self.query_one("#plan-steps").size.width - 2)
+            if not alike(told.content, text):
+                told.update(text, layout=False)
 
     @on(Grid.Opened)
     def _take_list(self) -> None:
         """The cursor is on its step again."""
         self._listed = True
+        self._tell_step()
         self.run_next()
 
     @property
@@ -462,7 +478,8 @@ class Plan(EditQueue):
 
     @on(Grid.Highlighted)
     def _point(self) -> None:
-        """Show in the text what the cursor is on."""
+        """Show in full and in the text what the cursor is on."""
+        self._tell_step()
         if self.query_one(StepGrid).has_focus:
             place = self.here
             self.query_one(TomlText).show_table(place.section if place else "data", place.index if place else 0)
@@ -576,7 +593,7 @@ class Plan(EditQueue):
             from sfumato.workspace.plan.edits import StepPlace, with_moved
 
             to = StepPlace(place.section, place.index + by)
-            self.edit(lambda toml: with_moved(toml, place, by), str(to) if str(to) in keys(self._view) else None)
+            self.edit(lambda toml: with_moved(toml, place, by), str(to) if str(to) in self._steps else None)
 
     def action_remove(self) -> None:
         """Take the step out; u brings it back."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
@@ -114,6 +116,13 @@ class Project(LeadsBehind, HoldsSeals, Page):
         bind("release", "release"),
         bind("release_run", "release", "Release", show=True),
     ]
+
+    @dataclass
+    class Fingerprint(Message, bubble=False):
+        """The fingerprint of the recipe that a text is; empty where it is none."""
+
+        toml: str
+        sha256: str
 
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
         super().__init__()
@@ -236,6 +245,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
         assert isinstance(runs, Runs)
         runs.show_runs(self._lines, self.run_id if first else None)
         self._show_run()
+        self._know_plan()
 
     def _show_run(self) -> None:
         line = next((line for line in self._lines if line.run.id == self.run_id), None)
@@ -277,6 +287,25 @@ class Project(LeadsBehind, HoldsSeals, Page):
         """Know the plan by its fingerprint, as it stands after each edit."""
         self._examined = event.view.toml, event.view.sha256
         self._say_next()
+
+    def _know_plan(self) -> None:
+        """Find the fingerprint of a plan that no run is known to be of by its text: a run's recipe leaves out what is as by default."""
+        toml, standing = self._standing.toml, self._standing.beside(self._lines)
+        if toml and toml != self._examined[0] and standing.done_by is None and self._lines:
+            self._examined = toml, ""
+            self._find_fingerprint(toml)
+
+    @work(thread=True, exclusive=True, group="fingerprint", exit_on_error=False)
+    def _find_fingerprint(self, toml: str) -> None:
+        from sfumato.workspace.plan.edits import plan_view
+
+        self.post_message(self.Fingerprint(toml, plan_view(toml).sha256))
+
+    @on(Fingerprint)
+    def _take_fingerprint(self, event: Fingerprint) -> None:
+        if self._examined == (event.toml, ""):
+            self._examined = event.toml, event.sha256
+            self._say_next()
 
     def seal_broken(self) -> None:
         self._show_run()

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from sfumato.engine.methods.registry import method_called
 from sfumato.engine.wording import agree, counted
 from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
@@ -136,7 +137,7 @@ class Record(Revealing, Exports):
             return
         self._found, self._own, self._draw = found, own, found.draw
         measure = self._records.measure
-        head = f"record {self._record:,} of run {self._records.run_id} · {measure.key} · dataset {self._draw} of {len(measure.draws)}"
+        head = f"record {self._record:,} of run {self._records.run_id} · {measure_name(measure.key)} · dataset {self._draw} of {len(measure.draws)}"
         self.query_one("#record-head", Line).say(head)
         self._show()
 
@@ -217,6 +218,14 @@ def seen_beside(found: Candidates, datasets: int, records: int, width: int) -> C
 
 
 MOST_MATCHING = 20
+
+
+def measure_name(key: str) -> str:
+    """What a measure is called; its key where this version does not have it."""
+    method = method_called(key)
+    return key if method is None else method.title
+
+
 NO_MORE = "{} says no more of a single record than stands in the list"
 DRIVEN = 50
 """For how many records the driver is worked out; the others have it when they are opened."""
@@ -334,7 +343,7 @@ class Records(Pane, Split):
 
             return record, records, told
         if not measure.matches:
-            return record, records, lambda _: partial(lines_in, [NO_MORE.format(measure.key)])
+            return record, records, lambda _: partial(lines_in, [NO_MORE.format(measure_name(measure.key))])
 
         def query(workspace: Workspace) -> LaidOut:
             from sfumato.workspace.views.records import candidates, worst_draw
@@ -347,7 +356,7 @@ class Records(Pane, Split):
 
     def _heading(self, records: OpenRecords) -> str:
         measure = records.measure
-        place = f"{measure.key} {self._measures.index(measure) + 1}/{len(self._measures)}"
+        place = f"{measure_name(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
             (f"all {len(measure.draws)} datasets" if measure.draws else "shadow releases")
             if measure.whole
@@ -401,7 +410,7 @@ class Records(Pane, Split):
             elif measure.matches:
                 await self.sfumato.open(Record(self._records, line.record))
             else:
-                self.sfumato.say(NO_MORE.format(measure.key))
+                self.sfumato.say(NO_MORE.format(measure_name(measure.key)))
 
 
 def _same(one: OpenRecords | None, other: OpenRecords | None) -> bool:

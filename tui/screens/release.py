@@ -69,7 +69,7 @@ def _table(waived: Container[str]) -> Table[Finding]:
 
 def no_justification(reason: str, what: str) -> str:
     """Why a reason is no justification of ``what``; empty where it is one."""
-    from sfumato.workspace.justification import checked_justification
+    from sfumato.workspace.policy.justification import checked_justification
 
     try:
         checked_justification(reason, what)
@@ -205,9 +205,9 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     ReleaseScreen #findings-body { height: 1fr; }
     ReleaseScreen FindingGrid { height: 2fr; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
-    ReleaseScreen .beside FindingGrid { height: 1fr; width: 2fr; min-width: 76; }
+    ReleaseScreen .beside FindingGrid { height: 1fr; width: 1fr; min-width: 76; }
     ReleaseScreen Explanation { border-left: none; }
-    ReleaseScreen .beside Explanation { width: 1fr; border-left: solid $primary; padding: 0 0 0 1; }
+    ReleaseScreen .beside Explanation { width: 30%; min-width: 38; border-left: solid $primary; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
@@ -373,7 +373,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             if field.has_focus:
                 self.query_one(FindingGrid).focus()
             return
-        label.update(f"Justification for {finding.check}")
+        label.update(f"Justification for {finding.check}: {finding.title}")
         field.value = "" if self._looked is None else self._looked.waive.get(finding.check, "")
         field.focus()
 

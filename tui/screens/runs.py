@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +31,7 @@ from ..own_keys import key_for
 from ..widgets.grid import Grid
 from ..widgets.lines import alike
 from ..widgets.marks import MarkedGrid
-from ..widgets.run_detail import WholeRun, glance
+from ..widgets.run_detail import WholeRun, glance, verdict_lines
 from ..widgets.tables import Columns, Table, TableColumn
 from ..words import progress, rate, seconds_left, state_text, tally_text
 from .compare import Compare
@@ -42,6 +43,7 @@ from .split import DetailQuery, Split
 from .tables import TableScreen
 
 if TYPE_CHECKING:
+    from sfumato.workspace.reporting.plan_steps import Facts
     from sfumato.workspace.service.reweighting import Weighable
 
 
@@ -116,6 +118,8 @@ COLUMNS: Columns[RunLine] = (
 TABLE = Table(COLUMNS, key=lambda line: line.run.id, words=_words)
 LEAST_HEIGHT = 14
 """With fewer lines all are for the table."""
+LEAST_SPARE = 6
+"""Beside the run in full its plan stands below the list where that leaves so many lines."""
 MOST_MARKED = 6
 """So many of the marked runs, those marked last, lie over each other."""
 
@@ -146,7 +150,7 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
     ]
 
     exports = "runs"
-    DEFAULT_CSS = "#glance { height: auto; max-height: 50%; padding: 0 1; display: none; background: $surface; }"
+    DEFAULT_CSS = "#glance { height: auto; padding: 0 1; display: none; background: $surface; }"
 
     @dataclass
     class Chosen(Message):
@@ -210,20 +214,28 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
     def _look(self) -> None:
         self._update_keys()
         here = self.here
-        if not self._lines or self.is_split or self.size.height < LEAST_HEIGHT:
+        if not self._lines or self.size.height < LEAST_HEIGHT or (self.is_split and self._spare_lines < LEAST_SPARE):
             self.query_one("#glance").display = False
         elif here is not None and here != self._seen:
             self._seen = here
-            self.read(lambda workspace: run_detail(workspace, here.run.id), self._say)
+            self.read(partial(run_and_plan, here.run.id, beside=self.is_split), self._say)
+
+    @property
+    def _spare_lines(self) -> int:
+        """Lines that the list has no row for."""
+        return max(0, self.size.height - len(self._lines) - 1)
 
     def detail(self, row: RunLine) -> DetailQuery:
         """The run in full."""
         return row.run.id, row, lambda workspace: whole_run(workspace, row).lines
 
-    def _say(self, detail: RunDetail) -> None:
-        if self.is_split:
-            return
-        shown, text = self.query_one("#glance", Static), glance(detail, self.size.width - 2)
+    def _say(self, found: tuple[RunDetail, Facts]) -> None:
+        least = 0 if self.is_split else self.size.height // 2
+        width = (self.list_width if self.is_split else self.size.width) - 2
+        shown, text = (
+            self.query_one("#glance", Static),
+            glance(*found, width, self._spare_lines, least, beside=self.is_split),
+        )
         if not shown.display or not alike(shown.content, text):
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
             shown.display = True
@@ -381,6 +393,21 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             "Interrupt",
         )
         await self.sfumato.open(question, answered)
+
+
+def run_and_plan(run_id: int, workspace: Workspace, *, beside: bool) -> tuple[RunDetail, Facts]:
+    """A run at a glance, the limits that it met unless it stands in full ``beside``, and its plan in words. Raises NotFound."""
+    from sfumato.workspace.reporting.plan_steps import (
+        plan_facts,  # it loads methods, which takes the app longer than to start
+    )
+
+    verdicts = verdicts_of(workspace, run_id)
+    met = [one for one in verdicts if one.outcome == "met" and not beside]
+    facts = [("" if at else "met", line) for at, line in enumerate(verdict_lines(met))]
+    return run_detail(workspace, run_id), [
+        *facts,
+        *plan_facts(tomllib.loads(recipe_toml(workspace, run_id)), limits=not verdicts),
+    ]
 
 
 STANDING = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]

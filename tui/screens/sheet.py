@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sfumato.engine.data.schema import Kind, Role, Variable
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agree, counted, percent
 from sfumato.tui.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.tui.widgets.tables import Columns, TableColumn
@@ -20,6 +20,7 @@ from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLin
 
 MOST_BARS = 60
 FIRST_LEVELS = 12
+MOST_FREQUENT = 6
 """With more levels the others are not named in the grid, whatever its width."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LEFT_OUT = "left out"
@@ -157,6 +158,20 @@ def reading_of(line: VariableLine, found: FoundColumn | None) -> tuple[str, str]
 
 
 def _quantiles(variable: Variable, profile: Profile) -> str:
+    """Quantiles and moments; of levels the most frequent ones, none that is withheld."""
+    if profile.levels:
+        order = sorted(range(len(profile.levels)), key=lambda i: -profile.counts[i])
+        names = [
+            variable.labels.get(profile.levels[i], profile.levels[i])
+            for i in order[:MOST_FREQUENT]
+            if profile.counts[i]
+        ]
+        shares = [percent(profile.counts[i] / profile.records) for i in order[: len(names)]]
+        return (
+            f"most often {', '.join(f'{name} {share}' for name, share in zip(names, shares, strict=True))}"
+            if names
+            else ""
+        )
     if not profile.quantiles:
         return ""
     dated = variable.kind is Kind.DATE

@@ -67,7 +67,7 @@ class Verdicts(Pane, Split):
     """The board of one run; ``enter`` explains a verdict, ``T`` tries other limits."""
 
     shown_by = "results"
-    full_list = 78
+    full_list = 108
     BINDINGS: ClassVar[list[BindingType]] = [bind("try", "try", show=True)]
 
     @dataclass

@@ -302,12 +302,13 @@ def _put_marks(draft: Draft, frame: Frame, traces: Sequence[Trace]) -> None:
 
 
 def with_cursor(chart: Chart, series: Sequence[Series], labels: Labels, x: float) -> Picture:
-    """The picture with what every series says at ``x``: in the key, on the curves, and ``x`` itself below the axis."""
+    """The picture with what every series says at ``x``: in the key or at the foot, on the curves, and ``x`` itself below the axis."""
     frame = chart.frame
     if frame is None:
         return chart.picture
     draft = Draft.over(chart.picture, frame.glyphs.ellipsis)
-    for order, reading in enumerate(readings(frame, series, x)):
+    found = readings(frame, series, x)
+    for order, reading in enumerate(found):
         if series[order].thin:
             continue
         at = None if reading.value is None else frame.cell(x, reading.value)
@@ -323,7 +324,8 @@ def with_cursor(chart: Chart, series: Sequence[Series], labels: Labels, x: float
     if frame.axis and column_of_x is not None:
         draft.put(frame.top + frame.rows, column_of_x[1], frame.glyphs.caret, STRONG)
     if frame.footed:
-        draft.put(frame.top + frame.rows + 2, frame.left, _x_text(labels, x), STRONG)
+        alone = f": {reading_text(found[0], labels.y_unit)} {labels.y}".rstrip() if frame.key.empty else ""
+        draft.put(frame.top + frame.rows + 2, frame.left, f"{_x_text(labels, x)}{alone}", STRONG)
     return draft.finish()
 
 

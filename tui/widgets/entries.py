@@ -208,7 +208,7 @@ class TomlText(TextArea):
         """The user is done with the text."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, compact=True, soft_wrap=False, highlight_cursor_line=False)
+        super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
 
     def action_leave(self) -> None:
@@ -228,4 +228,5 @@ class TomlText(TextArea):
         rows = [row for row, line in enumerate(self.document.lines) if header.match(line)]
         if index < len(rows):
             self.move_cursor((rows[index], 0))
-            self.scroll_to(y=max(0, rows[index] - 1), animate=False)
+            shown_at = self.wrapped_document.location_to_offset((rows[index], 0)).y
+            self.scroll_to(y=max(0, shown_at - 1), animate=False)

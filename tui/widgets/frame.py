@@ -10,7 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from sfumato.tui.widgets.glyphs import BRAILLE, Glyphs
-from sfumato.tui.widgets.text import cut
+from sfumato.tui.widgets.text import cut, window
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.visible_text import printable
@@ -28,6 +28,8 @@ class Look:
 
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 10
+LEAST_NAME = 4
+"""Cells of the name of a place on an axis, the sign that it goes on among them."""
 SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
 
 
@@ -54,7 +56,8 @@ class Key:
     """The legend: ``rows`` rows of ``across`` entries, each ``slot`` cells wide, names in ``name`` cells.
 
     The first ``shown`` of the series have an entry; ``more`` have none, and those that look like another need none. Where all
-    have one only without the ends of bands beside their values, these are left out, and it is not ``banded``.
+    have one only without the ends of bands beside their values, these are left out, and it is not ``banded``. A single series that the
+    axis names has no entry.
     """
 
     rows: int
@@ -64,6 +67,11 @@ class Key:
     shown: int
     more: int
     banded: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether no series needs an entry."""
+        return not self.shown and not self.more
 
     def at(self, order: int) -> tuple[int, int]:
         """The (row, column), within the key, of the entry of the ``order``-th series."""
@@ -109,9 +117,10 @@ def layout(
     spare = height - LEAST_ROWS
     axis = spare >= 2
     spare -= 2 * axis
-    key = _key(series, width, max(0, min(spare, max(1, round(height / 5)))))
+    said = _named_by_the_axis(series, labels)
+    key = _key(() if said else series, width, max(0, min(spare, max(1, round(height / 5)))))
     spare -= key.rows
-    titled = bool(labels.title or labels.y) and spare >= 1
+    titled = bool(labels.title or labels.y) and spare >= 1 + said
     spare -= titled
     footed = axis and spare >= 1
     rows = max(1, height - 2 * axis - key.rows - titled - footed)
@@ -127,6 +136,11 @@ def layout(
     )
     top = titled + key.rows
     return Frame(top, left, rows, columns, x_scale, y_scale, glyphs, x_ticks, y_ticks, key, titled, axis, footed)
+
+
+def _named_by_the_axis(series: Sequence[Series], labels: Labels) -> bool:
+    """Whether there is one series and the axis says what it is: its legend would say it again. The foot has what it says at the cursor."""
+    return len(series) == 1 and series[0].name in ("", labels.y)
 
 
 def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
@@ -169,18 +183,37 @@ def _x_ticks(scale: Scale, columns: int, glyphs: Glyphs, unit: AxisUnit) -> tupl
 
 
 def _named_ticks(names: Sequence[str], scale: Scale, columns: int, glyphs: Glyphs) -> tuple[tuple[int, str, int], ...]:
-    """Ticks at the named places in view, names cut to the room between them."""
+    """Ticks at the named places in view, or at every second, third, … where names would be too short to be told apart."""
     dots = np.floor(scale.to_dots(np.arange(len(names), dtype=np.float64)) + 0.5)
-    seen = [(int(dot) // glyphs.across, name) for dot, name in zip(dots, names, strict=True) if 0 <= dot < scale.dots]
+    seen = [
+        (int(dot) // glyphs.across, printable(name))
+        for dot, name in zip(dots, names, strict=True)
+        if 0 <= dot < scale.dots
+    ]
+    least = min(LEAST_NAME, max((cell_len(name) for _, name in seen), default=0))
+    every = max(1, -(-(least + 1) * len(seen) // max(1, columns)))
+    seen = seen[::every]
     room = max(1, columns // max(1, len(seen)) - 1)
-    cuts = [(column, cut(printable(name), room, glyphs.ellipsis)) for column, name in seen]
+    shown = _told_apart([name for _, name in seen], room, glyphs.ellipsis)
     free, ticks = 0, []
-    for column, label in cuts:
+    for (column, _), label in zip(seen, shown, strict=True):
         start = max(0, min(column - cell_len(label) // 2, columns - cell_len(label)))
         if start >= free:
             ticks.append((column, label, start))
             free = start + cell_len(label) + 1
     return tuple(ticks)
+
+
+def _told_apart(names: Sequence[str], room: int, ellipsis: str) -> list[str]:
+    """Names in ``room`` cells; those that would be cut to the same lose what they begin with alike: ``…civ``, ``…spo``."""
+    cuts = [cut(name, room, ellipsis) for name in names]
+    for shown in {one for one in cuts if cuts.count(one) > 1}:
+        alike = {name for name, one in zip(names, cuts, strict=True) if one == shown}
+        first, last = min(alike), max(alike)
+        begin = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+        ends = {name: window(f"{ellipsis}{name[begin:]}", 0, room).rstrip() for name in alike if room > 2}
+        cuts = [ends.get(name, one) for name, one in zip(names, cuts, strict=True)]
+    return cuts
 
 
 CLOSEST = 1e-9

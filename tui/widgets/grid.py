@@ -33,14 +33,15 @@ BAR = 1
 """Cells that the scrollbar may take."""
 STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going"}
 """Signs of a state that stand out by colour too; ASCII's may be values, so that those of a doubt need their word behind them."""
-_SIGNS = re.compile(r"(?<!\S)(?:[✓✗‖●](?!\S)|[!~](?= [a-z\d]))")
+_SIGNS = re.compile(r"(?<!\S)(?:[✓✗‖●](?!\S)|[!~](?= [a-z\d]))|[▁-█]+")
+"""What has a colour of its own in a row: signs of a state, and small pictures of a distribution."""
 
 
 class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows ``Pages`` with a cursor on one row. A step of the cursor repaints two rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "grid--header", "grid--row", "grid--cursor", "grid--waiting", "grid--good", "grid--bad", "grid--doubt", "grid--going",
+        "grid--header", "grid--row", "grid--cursor", "grid--waiting", "grid--good", "grid--bad", "grid--doubt", "grid--going", "grid--picture",
     }  # fmt: skip
     DEFAULT_CSS = """
     Grid {
@@ -52,6 +53,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         & > .grid--bad { color: $error; text-style: bold; }
         & > .grid--doubt { color: $warning; text-style: bold; }
         & > .grid--going { color: $primary; text-style: bold; }
+        & > .grid--picture { color: $primary; }
         & > .grid--cursor { text-style: bold underline; }
         &:focus > .grid--cursor { text-style: reverse; }
     }
@@ -370,7 +372,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip([Segment(shown, style)], width)
         segments, done = [], 0
         for found in _SIGNS.finditer(shown):
-            sign = Segment(found[0], self.get_component_rich_style(f"grid--{STATES[found[0]]}"))
+            sign = Segment(found[0], self.get_component_rich_style(f"grid--{STATES.get(found[0], 'picture')}"))
             segments += [Segment(shown[done : found.start()], style), sign]
             done = found.end()
         return Strip([*segments, Segment(shown[done:], style)], width)

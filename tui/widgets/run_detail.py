@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from sfumato.engine.methods.labels import labels_of
+from sfumato.engine.methods.labels import label_called, labels_of
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 from sfumato.tui.widgets.facts import ONE_COLUMN, run_in, wrapped
-from sfumato.tui.widgets.text import cut
+from sfumato.tui.widgets.text import cut, fit
+from sfumato.workspace.reporting.plan_steps import Facts
 from sfumato.workspace.reporting.recipe_difference import sentence
 from sfumato.workspace.reporting.results import result_table
 from sfumato.workspace.reporting.tables import text
@@ -31,21 +32,39 @@ from sfumato.workspace.visible_text import printable
 
 MOST_CHANGES = 4
 MOST_UNMET = 3
-NAME = 10
+NAME, LONG_NAME = 10, 14
 NUMBERS = ("measure", "variable", "confidential", "release")
 
 Named = list[tuple[str, str, str]]
 """Lines: a name, or nothing below it, what is said, and its style."""
 
 
-def glance(detail: RunDetail, width: int) -> Content:
-    """The run in lines of ``width`` cells: what it is of, what is new in it, where the time went, what was not met."""
-    said = _said(detail, MOST_CHANGES)
+def glance(detail: RunDetail, plan: Facts, width: int, room: int, least: int = 0, *, beside: bool = False) -> Content:
+    """The run in lines of ``width`` cells: what it is of, what is new in it, where the time went, what was not met and what mends it.
+
+    In the ``room`` that a short list leaves its ``plan`` follows, the lines broken where there are enough. ``beside`` the run in
+    full only what that leaves out is said. At most ``room`` lines, or ``least`` of them beside a long list.
+    """
+    said = [] if beside else _said(detail, MOST_CHANGES)
     unmet = [(_unmet(one, name), _style(one.outcome)) for one, name in zip(detail.unmet, detail.names, strict=True)]
     said += _some("not met", unmet, MOST_UNMET)
+    levers = dict.fromkeys(lever for one in detail.unmet for lever in label_called(one.value).levers)
+    said += _some("what to change", [(lever, "") for lever in levers], MOST_UNMET)
+    if room > len(said) + 1:
+        said += [*([("", "", "")] if said else []), *((name, line, "") for name, line in plan)]
+    most, text_width = max(room, least), max(20, width - LONG_NAME - 1)
+    broken = [
+        ("" if at else name, line, style)
+        for name, line, style in said
+        for at, line in enumerate(wrapped(line, text_width) or [""])
+    ]
+    lines = (
+        broken
+        if len(broken) <= most
+        else [(name, cut(printable(line), text_width), style) for name, line, style in said]
+    )
     return Content("\n").join(
-        Content.assemble((f"{name:<{NAME}}", "$primary"), (cut(printable(text), max(20, width - NAME)), style))
-        for name, text, style in said
+        Content.assemble((fit(name, LONG_NAME), "$primary"), " ", (line, style)) for name, line, style in lines[:most]
     )
 
 
@@ -63,10 +82,8 @@ class WholeRun:
         """All of it in lines of ``width`` cells: verdicts, those that are not met first, what ``glance`` says, and the numbers where there is room for a table."""
         verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _said(self.detail, len(self.detail.changes))
-        judged = [
-            (_unmet(one, name, self.detail.records), _style(one.outcome))
-            for one, name in zip(verdicts, labels_of(verdicts), strict=True)
-        ]
+        lines_of = verdict_lines(verdicts, self.detail.records)
+        judged = [(line, _style(one.outcome)) for one, line in zip(verdicts, lines_of, strict=True)]
         said = [run, ("now", self.standing, ""), *_some("verdicts", judged, len(judged)), *others]
         if width < ONE_COLUMN:
             return Content("\n").join(line for one in said for line in run_in(one[0], one[1], width, one[2]))
@@ -120,6 +137,11 @@ def _phase(phase: Phase) -> str:
     took = f" in {duration(phase.seconds)}" if phase.done else ""
     memory = f" ({phase.peak_bytes / 1e6:.0f} MB)" if phase.peak_bytes else ""
     return f"{phase.kind} {tasks}{took}{memory}"
+
+
+def verdict_lines(verdicts: Sequence[Verdict], records: int | None = None) -> list[str]:
+    """Each verdict in a line, by the name that it has among these."""
+    return [_unmet(one, name, records) for one, name in zip(verdicts, labels_of(verdicts), strict=True)]
 
 
 def _unmet(verdict: Verdict, name: str, records: int | None = None) -> str:

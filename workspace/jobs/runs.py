@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Task, plan

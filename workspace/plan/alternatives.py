@@ -65,7 +65,7 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
     others = [one for one in offered if one.get("target") in made]
     anonymisations = [one[ANONYMISATION] for one in offered if ANONYMISATION in one]
     narrowed = {} if recipe.search is None else recipe.search.levers
-    joint = [one[JOINT] for one in offered if JOINT in one and (JOINT in narrowed or not _samples(one[JOINT]))]
+    joint = [one[JOINT] for one in offered if JOINT in one and (JOINT in narrowed or not _is_slow(one[JOINT]))]
     alone = [[one] for one in (*others, *joint)]
     steps = [*_steps(recipe, "synthesis", alone), *_steps(recipe, ANONYMISATION, anonymisations)]
     found: list[Lever | None] = [
@@ -243,9 +243,14 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
     return Lever(METHOD.format(name), options, 0, rising=False, setting="method", variables=frozenset({name}))
 
 
-def _samples(step: Mapping[str, Any]) -> bool:
-    """Whether a step samples chains, which takes many times as long as other plans: it is tried where the recipe names its lever."""
-    return "max_sweeps" in step
+def _is_slow(step: Mapping[str, Any]) -> bool:
+    """Whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
+    method = _method_named(step)
+    return method is not None and method.spec.slow
+
+
+def _method_named(step: Mapping[str, Any]) -> Method | None:
+    return method_called(f"synthesis.{str(step['method']).removeprefix('synthesis.')}")
 
 
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
@@ -297,9 +302,7 @@ def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
 
     def option(strength: float) -> Option:
         def change(table: Table) -> None:
-            methods = [
-                method_called(f"synthesis.{one['method'].removeprefix('synthesis.')}") for one in table["synthesis"]
-            ]
+            methods = [_method_named(step) for step in table["synthesis"]]
             if all(method is not None and method.synthesis.weighted for method in methods):
                 table["weights"] = {"known": known, "strength": strength}
 

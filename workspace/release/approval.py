@@ -28,9 +28,9 @@ from sfumato.engine.errors import BadInput
 
 from ..audit import Act, account, append
 from ..errors import NotReleased
-from ..justification import checked_justification
 from ..plain_files import open_plain
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
+from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, policy_of
 from ..store.releases_in_progress import check_unused
 from ..store.workspace import Workspace

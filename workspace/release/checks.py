@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.arrays import Integers
+from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.disclosure.likeness import Likeness

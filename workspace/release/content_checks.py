@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats, side_by_side
+from sfumato.engine.data.arrays import Floats, side_by_side
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import own_rows, reproduced

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of, occurrences, positions_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels, rows_of_members

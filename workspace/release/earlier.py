@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of

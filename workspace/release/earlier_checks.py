@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.engine.arrays import Integers
+from sfumato.engine.data.arrays import Integers
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.recipe.budget import budget_words
 from sfumato.engine.wording import counted

@@ -18,7 +18,7 @@ from sfumato.engine.errors import BadInput, NotComputable, suggestion
 
 from ..audit import user
 from ..errors import NotReleased
-from ..justification import checked_justification
+from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
 from ..reused_memory import reused_memory
 from ..store.workspace import Workspace

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats, Integers, side_by_side
+from sfumato.engine.data.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import Keys, cells_of, comparable
 from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_first, rarity

@@ -21,8 +21,8 @@ from typing import Any
 
 from sfumato.engine.errors import BadInput, suggestion
 
-from ..justification import checked_justification
 from ..plain_files import read_plain
+from ..policy.justification import checked_justification
 
 ASSESSMENT_FILE = "assessment.toml"
 MOST_ASSESSMENT_BYTES = 1 << 20

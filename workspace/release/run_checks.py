@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.disclosure.cells import occurrences, rows_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
+from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find, method_called
 from sfumato.engine.methods.rows import Row, exact_series
@@ -59,8 +60,8 @@ def _thresholds(case: Case) -> Sighting:
         raise NotComputable("the recipe sets no threshold")
     if not unmet:
         return Sighting(f"run {case.plan.run.id}: {thresholds_text(verdicts)}", 0)
-    first = unmet[0]
-    said = f"run {case.plan.run.id}: {thresholds_text(verdicts)} ({first.value}: {first.outcome})"
+    named = "; ".join(f"{name}: {one.outcome}" for one, name in zip(unmet, labels_of(unmet), strict=True))
+    said = f"run {case.plan.run.id}: {thresholds_text(verdicts)} ({named})"
     decided = any(one.outcome != "undecided" for one in unmet)
     return Sighting(said, len(unmet), at_most="block" if decided else "warn")
 

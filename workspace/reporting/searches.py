@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sfumato.engine.methods.labels import label_of, name_called
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.search.space import UNCHANGED
 from sfumato.engine.wording import counted
 
 from .tables import Table, table
@@ -33,6 +34,16 @@ class Finalist:
     @property
     def open(self) -> tuple[Verdict, ...]:
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A utility of the unchanged plan and of the finalist that is taken in its place; ``vote`` is 1 where this one is better, -1 where worse, 0 where they are equal but for chance."""
+
+    key: str
+    before: float
+    after: float
+    vote: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class Outcome:
     """What a search found: the finalists in the order that the search gave them; how many plans were looked at, how many could not be carried out, and whether it has ended.
 
     ``missed`` has by limit how many of the plans that were judged by it miss it, and how many these are. Where the ``minutes`` were used up,
-    ``not_begun`` looks and ``not_judged`` finalists were left out.
+    ``not_begun`` looks and ``not_judged`` finalists were left out. ``gains`` say what the winner has in place of the unchanged plan, where that was judged.
     """
 
     search_id: int
@@ -76,6 +87,12 @@ class Outcome:
     minutes: float | None = None
     not_begun: int = 0
     not_judged: int = 0
+    gains: tuple[Gain, ...] = ()
+
+    @property
+    def start(self) -> Finalist | None:
+        """The plan that the search began with, where it was judged."""
+        return next((one for one in self.finalists if one.label == UNCHANGED), None)
 
     @property
     def winner(self) -> Finalist | None:
@@ -152,10 +169,12 @@ def conclusion(found: Outcome) -> list[str]:
     lines = [out_of_minutes(found)] if found.not_begun or found.not_judged else []
     if not found.finalists:
         return [*lines, "No plan could be carried out on all records."]
+    start, winner = found.start, found.winner
+    if start is not None and start.passes:
+        lines.append(f"The plan passes as it is: run {start.run_id}.")
     lines.append(f"Utility: {name_called(found.objective)}. The first finalist that passes is taken.")
-    winner = found.winner
     if winner is not None:
-        return [*lines, f"Run {winner.run_id} may leave: {winner.label}."]
+        return [*lines, *gained(found), f"Run {winner.run_id} may leave: {winner.label}."]
     lines.append("No finalist may leave. In the way of the nearest one:")
     for one in found.in_the_way():
         verdict = one.best
@@ -172,6 +191,27 @@ def conclusion(found: Outcome) -> list[str]:
         for check in (found.nearest.blocks if found.nearest else ())
     ]
     return [*lines, *relaxed(found)]
+
+
+def gained(found: Outcome) -> list[str]:
+    """What the finalist that is taken has in place of the unchanged plan, in a line; or that none is better by most measures."""
+    start, winner = found.start, found.winner
+    if start is None:
+        return []
+    if winner is start:
+        return ["No finalist was better than it by more measures of utility than it was worse."]
+    named = {vote: [_change(one) for one in found.gains if one.vote == vote] for vote in (1, -1, 0)}
+    said = [f"{word} {', '.join(named[vote])}" for vote, word in WORDS_OF_VOTES.items() if named[vote]]
+    fails = "" if start.passes else ", which does not pass"
+    return [f"In place of the unchanged plan (run {start.run_id}{fails}): {'; '.join(said)}."] if said else []
+
+
+WORDS_OF_VOTES = {1: "better", -1: "worse", 0: "no different"}
+
+
+def _change(one: Gain) -> str:
+    name = name_called(one.key)
+    return f"{name[:1].lower()}{name[1:]} {one.before:.3g} -> {one.after:.3g}"
 
 
 def out_of_minutes(found: Outcome) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.partition.hierarchies import interval
 from sfumato.engine.statistics.combining import Combined, full_synthesis, partial_synthesis

@@ -19,12 +19,13 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
 from sfumato.engine.methods.registry import output_called
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge
 from sfumato.engine.search.guidance import guided_moves
-from sfumato.engine.search.looks import Found, Look, SearchPlan, Stage, judged_among, penalty_of
+from sfumato.engine.search.looks import Found, Look, SearchPlan, Stage, judged_among, penalty_of, votes
 from sfumato.engine.search.space import Table, changed, described, distinct_choice
 
 from ..ingest.files import find_source, ingest
@@ -36,7 +37,7 @@ from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
 from ..release.gate import examine
-from ..reporting.searches import Finalist, Limit, Outcome, limit_of
+from ..reporting.searches import Finalist, Gain, Limit, Outcome, limit_of
 from ..store.runs import Run, RunState, find_run
 from ..store.searches import (
     StoredLook,
@@ -62,6 +63,8 @@ AT_A_TIME = 4
 """Looks that a search with a limit of minutes enters at a time, so that few are in hand when they are used up."""
 DIGITS = 1
 """Of the logarithm of a ratio that is best at 1: on a sample, utilities that differ by less than a tenth are taken for equal."""
+NEAR_ONE = 0.1
+"""Logarithm of such a ratio that is no loss."""
 IDLE_BETWEEN = 30.0
 """Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
@@ -129,6 +132,20 @@ def objective_of(recipe: Recipe) -> str:
             "search.objective", f'"{named}" is no utility that the plan measures; it measures {", ".join(goals)}'
         )
     return named or next((key for key, goal in goals.items() if goal == "one"), next(iter(goals)))
+
+
+def utilities_of(recipe: Recipe) -> tuple[str, ...]:
+    """The keys of the utilities by which a plan is held against the one that the search began with: the objective, and of each other measure of utility the
+    first that has a better and a worse.
+    """
+    objective = objective_of(recipe)
+    found = {objective.rpartition(".")[0]: objective}
+    for step in recipe.measures:
+        if step.method.family in ("utility", "quality"):
+            for output in step.method.results:
+                if output.goal != "none" and not output.intermediate:
+                    found.setdefault(step.method.key, f"{step.method.key}.{output.name}")
+    return tuple(found.values())
 
 
 @lru_cache(maxsize=4)
@@ -200,7 +217,8 @@ class _Search:
             cost = None if value is None or output is None else as_cost(value, output.goal)
             if cost is not None and output is not None and output.goal == "one":
                 cost = round(cost, DIGITS)
-            found[look.number] = Found(penalty_of(verdicts, blocks), cost, guided_moves(self.plan.levers, verdicts))
+            asks, losses = guided_moves(self.plan.levers, verdicts), tuple(self.losses(run.id).values())
+            found[look.number] = Found(penalty_of(verdicts, blocks), cost, asks, losses)
 
     def blocks(self, stored: StoredLook) -> tuple[str, ...]:
         """The checks of the gate that block the release of a look; the gate is asked once."""
@@ -220,6 +238,18 @@ class _Search:
         rows = result_rows(self.workspace, run_id)
         averages = (row for row in rows if row.key == self.objective and row.draw is None)
         return next((row.value for row in averages if row.dataset != "confidential"), None)
+
+    def utilities(self, run_id: int) -> dict[str, list[Row]]:
+        """By utility the rows of a run's release that are averages over its datasets, of each variable one."""
+        found: dict[str, list[Row]] = {key: [] for key in utilities_of(self.recipe)}
+        for row in result_rows(self.workspace, run_id):
+            if row.key in found and row.draw is None and row.dataset != "confidential":
+                found[row.key].append(row)
+        return found
+
+    def losses(self, run_id: int) -> dict[str, float | None]:
+        """What a run's release loses by each utility, all its variables together; None where one was not computed."""
+        return {key: _sum([_loss(row) for row in rows]) for key, rows in self.utilities(run_id).items()}
 
     @property
     def skipped(self) -> frozenset[int]:
@@ -293,6 +323,46 @@ class _Search:
             self.read.update(asked=asked, data=ingest(source, recipe.data, recipe.schema, recipe.seed, key=key))
         check_steps(recipe, self.read["data"])
         return PreparedRun(recipe, source, self.read["data"])
+
+
+def _loss(row: Row) -> float | None:
+    """By how much a value is worse than the best there can be; what is no more than chance counts as chance does. A variable that is kept loses nothing."""
+    output = output_called(row.key)
+    if row.value is None or output is None:
+        return None
+    low, high = output.range
+    if output.goal == "one":
+        return max(as_cost(row.value, output.goal), NEAR_ONE)
+    if output.goal == "low":
+        return max(row.value, row.baseline or 0.0) - (low or 0.0)
+    return (high or 0.0) - row.value
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _gains(search: _Search, one: int, other: int) -> tuple[Gain, ...]:
+    """By each utility what the release of one run has in place of another's, averages over the variables that either makes: those that one keeps are
+    as in the data.
+    """
+    ours, theirs = search.utilities(one), search.utilities(other)
+    losses = search.losses(one), search.losses(other)
+    found = []
+    for key in ours:
+        after, before = (
+            {(row.target, row.level, str(row.params)): row.value for row in rows[key]} for rows in (ours, theirs)
+        )
+        output, series = output_called(key), after.keys() | before.keys()
+        assert output is not None
+        best = {"one": 1.0, "low": output.range[0] or 0.0}.get(output.goal, output.range[1])
+        values = [[side.get(each, best) for each in series] for side in (before, after)]
+        sums = [_sum(side) for side in values]
+        if series and None not in sums:
+            was, has = (total / len(series) for total in sums if total is not None)
+            found.append(Gain(key, was, has, votes([losses[0][key]], [losses[1][key]])))
+    return tuple(found)
 
 
 def _leave_out_attacks(table: Table, recipe: Recipe) -> None:
@@ -379,7 +449,7 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         if one.stored.number in last
     )
     skipped_judgements = sum(number in search.skipped for number in last)
-    return Outcome(
+    answer = Outcome(
         search.stored.id,
         search.stored.project_id,
         search.objective,
@@ -392,6 +462,10 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         len(search.skipped) - skipped_judgements,
         skipped_judgements,
     )
+    winner, start = answer.winner, answer.start
+    if winner is None or start is None or winner is start:
+        return answer
+    return replace(answer, gains=_gains(search, winner.run_id, start.run_id))
 
 
 @dataclass(frozen=True)

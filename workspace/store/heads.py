@@ -29,10 +29,10 @@ from sfumato.engine.errors import BadInput
 
 from ..audit import Head
 from ..errors import BrokenHistory, StrangeFile
-from ..places import state_directory
 from ..plain_files import is_hash, kind_of, read_plain
 from ..policy.policy import POLICY_FILE, policy_of
 from .keys import FINGERPRINT_DIGITS, PUBLIC_NAME
+from .places import state_directory
 
 FOLDER = "heads"
 MOST_BYTES = 1 << 10

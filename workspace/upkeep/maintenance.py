@@ -17,8 +17,8 @@ from sfumato.engine.wording import counted
 
 from ..audit import Act, Head, append, head_of
 from ..errors import DamagedTable, WorkspaceError
-from ..justification import checked_justification
 from ..plain_files import check_layout
+from ..policy.justification import checked_justification
 from ..store.heads import words_for
 from ..store.keys import KEY_FILE, NoKey, fingerprint
 from ..store.workspace import Workspace

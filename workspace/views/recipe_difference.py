@@ -48,8 +48,14 @@ def since_newest_run(workspace: Workspace, draft: Draft) -> SinceRun | None:
         newest.id,
         newest.name,
         differences(_table(newest), Recipe.from_toml(draft.toml).to_table()),
-        newest.dataset_id != draft.dataset_id,
+        _source(workspace, newest.dataset_id) != _source(workspace, draft.dataset_id),
     )
+
+
+def _source(workspace: Workspace, dataset_id: int) -> str | None:
+    """The file that a table was read from: a run may have drawn some of its records, as its recipe says."""
+    row = workspace.connection.execute("SELECT source_sha256 FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _table(run: Run) -> Mapping[str, Any]:

@@ -103,7 +103,7 @@ def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) ->
     import numpy as np
 
     from sfumato.engine.execution.comparison import as_cost
-    from sfumato.engine.statistics.dominance import non_dominated
+    from sfumato.engine.search.dominance import non_dominated
 
     costs = [[as_cost(value, goal) for value, goal in zip(pair, goals, strict=True)] for pair in values]
     marks: list[bool | None] = non_dominated(np.array(costs)).tolist()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.data.arrays import Floats
 
 from ..errors import DamagedTable, NotFound, NotReady
 from ..reporting.weights import RecordWeights

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from sfumato.engine.arrays import Booleans, Floats
 from sfumato.engine.attacks.calibration import _true_positives, detectable_area, divided, enough, judged
 from sfumato.engine.attacks.power import FAMILY_ERRORS, detectable_family_area
+from sfumato.engine.data.arrays import Booleans, Floats
 
 
 def scores(people: int, attackers: int, rng: np.random.Generator) -> Floats:

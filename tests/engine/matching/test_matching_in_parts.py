@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine import arrays
+from sfumato.engine.data import arrays
 from sfumato.engine.data import blocks as row_blocks
 from sfumato.engine.matching import matching
 from sfumato.engine.matching.matching import Exact, Held, Matcher, Within

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.arrays import Integers
+from sfumato.engine.data.arrays import Integers
 from sfumato.engine.partition import local_suppression
 from sfumato.engine.partition.local_suppression import Meaning, Unreachable, suppress_locally
 from sfumato.engine.partition.partial_matches import match_counts

@@ -164,8 +164,8 @@ def test_where_weights_come_from_is_part_of_the_recipe(small_recipe: Small) -> N
             "weights: they are the influence",
         ),
         (
-            {"weights": {"run": 3}, "synthesis": [{"target": "income", "method": "cart", "predictors": ["age"]}]},
-            r"synthesis\[0\].method: synthesis.cart cannot give single records less influence",
+            {"weights": {"run": 3}, "synthesis": [{"target": "income", "method": "marginal_bootstrap"}]},
+            r"synthesis\[0\].method: synthesis.marginal_bootstrap cannot give single records less influence; use .*cart, ",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.matching.radius import Radius

@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.engine.arrays import Floats, Integers
+from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import combined_rows, rows_of
+from sfumato.engine.margins.log_linear import LogLinear, Order
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.rows import Row
@@ -40,7 +41,6 @@ from sfumato.engine.risk.population_uniqueness import (
     pitman_share,
     zayatz_share,
 )
-from sfumato.engine.statistics.log_linear import LogLinear, Order
 
 METHOD = registry()["risk.population_uniqueness"]
 LEVELS = (2, 5, 6, 8, 10)

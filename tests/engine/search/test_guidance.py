@@ -31,6 +31,14 @@ def test_the_levers_that_the_label_of_a_missed_limit_names_come_first_in_the_way
     assert copies == ((3, -1), (1, 0), (0, -1)), "a more flexible model, then fewer variables synthesised"
 
 
+def test_limits_on_what_single_records_give_away_ask_for_less_influence_of_those_at_risk():
+    levers = (*LEVERS, Lever("weights of records at risk", OPTIONS[:3], 0, setting="weights"))
+    (asked,) = guided_moves(levers, [verdict("risk.attribute_inference.excess_risk", -0.1, "income")])
+    assert (4, 1) in asked
+    (utility,) = guided_moves(levers, [verdict("utility.ecdf.max_abs_difference", -0.1, "income")])
+    assert 4 not in {at for at, _ in utility}
+
+
 def test_of_a_variable_the_levers_of_the_step_that_makes_it_are_asked_for():
     (income,) = guided_moves(LEVERS, [verdict("utility.ecdf.max_abs_difference", -0.1, "income")])
     assert {at for at, _ in income} == {0, 1, 3}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.search.looks import FINALISTS, Found, SearchPlan, judged_among, penalty_of
+from sfumato.engine.search.looks import FINALISTS, Found, SearchPlan, judged_among, penalty_of, votes
 from sfumato.engine.search.space import Lever, Option
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
 
@@ -109,7 +109,51 @@ def test_of_equally_useful_plans_the_one_that_protects_least_comes_first_and_the
         found = carried_out(PLAN, lambda look, penalty=penalty: Found(penalty, 1.0))
         looks = PLAN.all_looks(found)
         finalists = [sum(look.choice) for look in looks if look.stage == "judge"]
-        assert finalists[0] == best(sum(look.choice) for look in looks if look.stage != "screen" and not look.whole)
+        expected = best(sum(look.choice) for look in looks if look.stage != "screen" and not look.whole)
+        own = [sum(PLAN.start)] if not penalty else []
+        assert finalists[: len(own) + 1] == [*own, expected], "the plan itself gives way to none that is no better"
+
+
+@pytest.mark.parametrize("looks", [10, 19, 40])
+def test_the_plan_itself_is_judged_and_only_plans_that_are_better_by_more_measures_stand_before_it(looks):
+    """Half of the plans gain by one measure of three and lose by two, and are best by the cost; the others the other way round."""
+    plan = replace(PLAN, looks=looks)
+
+    def look_at(look):
+        total, pays = sum(look.choice), look.choice[0] % 2
+        if look.choice == plan.start:
+            return Found(0.0, 9.0, losses=(0.5, 0.5, 0.5))
+        losses = (0.4, 0.4, 0.7) if pays else (0.01, 0.7, 0.7)
+        return Found(0.0, (1.0 if pays else 0.0) + total / 100, losses=losses)
+
+    found = carried_out(plan, look_at)
+    judged = [look.choice for look in plan.all_looks(found) if look.stage == "judge"]
+    assert plan.start in judged
+    before, after = (part for part in (judged[: judged.index(plan.start)], judged[judged.index(plan.start) + 1 :]))
+    assert all(choice[0] % 2 for choice in before)
+    assert not any(choice[0] % 2 for choice in after)
+    assert after, "and the cost alone would have put these first"
+
+
+def test_a_plan_that_misses_limits_is_no_finalist_for_its_own_sake():
+    found = carried_out(PLAN, lambda look: Found(float(look.choice == PLAN.start), float(sum(look.choice))))
+    assert PLAN.start not in [look.choice for look in PLAN.all_looks(found) if look.stage != "screen"]
+
+
+def test_a_plan_that_the_gate_blocks_on_the_larger_sample_gives_way():
+    def look_at(look):
+        blocked = look.choice == PLAN.start and look.stage != "screen"
+        return Found(float(blocked), 9.0 if look.choice == PLAN.start else 1.0)
+
+    looks = PLAN.all_looks(carried_out(PLAN, look_at))
+    assert PLAN.start in [look.choice for look in looks if look.stage == "enlarge"]
+    assert PLAN.start not in [look.choice for look in looks if look.stage == "judge"]
+
+
+def test_losses_within_a_tenth_and_losses_that_are_not_known_count_for_neither():
+    assert votes((0.1, 0.2, None), (0.2, 0.19, 0.0)) == 1
+    assert votes((0.1, 0.2, 0.3), (0.2, 0.1, 0.1)) == -1
+    assert votes((0.0,), (0.0,)) == votes((0.095,), (0.1,)) == 0
 
 
 def test_local_moves_go_on_around_other_plans_where_the_best_has_no_neighbours_left():

@@ -108,3 +108,14 @@ def test_smoothed_values_keep_zeros_cents_signs_and_bounds(data: Microdata) -> N
 def test_without_smoothing_nothing_changes(data: Microdata) -> None:
     assert CartSpec().smoothing is False
     assert (drawn(data, "spent") == drawn(data, "spent", smoothing=False)).all()
+
+
+def test_donors_that_count_for_several_are_as_wide_as_these() -> None:
+    rng = np.random.default_rng(4)
+    donors, group, times = rng.gamma(2.0, 5.0, 30), np.repeat([0, 1, 2], 10), rng.integers(1, 5, 30)
+    values, of = rng.choice(donors, 200), rng.integers(0, 3, 200)
+    noise = rng.standard_normal(200)
+    weighed = smoothed(values, of, donors, group, lambda _: noise, times * 1.0)
+    repeated = smoothed(values, of, np.repeat(donors, times), np.repeat(group, times), lambda _: noise)
+    assert weighed == pytest.approx(repeated, abs=1e-9)
+    assert np.abs(weighed - smoothed(values, of, donors, group, lambda _: noise)).max() > 0.1

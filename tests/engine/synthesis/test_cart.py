@@ -20,7 +20,8 @@ from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import PUBLIC, Randomness, Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.synthesis.cart import CartSpec, cart, draw
+from sfumato.engine.synthesis.cart import CartSpec, _smooth, cart, draw
+from sfumato.engine.trees.trees import Trees
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
@@ -393,3 +394,82 @@ def test_trees_that_are_grown_together_are_those_that_are_grown_one_by_one(key: 
             assert one.arrays.keys() == other.arrays.keys()
             for name in one.arrays:
                 assert np.array_equal(one.arrays[name], other.arrays[name], equal_nan=True), (target, name)
+
+
+def doubled(data: Microdata) -> Microdata:
+    return Microdata(data.schema, pd.concat([data.frame, data.frame], ignore_index=True))
+
+
+SPLITS = ("root", "feature", "threshold", "left", "right", "chosen", "sets")
+
+
+@pytest.mark.parametrize("target", ["income", "visits", "size", "smoker", "joined"])
+def test_every_record_twice_at_half_its_weight_grows_the_tree_of_every_record_once(target: str) -> None:
+    """Split for split; each leaf's values are as probable. At its whole weight twice, leaves are finer: the control.
+
+    No predictor parts the records as another does, so that rounding decides nothing.
+    """
+    data = example()
+    spec = CartSpec(predictors=tuple(name for name in SCHEMA.names if name not in (target, "group")), minbucket=12)
+    once = fitted(data, target, spec).arrays
+    halved = fitted(doubled(data).weighted(np.full(1200, 0.5)), target, spec).arrays
+    for name in SPLITS:
+        assert np.array_equal(once[name], halved[name]), name
+    for node, (start, count) in enumerate(zip(once["start"], once["count"], strict=True)):
+        values, records = np.unique(once["donors"][start : start + count], return_counts=True)
+        own = slice(halved["start"][node], halved["start"][node] + halved["count"][node])
+        assert values.tolist() == halved["donors"][own].tolist()
+        assert records.tolist() == halved["weight"][own].tolist()
+    assert len(fitted(doubled(data), target, spec).arrays["left"]) != len(once["left"])
+
+
+def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> None:
+    data, spec = example(), CartSpec(predictors=("group",))
+    income = data.numbers("income")
+    for weight in (0.0, 0.25):
+        weighted = data.weighted(np.where(income % 10 == 4, weight, 1.0))
+        values = np.concatenate(
+            [drawn(weighted, "income", spec, fitted(weighted, "income", spec), seed) for seed in range(40)]
+        )
+        share, before = np.mean(values % 10 == 4), np.mean(income % 10 == 4)
+        expected = weight * before / (1 - before + weight * before)
+        assert share == pytest.approx(expected, abs=4 * np.sqrt(expected / len(values)) + 1e-12)
+        assert abs(share - before) > 0.04
+    weighted = data.weighted(np.where(income % 10 == 4, 0.0, 0.5))
+    spec = CartSpec(predictors=("group",), proper=True)
+    fit = fitted(weighted, "income", spec, draws=3)
+    values = np.stack([drawn(weighted, "income", spec, fit, index=index) for index in range(3)])
+    assert not (values % 10 == 4).any()
+    assert not np.array_equal(values[0], values[1])
+
+
+def test_half_weights_are_smoothed_as_the_records_once() -> None:
+    """The kernels, and which values are common, follow from what donors weigh: values that eight records have are moved, sixteen records' are not."""
+    rng = np.random.default_rng(6)
+    frame = example(80).frame.assign(income=np.repeat(rng.gamma(2.0, 9.0, 10), 8))
+    data, spec = conform(frame, SCHEMA), CartSpec(smoothing=True)
+    found = []
+    for table in (data, doubled(data).weighted(np.full(160, 0.5)), doubled(data)):
+        arrays = fitted(table, "income", spec).arrays
+        trees = Trees(
+            **{name: arrays[name] for name in (*SPLITS, "start", "count", "donors", "weight") if name in arrays}
+        )
+        values, leaf = data.numbers("income"), np.zeros(80, dtype=np.int64)
+        found.append(_smooth(values.copy(), trees, leaf, table, "income", np.random.default_rng(1)))
+    assert found[1] == pytest.approx(found[0], abs=1e-9)
+    assert np.abs(found[0] - data.numbers("income")).min() > 0
+    assert np.array_equal(found[2], data.numbers("income")), "the control"
+
+
+@pytest.mark.parametrize("target", ["income", "size"])
+def test_weights_leave_draws_without_them_byte_for_byte(target: str) -> None:
+    """Weights that are all 1, and records of weight 0 that are not there."""
+    data, spec = example(), CartSpec(predictors=("visits",))
+    fit = fitted(data, target, spec)
+    assert "weight" not in fit.arrays
+    more = conform(pd.concat([data.frame, data.frame.head(50)], ignore_index=True), SCHEMA)
+    ghosts = more.weighted(np.repeat([1.0, 0.0], [600, 50]))
+    for other in (data.weighted(np.ones(600)), ghosts):
+        again = fitted(other, target, spec)
+        assert all(np.array_equal(array, again.arrays[name]) for name, array in fit.arrays.items())
+        assert drawn(other, target, spec, again, given=data).tobytes() == drawn(data, target, spec, fit).tobytes()

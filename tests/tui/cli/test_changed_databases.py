@@ -21,7 +21,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.places import state_directory
+from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 

@@ -26,7 +26,7 @@ from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.run_task import forget_peak, peak_bytes
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.places import state_directory
+from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 

@@ -24,7 +24,11 @@ from sfumato.workspace.store.keys import KEY_FILE
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 
-SIZES = [(80, 24), *(pytest.param(size, marks=pytest.mark.sizes) for size in ((120, 40), (200, 60)))]
+SIZES = [
+    (80, 24),
+    pytest.param((120, 40), marks=[pytest.mark.sizes, pytest.mark.between]),
+    pytest.param((200, 60), marks=pytest.mark.sizes),
+]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 RECIPE = {
     "title": "Household survey",

@@ -9,7 +9,7 @@ from sfumato.tui.screens.project import Project
 from sfumato.tui.screens.projects import Projects
 from sfumato.workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
 from sfumato.workspace.errors import BrokenHistory
-from sfumato.workspace.places import state_directory
+from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.workspace import Workspace
 
 

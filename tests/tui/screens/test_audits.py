@@ -27,7 +27,7 @@ async def test_records_lists_the_targets_and_enter_says_what_gives_one_away(sit,
         assert {first.record} <= {one.record for one in audited(workspace, measure)}
     save_state(made, AppState(project=1, run=1, tab="records"))
     async with sit(made, size=(140, 40)) as seat:
-        assert "risk.record_audit 1/1 · shadow releases" in seat.text
+        assert "Audit of single records 1/1 · shadow releases" in seat.text
         assert "nan" not in seat.text.lower()
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, Audited)

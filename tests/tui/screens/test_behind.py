@@ -69,7 +69,7 @@ async def test_b_leads_from_a_point_of_the_map_to_the_records(sit, built_data):
         assert seat.app.notices[-1].startswith("Move the cursor to a run first")
         await seat.press("right", "act:behind")
         assert seat.app.screen.pane.id == "records"
-        assert "risk.identification 1/1 · average over 3 datasets" in seat.text
+        assert "Identification risk 1/1 · average over 3 datasets" in seat.text
         await seat.press("act:map", "act:behind_up")
         assert isinstance(seat.app.screen, Distributions)
         assert f"run 1 · {gap.target}" in seat.text

@@ -46,7 +46,7 @@ async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_pri
     records = open_records(workspace, 1, measure)
     async with sit(believed, size=size) as seat:
         text = seat.text
-        assert "risk.bayesian_posterior 1/3 · all 3 datasets · 40 of 90 records" in text
+        assert "Strongest intruder 1/3 · all 3 datasets · 40 of 90 records" in text
         shown = [line.split() for line in text.splitlines()[4:-1] if line.split()[:1] and line.split()[0].isdigit()]
         lines = records.lines(0, len(shown))
         assert [int(cells[0]) for cells in shown] == [line.record for line in lines]

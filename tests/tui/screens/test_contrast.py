@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from rich.color import Color as Sixteen
+from rich.color import ColorSystem
 from textual.color import Color
 
 from sfumato.tui.themes import THEMES
@@ -87,3 +89,12 @@ async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, s
 
 def test_every_theme_of_ours_is_looked_at():
     assert set(LEAST) == {name for name in THEMES if not name.startswith("ansi")}
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_sixteen_colours_keep_good_bad_and_doubt_apart_and_green_red_and_yellow(name):
+    """In a terminal of 16 colours each is drawn as the nearest of these: what is met was once cyan, as a title is."""
+    theme = THEMES[name]
+    states = {"success": {2, 10}, "error": {1, 9}, "warning": {3, 11}, "primary": {4, 6, 12, 14}}
+    for state, allowed in states.items():
+        assert Sixteen.parse(getattr(theme, state)).downgrade(ColorSystem.STANDARD).number in allowed, state

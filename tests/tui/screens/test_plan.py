@@ -9,7 +9,7 @@ import pytest
 from sfumato.engine.methods.registry import registry
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.plan import Plan
+from sfumato.tui.screens.plan import Plan, StepGrid
 from sfumato.tui.screens.plan_forms import section_of, step_fields
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.workspace.plan.drafts import draft_of, save_draft
@@ -25,9 +25,7 @@ def stored(directory):
 
 def listed(seat):
     """The keys of the rows of the list."""
-    from sfumato.tui.screens.plan import keys
-
-    return keys(seat.app.screen.query_one(Plan)._view)
+    return list(seat.app.screen.query_one(Plan)._steps)
 
 
 def text_area(seat):
@@ -37,10 +35,10 @@ def text_area(seat):
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "✓ run 4 is this plan; R runs it again" in seat.text
-        for words in ("m = 3, seed = 7", "linear_regression", "risk.identification", "threshold"):
+        for words in ("m 3; seed 7", "Bayesian linear", "Identification risk", "threshold"):
             assert words in seat.text
         assert listed(seat)[0] == "settings"
-        assert any(line.startswith("    synthesis  linear_regression") for line in seat.text.splitlines())
+        assert any(line.startswith("    synthesis  Bayesian linear regression") for line in seat.text.splitlines())
         assert "synthesis[0]" in listed(seat)
         assert tomllib.loads(text_area(seat).text)["title"] == "Household survey"
     assert stored(built_data)[1] == 0
@@ -106,7 +104,7 @@ async def test_a_step_is_added(sit, built_data, size):
         await seat.press("down", "up", "slash", *"prop", "enter")
         assert "Propensity score" in seat.text
         await seat.press("l", "enter")
-        assert "utility.propensity" in seat.text
+        assert "model logit_interactions" in seat.text
         await seat.press("a", "slash", *"lim", "enter", "enter", *"0.1", "enter")
     plan, _ = stored(built_data)
     assert plan["measure"][3] == {"method": "utility.propensity", "model": "logit_interactions"}
@@ -332,7 +330,7 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
 @pytest.mark.parametrize("width", [60, 100])
 async def test_the_list_names_step_and_method_at_every_width(sit, built_data, width):
     async with sit(built_data, size=(width, 24), tab="plan") as seat:
-        assert any(line.startswith("    synthesis  linear_regr") for line in seat.text.splitlines())
+        assert any(line.startswith("    synthesis  Bayesian linear regr") for line in seat.text.splitlines())
 
 
 @pytest.mark.slow
@@ -396,3 +394,42 @@ async def test_a_run_that_is_asked_for_before_the_plan_is_read_is_asked_about_th
             seat.app.simulate_key(key)
         await seat.press("shift")
         assert "Run this plan?" in seat.text
+
+
+@pytest.mark.slow
+async def test_the_step_under_the_cursor_is_named_and_said_whole(sit, built_data, size):
+    """A method by its name and by its key, every setting, whom it replaces, what is measured and held against a limit."""
+    async with sit(built_data, "j", size=size, tab="plan") as seat:
+        said = seat.app.screen.query_one("#plan-step").content.plain
+        assert said.startswith("Bayesian linear regression\n")
+        for words in (
+            "replaces       income",
+            "predictors     region, visits",
+            "key            synthesis.linear_regression",
+        ):
+            assert words in said
+        await seat.press("G")
+        said = seat.app.screen.query_one("#plan-step").content.plain
+        assert "limit" in said
+        assert "what to change" in said
+        assert "replaces" not in said
+
+
+@pytest.mark.slow
+async def test_a_long_plan_keeps_its_list_and_a_low_terminal_has_no_step_below(sit, built_data):
+    async with sit(built_data, size=(80, 14), tab="plan") as seat:
+        assert not seat.app.screen.query_one("#plan-step").display
+        assert "Identification risk" in seat.text
+    async with sit(built_data, size=(80, 24), tab="plan") as seat:
+        body, grid = (seat.app.screen.query_one(one).size.height for one in ("#plan-body", StepGrid))
+        assert min(grid, len(listed(seat)) + 1) >= 0.7 * body or grid == len(listed(seat)) + 1
+
+
+@pytest.mark.slow
+async def test_long_lines_of_the_text_are_broken_and_not_cut(sit, built_data):
+    async with sit(built_data, "G", size=(100, 40), tab="plan") as seat:
+        text = text_area(seat)
+        assert text.max_scroll_x == 0
+        assert text.cursor_location[0] > 0
+        row = text.wrapped_document.location_to_offset(text.cursor_location).y
+        assert text.scroll_y <= row < text.scroll_y + text.size.height

@@ -294,3 +294,28 @@ async def test_words_sift_the_runs_by_what_is_known_of_them(sit, directory, no_w
         await seat.press("slash", "ctrl+u", "enter")
         assert "state:failed" not in seat.text
         assert len([line for line in seat.text.splitlines() if " Household survey  " in line]) == 4
+
+
+@pytest.mark.slow
+async def test_a_short_list_leaves_its_room_to_the_run_in_words(sit, directory):
+    """What was not met and what mends it come first, then the plan: methods, variables and roles by name."""
+    async with sit(directory, *keys_to(DONE), size=(120, 40)) as seat:
+        said = seat.app.screen.query_one("#glance").content.plain
+        assert said.startswith("not met")
+        for words in ("what to change", "synthesis", "Bayesian linear regression: income", "sensitive: ", "measures"):
+            assert words in said
+        assert "limits" not in said, "the verdicts stand beside"
+        await seat.press("k")
+        assert "limits" in seat.app.screen.query_one("#glance").content.plain, "this run has no verdicts"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(120, 24), (120, 16), (80, 24), (160, 50)])
+async def test_the_run_in_words_takes_no_row_of_the_list(sit, directory, shape):
+    async with sit(directory, *keys_to(DONE), size=shape) as seat:
+        runs, glance = seat.app.screen.query_one(Runs), seat.app.screen.query_one("#glance")
+        least = 0 if runs.is_split else runs.size.height // 2
+        if glance.display:
+            assert len(glance.content.plain.splitlines()) <= max(runs.size.height - 5, least)
+        if runs.is_split:
+            assert runs.grid.max_scroll_y == 0

@@ -222,7 +222,7 @@ async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, wo
     found = drivers(workspace, records, [line.record for line in top])
     async with sit(directory, "enter", "G", "enter", "act:records", size=size) as seat:
         assert "[Records]" in seat.text
-        assert "risk.identification 1/2 · average over 3 datasets · 90 records" in seat.text
+        assert "Identification risk 1/2 · average over 3 datasets · 90 records" in seat.text
         assert shown_records(seat.text)[:10] == [line.record for line in top]
         first = next(line for line in seat.text.splitlines() if line.split()[:1] == [str(top[0].record)])
         driver = found.driver(0)
@@ -236,7 +236,7 @@ async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directo
     _, attribute = record_measures(workspace, ONE)
     async with sit(directory, "enter", "G", "enter", "act:records") as seat:
         await seat.press("m")
-        assert "risk.attribute 2/2" in seat.text
+        assert "Attribute risk 2/2" in seat.text
         assert "only candidate" not in seat.text
         await seat.press("]")
         assert "dataset 1" in seat.text
@@ -262,7 +262,7 @@ async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, direc
         assert isinstance(seat.app.screen, Record)
         (draw,) = (d for d in (1, 2, 3) if f"dataset {d} of 3" in seat.text)
         found = candidates(workspace, ONE, measure, top, draw)
-        assert f"record {top} of run 1 · risk.identification" in seat.text
+        assert f"record {top} of run 1 · Identification risk" in seat.text
         assert (
             f"{len(found.matching)} of 90 released records {agree(len(found.matching), 'matches', 'match')}; its own record is among them."
             in seat.text

@@ -275,8 +275,13 @@ class Tmux(Terminal):
 
 
 def kill_workers(workspace: Path) -> None:
-    """Kill the workers of a workspace that have not left."""
+    """Kill the workers of a workspace that have not left, those too that were started and have not signed on yet."""
     with contextlib.closing(sqlite3.connect(workspace / "workspace.db")) as connection:
-        for (pid,) in connection.execute("SELECT pid FROM worker WHERE stopped IS NULL").fetchall():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        pids = {pid for (pid,) in connection.execute("SELECT pid FROM worker WHERE stopped IS NULL")}
+    ours = {b"sfumato.workspace.jobs.worker_main", bytes(workspace.resolve())}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            pids |= {int(path.parent.name)} if ours <= {*path.read_bytes().split(b"\0")} else set()
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -216,6 +217,44 @@ def test_colours_are_the_series_own_or_the_next_of_the_palette():
 def test_pictures_stay_small():
     for series in KINDS:
         assert len(draw_text(series, 120, 40).encode()) < 12_000
+
+
+BARS = Series("records", [0, 1, 2], [5, 12, 3], marker="bars")
+
+
+def test_a_single_series_that_the_axis_names_has_no_legend_and_is_read_at_the_foot():
+    labels = Labels(x="age", y="records")
+    chart = draw([BARS], (60, 16), labels, Look(BRAILLE, True))
+    assert "\n".join(chart.picture.line(row) for row in range(16)).count("records") == 1
+    picture = with_cursor(chart, [BARS], labels, 1.0)
+    assert "age = 1: 12 records" in picture.line(15)
+    small = draw([BARS], (60, 6), labels, Look(BRAILLE, True))
+    assert "age = 1: 12 records" in with_cursor(small, [BARS], labels, 1.0).line(5)
+
+
+def test_names_of_places_that_begin_alike_are_told_apart():
+    names = ("Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Widowed")
+    bars = Series("records", range(6), [1, 2, 3, 4, 5, 6], marker="bars")
+    line = draw([bars], (37, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14)
+    assert line.split() == ["Div…", "…AF-", "…civ", "…spo", "Nev…", "Wid…"]
+    wide = draw([bars], (160, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14)
+    assert wide.split() == list(names)
+
+
+def test_of_many_places_some_are_named_and_none_by_a_mere_ellipsis():
+    names = tuple(f"{letter * 3}-level" for letter in "abcdefghijklmnop")
+    bars = Series("records", range(16), range(1, 17), marker="bars")
+    shown = draw([bars], (37, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14).split()
+    assert 4 <= len(shown) == len(set(shown))
+    assert all(len(name) >= 3 for name in shown)
+
+
+def test_other_series_keep_their_legend():
+    named = draw([Series("confidential", [0, 1], [5, 12])], (60, 16), Labels(y="records"), Look(BRAILLE, True))
+    both = draw([BARS, replace(BARS, name="released")], (60, 16), Labels(y="records"), Look(BRAILLE, True))
+    assert "confidential" in named.picture.line(1)
+    assert "released" in both.picture.line(1)
+    assert both.picture.line(1).count("records") == 1
 
 
 @pytest.mark.slow

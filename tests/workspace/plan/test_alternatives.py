@@ -88,8 +88,8 @@ def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
     besides = made(**{JOINT: 1, ADDED: 1}).synthesis[0]
     assert (besides.targets, besides.spec.predictors) == (("age", "sick", "income"), ("region",))
     assert {name: rule.written for name, rule in made(**{JOINT: 1, BINS: 2}).synthesis[0].spec.bins.items()} == {
-        "age": "5 equal count",
-        "income": "5 equal count",
+        "age": "2 equal count",
+        "income": "2 equal count",
     }
     assert made(**{JOINT: 2}).synthesis[0].targets == recipe.schema.names
     assert made(**{BINS: 2}) == recipe, "a plan without bins has none to make wider"
@@ -124,12 +124,15 @@ def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_p
         choice = tuple(turned.get(lever.name, lever.now) for lever in found)
         return changed(table, found, choice).get("weights")
 
-    regressions = {"method of income": 1, "method of sick": 1}
-    assert weights(**regressions, **{WEIGHTS: 2}) == {"known": ["age", "region"], "strength": 1.0}
-    assert weights(**{"method of income": 1, WEIGHTS: 2}) is None
-    assert weights(**{WEIGHTS: 2}) is None
+    regressions, said = {"method of income": 1, "method of sick": 1}, {"known": ["age", "region"], "strength": 1.0}
+    assert weights(**regressions, **{WEIGHTS: 2}) == said
+    assert weights(**{WEIGHTS: 2}) == said, "trees weigh records too"
+    assert weights(**{"method of income": 1, WEIGHTS: 1}) == {**said, "strength": 0.5}
     assert weights(**regressions, **{JOINT: 1, WEIGHTS: 2}) is None
     assert weights(**regressions) is None
+    in_part = {**table, "synthesis": [{"method": "marginal_bootstrap", "target": "sick"}, SYNTHESIS[1]]}
+    found = levers(in_part)[1]
+    assert weights(**{WEIGHTS: 2}) is None, "one of two steps cannot weigh"
     without = {name: {**one, "role": "other"} for name, one in VARIABLES.items()}
     assert WEIGHTS not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.reporting.searches import Finalist, Outcome, conclusion, limit_of, rounded_outward
+from sfumato.workspace.reporting.searches import Finalist, Gain, Outcome, conclusion, limit_of, rounded_outward
 
 MATCHES = Verdict("risk.identification.true_match_rate", "", None, "max", 0.05, 0.07, -0.02, "not met")
 RATIO = Verdict("utility.propensity.s_pmse", "", None, "max", 1.5, 1.2, 0.3, "met")
@@ -82,3 +82,31 @@ def test_where_the_minutes_were_used_up_it_is_said_what_was_left_out():
 )
 def test_a_shown_limit_is_met_where_the_exact_one_is(bound, limit, rounded):
     assert rounded_outward(bound, limit) == rounded
+
+
+GAINS = (
+    Gain("utility.propensity.s_pmse", 5.82, 1.1, 1),
+    Gain("utility.interval_overlap.overlap", 0.891, 0.792, -1),
+    Gain("utility.ecdf.max_abs_difference", 0.03, 0.031, 0),
+)
+
+
+@pytest.mark.parametrize(("verdict", "first"), [(RATIO, "The plan passes as it is: run 8."), (MATCHES, "Utility: ")])
+def test_what_the_winner_gained_and_gave_up_against_the_plan_is_one_sentence(verdict, first):
+    better = replace(finalist(7, RATIO), label="m 3")
+    lines = conclusion(replace(found(better, finalist(8, verdict)), gains=GAINS))
+    assert lines[0].startswith(first)
+    fails = "" if verdict is RATIO else ", which does not pass"
+    assert lines[-2] == (
+        f"In place of the unchanged plan (run 8{fails}): better propensity score error, as a ratio (S-pMSE) 5.82 -> 1.1; "
+        "worse overlap of confidence intervals 0.891 -> 0.792; no different largest gap of cumulative shares 0.03 -> 0.031."
+    )
+    assert lines[-1] == "Run 7 may leave: m 3."
+
+
+def test_where_the_plan_itself_is_taken_it_is_said_that_none_was_better():
+    lines = conclusion(found(finalist(8, RATIO), replace(finalist(9, RATIO), label="m 3")))
+    assert lines[0] == "The plan passes as it is: run 8."
+    assert lines[-2] == "No finalist was better than it by more measures of utility than it was worse."
+    alone = conclusion(found(replace(finalist(9, RATIO), label="m 3")))
+    assert not any("unchanged" in line or "as it is" in line for line in alone)

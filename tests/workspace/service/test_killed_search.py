@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,7 +87,10 @@ def kill(*pids: int) -> None:
 
 
 def found(workspace: Workspace, search: int, folder: Path) -> str:
-    """The looks of a search with the hashes of their tables, its finalists, and the bytes of what it releases."""
+    """The looks of a search with the hashes of their tables, its finalists, and the bytes of what it releases.
+
+    It is released from a copy of the workspace: the gate holds what later searches find against what was released of the same people.
+    """
     tables = [
         (look.number, look.reason, row[0], row[1])
         for look in looks_of(workspace, search).values()
@@ -98,12 +102,17 @@ def found(workspace: Workspace, search: int, folder: Path) -> str:
     finalists = [(one.label, one.passes, one.blocks, one.searched, one.fresh) for one in answer.finalists]
     assert answer.ended
     assert answer.winner is not None
-    target = folder / f"release-{search}"
+    target, copy = folder / f"release-{search}", folder / f"copy-{search}"
     subprocess.run(
-        [*COMMAND, "release", str(answer.winner.run_id), "-o", str(target), "-w", str(workspace.directory)],
+        ["cp", "-r", str(workspace.directory), str(copy)], check=True
+    )  # not by this process: SQLite's locks would go
+    subprocess.run(
+        [*COMMAND, "release", str(answer.winner.run_id), "-o", str(target), "-w", str(copy)],
         check=True,
         stdout=subprocess.DEVNULL,
+        env={**os.environ, "XDG_STATE_HOME": str(copy)},
     )
+    shutil.rmtree(copy)
     released = {path.name: path.read_bytes().hex() for path in sorted((target / "public").rglob("*.csv"))}
     assert released
     return json.dumps([tables, finalists, released], default=str)

@@ -241,16 +241,25 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("known", "refused"), [("number", 1), ("region", 0)])
+@pytest.mark.parametrize(
+    ("known", "refused", "methods"),
+    [
+        ("number", 1, ("linear_regression", "multinomial_logistic")),
+        ("region", 0, ("linear_regression", "multinomial_logistic")),
+        ("region", 0, ("cart", "cart")),
+    ],
+)
 def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
-    workspace: Workspace, people: Path, known: str, refused: int
+    workspace: Workspace, people: Path, known: str, refused: int, methods: tuple[str, str]
 ):
     """Whoever knows the number of a person knows who it is: at strength 1 no record would say anything, and that plan is passed over."""
     names = {"number": "continuous", "age": "count", "region": "categorical", "income": "continuous", "sick": "binary"}
     steps = [
-        {"method": "linear_regression", "target": "income", "transform": "log", "predictors": ["age"]},
-        {"method": "multinomial_logistic", "target": "sick", "predictors": ["age"]},
+        {"method": methods[0], "target": "income", "predictors": ["age"]},
+        {"method": methods[1], "target": "sick", "predictors": ["age"]},
     ]
+    if methods[0] == "linear_regression":
+        steps[0]["transform"] = "log"
     fixed = ("m", ADDED, JOINT, BINS, "order of synthesis", "method of income", "method of sick", *LEVERS[-2:])
     table = plan(people, synthesis=steps, search={"looks": 10, "levers": {key: [] for key in fixed}})
     roles = {name: "quasi_identifier" if name == known else "other" for name in names}
@@ -349,3 +358,37 @@ def test_the_section_is_written_back_as_it_was_read(people: Path):
     recipe = Recipe.from_table(plan(people))
     assert Recipe.from_toml(recipe.to_toml()) == recipe
     assert read_toml(recipe.to_toml())["search"] == {"looks": 10, "levers": {ADDED: []}}
+
+
+def test_what_a_plan_keeps_loses_nothing_and_what_chance_explains_is_no_gain(
+    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Run 1 makes income, run 2 the age too; run 3 is as good as chance allows."""
+
+    def row(method: str, measure: str, target: str, value: float, baseline: float | None = None) -> Row:
+        return Row("utility", method, measure, target, "synthetic", None, None, value, baseline=baseline)
+
+    gap = "max_abs_difference"
+    rows = {
+        1: [row("ecdf", gap, "income", 0.03, 0.02), row("propensity", "s_pmse", "", 4.0)],
+        2: [row("ecdf", gap, "income", 0.025, 0.02), row("ecdf", gap, "age", 0.05, 0.02), row("propensity", "s_pmse", "", 0.98)],
+        3: [row("ecdf", gap, "income", 0.001, 0.0299), row("propensity", "s_pmse", "", 1.05)],
+    }  # fmt: skip
+    table = plan(people)
+    table["measure"] = [{"method": "utility.ecdf"}, *table["measure"][:2]]
+    search = searching._Search.of(workspace, begin_search(workspace, table))
+    assert searching.utilities_of(search.recipe) == ("utility.propensity.s_pmse", f"utility.ecdf.{gap}")
+    monkeypatch.setattr(searching, "result_rows", lambda _, run_id: rows[run_id])
+    assert search.losses(2) == pytest.approx({"utility.propensity.s_pmse": 0.1, f"utility.ecdf.{gap}": 0.075})
+    found = {
+        (one, other): {gain.key: gain for gain in searching._gains(search, one, other)}
+        for one in rows
+        for other in rows
+    }
+    better, worse = found[2, 1]["utility.propensity.s_pmse"], found[2, 1][f"utility.ecdf.{gap}"]
+    assert (better.before, better.after, better.vote) == (4.0, 0.98, 1)
+    assert (worse.before, worse.after, worse.vote) == (pytest.approx(0.015), pytest.approx(0.0375), -1), (
+        "of both variables"
+    )
+    assert [gain.vote for gain in found[3, 1].values()] == [1, 0]
+    assert [gain.vote for gain in found[3, 2].values()] == [0, 1]

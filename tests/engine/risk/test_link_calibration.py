@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from linkage_tables import NEAR, alike, flipped, people, prepared
 
-from sfumato.engine.arrays import Floats
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.matching.blocks import in_order
-from sfumato.engine.matching.calibration import PARTS, calibrated
 from sfumato.engine.matching.linkage import Links, best_links
 from sfumato.engine.matching.match_weights import PatternCounts, learned_weights
+from sfumato.engine.risk._link_calibration import PARTS, calibrated
 
 Table = Callable[[np.random.Generator], pd.DataFrame]
 TABLES: dict[str, Table] = {

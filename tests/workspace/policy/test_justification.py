@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.justification import checked_justification
+from sfumato.workspace.policy.justification import checked_justification
 
 NO_REASONS = [
     "",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.engine import sorting
-from sfumato.engine.sorting import distinct, distinct_codes, in_order, sort_order, sorted_search, sorted_values
+from sfumato.engine.data import sorting
+from sfumato.engine.data.sorting import distinct, distinct_codes, in_order, sort_order, sorted_search, sorted_values
 
 N = 3 * sorting.MANY
 RNG = np.random.default_rng(5)

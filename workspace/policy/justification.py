@@ -6,7 +6,7 @@ import unicodedata
 
 from sfumato.engine.errors import BadInput
 
-from .visible_text import is_hidden
+from ..visible_text import is_hidden
 
 
 def checked_justification(text: str, place: str) -> str:

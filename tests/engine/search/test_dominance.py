@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.statistics.dominance import non_dominated
+from sfumato.engine.search.dominance import non_dominated
 
 
 def beats(one: tuple[int, ...], other: tuple[int, ...]) -> bool:

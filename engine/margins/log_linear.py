@@ -1,7 +1,7 @@
 """Log-linear models of a contingency table by its margins: Poisson means that keep all margins of some number of variables.
 
-The most likely means of all main effects are products of shares; with all two-way interactions they are found by proportional
-fitting (Deming & Stephan 1940; Bishop, Fienberg & Holland 1975, §3.5). No design matrix is made: what is asked of its columns
+The most likely means are those of the joint table that has these margins and nothing else (Bishop, Fienberg & Holland 1975, §3.5), products of shares where
+they are of single variables. No design matrix is made: what is asked of its columns
 are margins of tables, so that cost grows with the cells and not with the parameters. SciPy has no such fit; statsmodels needs the
 design, and fails where fitted means are 0.
 """
@@ -15,8 +15,10 @@ from typing import Literal, Self
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..errors import NotComputable
+from .domain import Domain, margin_of
+from .joint_table import fit_joint
 
 Order = Literal[1, 2]
 
@@ -39,26 +41,13 @@ class LogLinear:
         Raises:
             NotComputable: when margins still differ by more than ``NEAR_ENOUGH`` of the records after ``SWEEPS`` sweeps.
         """
-        total = float(table.sum())
-        means = np.full(table.shape, total)
-        for axis in range(table.ndim):
-            means *= _margin(table, (axis,)) / total
-        if order == 1:
-            return cls(order, means)
-        pairs = list(combinations(range(table.ndim), 2))
-        wanted = {pair: _margin(table, pair) for pair in pairs}
-        off = np.inf
-        for _ in range(SWEEPS):
-            off = 0.0
-            for pair, margin in wanted.items():
-                found = _margin(means, pair)
-                off = max(off, float(np.abs(found - margin).max()))
-                means *= np.divide(margin, found, out=np.zeros_like(found), where=found > 0)
-            if off <= NEAR * total:
-                break
-        if off > NEAR_ENOUGH * total:
-            raise NotComputable(f"two-way interactions did not fit their margins after {SWEEPS:,} sweeps")
-        return cls(order, means)
+        total, every = float(table.sum()), tuple(range(table.ndim))
+        cliques = combinations(every, min(order, table.ndim))
+        wanted = {clique: margin_of(table, every, clique) / total for clique in cliques}
+        found = fit_joint(Domain(table.shape), wanted, sweeps=SWEEPS, near=NEAR)
+        if found.distance > NEAR_ENOUGH:
+            raise NotComputable(f"two-way interactions did not fit their margins after {found.sweeps:,} sweeps")
+        return cls(order, found.table * total)
 
     def projection(self, values: Floats) -> Floats:
         """The combination of the model's terms that is nearest to ``values`` of the cells, squares weighed by the means.

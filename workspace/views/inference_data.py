@@ -12,11 +12,11 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, NoTrace
 from sfumato.engine.recipe.recipe import Step
 
-from .errors import NotReady, WorkspaceError
-from .store.artefacts import traces_of
-from .store.chains import chains_name, read_chains
-from .store.runs import Run
-from .store.workspace import Workspace
+from ..errors import NotReady, WorkspaceError
+from ..store.artefacts import traces_of
+from ..store.chains import chains_name, read_chains
+from ..store.runs import Run
+from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
     import arviz

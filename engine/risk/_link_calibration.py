@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from ..arrays import Floats
+from ..data.arrays import Floats
 from ..design.logistic import logistic_regression
+from ..matching.linkage import Links
 from ..statistics.columns import independent_columns
-from .linkage import Links
 
 LEAST = 1e-6
 """Probabilities are cut to [LEAST, 1 - LEAST] before their log odds are taken."""
