@@ -187,23 +187,23 @@ def _weighted(case: Case) -> Sighting:
 _CHOICE = "a choice of ours; no rule of the field has a number"
 _WHY: dict[Question, tuple[str, str, str]] = {
     "singling out": (
-        "people singled out beyond chance",
+        "singling out people",
         "a person who can be singled out can be found",
         "singling out, Article 29 Working Party (WP216); residual risk: Giomi et al. (2023), eq. 3",
     ),
     "linkability": (
-        "people linked beyond chance",
+        "linking the records of people",
         "a record that is linked rightly gives all of it away",
         "linkability, Article 29 Working Party (WP216); linkage beside chance: Domingo-Ferrer & Torra (2001)",
     ),
     "inference": (
-        "values inferred beyond what is generally so",
+        "inferring values of people",
         "what is inferred of people who were not in the data too is no disclosure, what is inferred beyond it is; "
         "without controls an attribution does not show which, so it only warns",
         "inference, Article 29 Working Party (WP216); Giomi et al. (2023), eq. 3; Raab, Nowok & Dibben (2024)",
     ),
     "membership": (
-        "membership can be inferred",
+        "telling who is in the data",
         "that somebody is in the data may be what must not be known",
         "consensus on measuring disclosure of synthetic data: Pilgram et al. (2025)",
     ),
