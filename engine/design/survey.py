@@ -28,11 +28,11 @@ from ..data.schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.results import Estimate, Measure
 from ..wording import agree, counted
-from .survey_estimation import SurveySample
 
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
     from ..methods.registry import Method
+    from .survey_estimation import SurveySample
 
 INFORMATION = ("utility", "quality")
 """The families whose measures may speak of the population."""
@@ -75,6 +75,8 @@ class SurveyDesign:
 
     def sample(self, data: Microdata) -> SurveySample:
         """The weights with strata, clusters and population of each record. Raises NotComputable where the table does not say them."""
+        from .survey_estimation import SurveySample  # SciPy's functions, which most runs have no use for
+
         codes = {part: self._codes(data, name) for part, name in self.parts.items() if part in ("strata", "clusters")}
         population = None
         if self.population:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from ..data.arrays import Floats
 
@@ -26,12 +25,12 @@ class Factors:
     def coefficients(self, on_q: Floats) -> Floats:
         """Coefficients (K,) of x from those of q; infinite where a double has no room for them."""
         with np.errstate(over="ignore"):
-            return np.asarray(solve_triangular(self.triangle, on_q) / self.scales)
+            return np.asarray(_solved(self.triangle, on_q) / self.scales)
 
     def coefficients_of(self, on_q: Floats) -> Floats:
         """As ``coefficients``, of every column of ``on_q`` (K, k): (K, k)."""
         with np.errstate(over="ignore"):
-            return np.asarray(solve_triangular(self.triangle, on_q) / self.scales[:, None])
+            return np.asarray(_solved(self.triangle, on_q) / self.scales[:, None])
 
     def errors(self, root: Floats) -> Floats:
         """Standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K).
@@ -39,7 +38,16 @@ class Factors:
         Infinite where a double has no room for them.
         """
         with np.errstate(over="ignore"):
-            return np.asarray(np.linalg.norm(solve_triangular(self.triangle, root), axis=1) / self.scales)
+            return np.asarray(np.linalg.norm(_solved(self.triangle, root), axis=1) / self.scales)
+
+
+def _solved(triangle: Floats, right: Floats) -> Floats:
+    """The solution (K, ...) of triangle b = right."""
+    from scipy.linalg import (
+        solve_triangular,
+    )  # which a process that fits nothing does without
+
+    return np.asarray(solve_triangular(triangle, right))
 
 
 def column_scales(x: Floats) -> Floats:
