@@ -188,6 +188,10 @@ class Options(OptionList):
             super().action_page_up()  # type: ignore[no-untyped-call]
 
 
+LEAST_OF_TABLE = 6
+"""Lines of a table that are in view with its head."""
+
+
 class TomlText(TextArea):
     """The text of a plan, its tables, keys, strings and comments each in a colour."""
 
@@ -223,10 +227,12 @@ class TomlText(TextArea):
         return line
 
     def show_table(self, section: str, index: int) -> None:
-        """Scroll to a table: ``[section]``, or the ``[[section]]`` with this index."""
+        """Have a table in view, ``[section]`` or the ``[[section]]`` with this index, and the cursor on it; what is in view stays where it is."""
         header = re.compile(rf"\s*\[\[?\s*{re.escape(section)}\s*\]")
         rows = [row for row, line in enumerate(self.document.lines) if header.match(line)]
         if index < len(rows):
             self.move_cursor((rows[index], 0))
             shown_at = self.wrapped_document.location_to_offset((rows[index], 0)).y
-            self.scroll_to(y=max(0, shown_at - 1), animate=False)
+            top, lines = round(self.scroll_y), self.size.height
+            if not top <= shown_at <= top + lines - LEAST_OF_TABLE:
+                self.scroll_to(y=max(0, shown_at - 1), animate=False)
