@@ -168,7 +168,7 @@ def _quantiles(variable: Variable, profile: Profile) -> str:
         ]
         shares = [percent(profile.counts[i] / profile.records) for i in order[: len(names)]]
         return (
-            f"most often {', '.join(f'{name} {share}' for name, share in zip(names, shares, strict=True))}"
+            f"most often {', '.join(f'{name} ({share})' for name, share in zip(names, shares, strict=True))}"
             if names
             else ""
         )

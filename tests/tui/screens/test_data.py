@@ -1,13 +1,16 @@
 import pytest
 
+from sfumato.engine.data.schema import Variable
 from sfumato.tui.screens.drafting import DraftForm
 from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.sheet import sheet_columns
+from sfumato.tui.screens.sheet import reading_of, sheet_columns
 from sfumato.tui.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
+from sfumato.workspace.ingest.profiles import Profile
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.plan.variables import variable_tables
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.data_view import FoundColumn, VariableLine
 
 
 def plan_of(directory):
@@ -280,3 +283,15 @@ async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported)
         await seat.press("escape")
         await seat.press("g", "j", "r", "x", "escape")
         assert "age" not in planned_roles(imported)
+
+
+def test_levels_are_said_with_their_shares_and_none_that_is_withheld():
+    """Bars of one or two records count 0 in a profile, and their levels are not named."""
+    one = Variable.from_table("town", {"kind": "categorical", "labels": {"n": "north"}}, "variables.town")
+    found = Profile("town", 20, 4, (5, 0, 13, 0), 2, levels=("n", "rare", "s", "lone"))
+    line = VariableLine(one, planned=True, stored=True, missing=0.0)
+    said = reading_of(line, FoundColumn("town", found))
+    assert said[1] == "most often s (65 %), north (25 %)"
+    assert "2 bars of one or two records are not shown" in said[0]
+    assert "rare" not in " ".join(said)
+    assert reading_of(line, FoundColumn("town", Profile("town", 3, 2, (0, 0), 2, levels=("n", "s"))))[1] == ""
