@@ -152,6 +152,7 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
         columns = side_by_side(by_rank, joint.columns) if recoded else joint.coded
         how = "by rank and frequency" if recoded else "by value"
         counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
+        counts += joint.moved if recoded else []
         shows = "stand in the release with nearly their own values, nearer to them {what} than another person would be"
         return _by_people(
             case, pool, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"

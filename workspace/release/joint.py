@@ -11,6 +11,8 @@ from sfumato.engine.data.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import Keys, cells_of, comparable
 from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_first, rarity
+from sfumato.engine.disclosure.evidence import Found
+from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.people import Standing, Subset, family, marked, standing
 
 from .checks import Case, Pool
@@ -110,3 +112,15 @@ class Joint:
     def standing(self) -> Standing:
         """Who stands in the datasets, and who often."""
         return standing(self.own, self.members, self.released, self.subsets, self.order)
+
+    @cached_property
+    def moved(self) -> list[Found]:
+        """Who stands in the datasets once one common change of numbers or of dates is undone."""
+        numbers = [one for one in self.columns if one.numbers is not None]
+        levels = [one.name for one in self.columns if one.numbers is None]
+        dates = {name for name in self.names if self.case.confidential.schema[name].kind is Kind.DATE}
+        own, *released = (
+            sum((cells[name] for name in levels), np.zeros(len(cells[self.names[0]]), dtype=np.uint64))
+            for cells in (self.own, *self.released)
+        )
+        return moved_together(numbers, dates, own, released, self.members)
