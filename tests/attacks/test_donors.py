@@ -91,7 +91,9 @@ def test_donors_of_listings_are_not_named(listings: pd.DataFrame, releasing: Rel
 
 def tree_leaves(released: Released) -> Integers:
     """The leaf of each record in the tree that was fitted, (n,)."""
-    trees = Trees(**{field.name: released.fits[0][field.name] for field in fields(Trees)})
+    trees = Trees(
+        **{field.name: released.fits[0][field.name] for field in fields(Trees) if field.name in released.fits[0]}
+    )
     spec, data = released.outside.recipe.synthesis[0].spec, released.data
     orders = {name: released.fits[0][_order_key(name)][0] for name in _with_levels(data, spec)}
     return trees.leaves(0, _predictors(data, data, spec, orders))

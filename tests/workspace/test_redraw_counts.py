@@ -136,7 +136,7 @@ def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
     assert f", at most {max(lines[-1].records for lines in found.values()):,} (" in said
     assert f"Constraints: {said}" in summarise(done, find_run(done, 1))
     assert run_detail(done, 1).redrawn == said
-    assert said[:40] in glance(run_detail(done, 1), 120).plain
+    assert said[:40] in glance(run_detail(done, 1), [], 120, 40).plain
     assert result_object(done, 1)["redrawn"] == redraws_objects(found)
     page = report_page(done, 1)
     assert said.replace("'", "&#x27;") in page

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data import arrays
 from sfumato.engine.data import blocks as row_blocks
+from sfumato.engine.data import sorting
 from sfumato.engine.matching import matching
 from sfumato.engine.matching.matching import Exact, Held, Matcher, Within
 from sfumato.engine.matching.radius import Radius
@@ -64,7 +64,7 @@ def test_parts_and_blocks_change_no_count(
         within.append(Within(centre - width, centre + width, released))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "AT_ONCE", at_once)
-        patch.setattr(arrays, "FEW", few)
+        patch.setattr(sorting, "FEW", few)
         patch.setattr(matching, "CELLS_PER_KEY", per_key)
         patch.setattr(row_blocks, "CELLS", cells)
         matcher = Matcher.of(exact, (n, m))

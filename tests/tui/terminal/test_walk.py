@@ -68,11 +68,13 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("2").see(r"\[2 Plan\]", "R runs this plan", "settings").press("enter")
     at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
     add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
-    at.see("predictors +region, age").press("enter").see("synthesis +linear_regression +income")
-    add(at, "ecdf").see("utility.ecdf").press("enter").see("measure +utility.ecdf")
+    at.see("predictors +region, age").press("enter").see("synthesis +Bayesian linear regression +income")
+    add(at, "ecdf").see("utility.ecdf").press("enter").see("measure +Empirical distribution")
     add(at, "identif").see("say how near is a match").press("down", "down").type("income = 5%").press("enter")
-    at.see("measure +risk.identification")
-    add(at, "uncertain").see("variable: must be given").type("age").press("enter").see("study +studies")
+    at.see("measure +Identification risk")
+    add(at, "uncertain").see("variable: must be given").type("age").press("enter").see(
+        "study +Uncertainty of the intruder"
+    )
     add(at, "threshold", "What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
     at.see(r"threshold +Largest gap of cumula\S+ +at most 90 %")
     add(at, "threshold", "What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")

@@ -217,7 +217,10 @@ def test_a_threshold_that_is_not_met_needs_a_reason_which_is_kept(
     workspace: Workspace, unmet: int, tmp_path: Path
 ) -> None:
     for reason in ("", "  \n"):
-        with pytest.raises(NotReleased, match=r"1 of 2 thresholds is not met \(utility.ecdf.*: not met\).*--reason"):
+        with pytest.raises(
+            NotReleased,
+            match=r"1 of 2 thresholds is not met \(Largest gap of cumulative shares \(income\): not met\).*--reason",
+        ):
             release(workspace, unmet, tmp_path / "out", reason=reason)
     assert not (tmp_path / "out").exists()
     assert acts(workspace) == []
