@@ -76,9 +76,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
         "study +Uncertainty of the intruder"
     )
     add(at, "threshold", "What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
-    at.see(r"threshold +Largest gap of cumula\S+ +at most 90 %")
+    at.see(r"threshold +Largest gap of cumul.* +at most 90 %")
     add(at, "threshold", "What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")
-    at.type("0.1").press("enter").see(r"threshold +Expected re-ident\S+ +at most 0\.1")
+    at.type("0.1").press("enter").see(r"threshold +Expected re-ident.* +at most 0\.1")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "✗ 1 of 2 not met")
