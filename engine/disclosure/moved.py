@@ -16,14 +16,16 @@ import numpy as np
 from ..data.arrays import Floats, Integers
 from ..data.sorting import distinct, distinct_codes, sort_order
 from ..data.spelling import SURE_DIGITS, digits_and_decimals
-from .cells import Keys
+from .cells import Keys, mixed
 from .coded import Column
 from .evidence import Found
 
 MOST_PAIRS = 2_000_000
 """Pairs of a record and a row with the same ratio; where more agree, a ratio says nothing."""
-MOST_COLUMNS = 6
+MOST_COLUMNS = 4
 """Numbers of which each two are tried: those with the most different values."""
+MOST_RECORDS, MOST_ROWS = 200_000, 1_000_000
+"""Records and rows of a dataset that are looked at."""
 LOOKED_AT = 500
 EXACT = 1e-9
 """How far two logarithms of numbers that are written with all their digits may lie apart."""
@@ -69,23 +71,38 @@ def moved_together(
         released_levels: what each row of each dataset has in them, (r,) each.
         members: how many of the N come first that are members.
     """
-    found = []
+    found = list[Found]()
+    if len(columns) < 2:
+        return found
+    ours = _some(_numbers(columns[0]), levels, MOST_RECORDS)
     for release, theirs in enumerate(released_levels):
-        every = distinct_codes(np.concatenate([levels, theirs])).codes.astype(np.int64)
-        group, released_group = every[: len(levels)], every[len(levels) :]
+        made = _some(columns[0].released_numbers[release], theirs, MOST_ROWS)
+        every = distinct_codes(np.concatenate([levels[ours], theirs[made]])).codes.astype(np.int64)
+        group, released_group = every[: len(ours)], every[len(ours) :]
         for is_date in (False, True):
-            best = (np.zeros(0, dtype=np.int64), "")
+            best, what = np.zeros(0, dtype=np.int64), ""
             for one, other in combinations(_told_apart([one for one in columns if (one.name in dates) == is_date]), 2):
-                assert one.numbers is not None
-                assert other.numbers is not None
-                ours = _Side.of(one.numbers, other.numbers, dates=is_date)
-                made = _Side.of(one.released_numbers[release], other.released_numbers[release], dates=is_date)
-                people, change = _most(ours, made, group, released_group)
-                if len(people) > len(best[0]):
-                    best = people, _said(one.name, other.name, change, dates=is_date)
-            if len(best[0]):
-                found.append(_counted(best[0], best[1], members, len(levels)))
+                own = _Side.of(_numbers(one)[ours], _numbers(other)[ours], dates=is_date)
+                rows = [column.released_numbers[release][made] for column in (one, other)]
+                people, change = _most(own, _Side.of(rows[0], rows[1], dates=is_date), group, released_group)
+                if len(people) > len(best):
+                    best, what = people, _said(one.name, other.name, change, dates=is_date)
+            if len(best):
+                found.append(_counted(ours[best], what, ours, members))
     return found
+
+
+def _numbers(column: Column) -> Floats:
+    assert column.numbers is not None
+    return column.numbers
+
+
+def _some(numbers: Floats, levels: Keys, most: int) -> Integers:
+    """The rows of a table (n,) that are looked at, ascending: all, or of more about so many, chosen by what they say."""
+    if len(levels) <= most:
+        return np.arange(len(levels))
+    keys = mixed(levels ^ mixed(numbers.astype(np.float64).view(np.uint64)))
+    return np.flatnonzero(keys <= np.partition(keys, most)[most])
 
 
 def _told_apart(columns: Sequence[Column]) -> list[Column]:
@@ -129,8 +146,8 @@ def _said(one: str, other: str, change: float, *, dates: bool) -> str:
     return f"once {one} and {other} are divided by {np.exp(change):.4g}"
 
 
-def _counted(people: Integers, what: str, members: int, records: int) -> Found:
-    own = people[people < members]
-    return Found(
-        f"all {records:,} people", what, len(own), members, len(people) - len(own), records - members, records=own
-    )
+def _counted(people: Integers, what: str, some: Integers, members: int) -> Found:
+    """People (k,) among ``some`` (n,) who were looked at."""
+    own, of_members = people[people < members], int((some < members).sum())
+    who = f"all {len(some):,} people" if some[-1] == len(some) - 1 else f"{len(some):,} people chosen by their values"
+    return Found(who, what, len(own), of_members, len(people) - len(own), len(some) - of_members, records=own)

@@ -19,6 +19,7 @@ from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records
 from sfumato.engine.disclosure.evidence import corrected
+from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, marked, standing
 from sfumato.engine.disclosure.pooled import recurring_records
@@ -90,6 +91,11 @@ def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...])
     corrected(standing(marks, members, [marked(one, names) for one in cells], sets, order).found)
     for some in (coded, side_by_side(by_rank, columns)):
         corrected(reproduced(some, members, order, rows, ""))
+    levels, *released = (
+        sum((one[name] for name in names if name not in numbers), np.zeros(len(data), dtype=np.uint64))
+        for one in (marks, *(marked(one, names) for one in cells))
+    )
+    moved_together([one for one in columns if one.numbers is not None], set(), levels, released, members)
 
 
 def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndarray | None, list[np.ndarray]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.engine.disclosure import moved
 from sfumato.engine.disclosure.coded import Column
 from sfumato.engine.disclosure.evidence import Found, corrected
 from sfumato.engine.disclosure.moved import moved_together
@@ -75,6 +76,7 @@ def test_members_whose_amounts_are_multiplied_are_found(factor: float, digits: i
     assert found.what == f"once income and spending are divided by {factor:.4g}"
 
 
+@pytest.mark.slow
 def test_other_people_are_members_no_more_often_than_the_level_says_and_copies_are() -> None:
     assert np.mean(probabilities(0, 1.0, repeats=200) <= 0.05) <= 0.08
     assert np.mean(probabilities(21, 1.02) <= 0.01) > 0.95, "the control"
@@ -143,3 +145,15 @@ def test_ratios_that_everybody_has_say_nothing() -> None:
     found = looked_at((one, one * 2, levels), (theirs, theirs * 2, of_rows))
     assert all(one.p > 0.01 for one in found)
     assert all(a.p <= b.p for a, b in pairwise(corrected(found)))
+
+
+def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moved, "MOST_RECORDS", 300)
+    rng = np.random.default_rng(10)
+    own = table(rng, RECORDS)
+    made = released(rng, own, 120, 1.02)
+    (found,) = looked_at(own, made)
+    assert found.of_members + found.of_controls in (300, 301)
+    assert 40 < found.members < 85
+    assert found.p < 0.01
+    assert found.who.endswith("chosen by their values")
