@@ -152,11 +152,25 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
         columns = side_by_side(by_rank, joint.columns) if recoded else joint.coded
         how = "by rank and frequency" if recoded else "by value"
         counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
-        counts += joint.moved if recoded else []
         shows = "stand in the release with nearly their own values, nearer to them {what} than another person would be"
         return _by_people(
             case, pool, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"
         )
+
+    return pooled(case, _fits(case), look, together=False)
+
+
+def _moved(case: Case) -> Sighting:
+    _whole(case)
+
+    def look(pool: Pool) -> Sighting:
+        joint = _joint(case, pool)
+        if len(joint.scaled) < 2:
+            raise DoesNotApply("no two numbers or dates are drawn")
+        return _by_people(
+            case, pool, joint.moved, "stand in the release {what}",
+            "no common change of numbers or of dates shows people of the data more often than others",
+        )  # fmt: skip
 
     return pooled(case, _fits(case), look, together=False)
 
@@ -418,6 +432,12 @@ CONTENT_CHECKS = (
         "numbers in another unit, ranks and new names of levels hide no person: the order and the frequencies say which is which",
         "synthesise the columns; another spelling of a value is the same value",
         partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969)",
+    ),
+    Check(
+        "moved_people", "people whose numbers or dates are all changed alike", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "numbers that are multiplied by one factor keep their ratio, dates that are moved together the days between them",
+        "synthesise the columns; a common factor or a shift is undone by whoever finds it", _moved,
+        "attack against a control: Giomi et al. (2023)",
     ),
     Check(
         "repeated_people", "people whose record is released many times", "released rows", 0, 2,

@@ -113,14 +113,18 @@ class Joint:
         """Who stands in the datasets, and who often."""
         return standing(self.own, self.members, self.released, self.subsets, self.order)
 
+    @property
+    def scaled(self) -> list[Column]:
+        """The columns that are numbers or dates."""
+        return [one for one in self.columns if one.numbers is not None]
+
     @cached_property
     def moved(self) -> list[Found]:
         """Who stands in the datasets once one common change of numbers or of dates is undone."""
-        numbers = [one for one in self.columns if one.numbers is not None]
         levels = [one.name for one in self.columns if one.numbers is None]
         dates = {name for name in self.names if self.case.confidential.schema[name].kind is Kind.DATE}
         own, *released = (
             sum((cells[name] for name in levels), np.zeros(len(cells[self.names[0]]), dtype=np.uint64))
             for cells in (self.own, *self.released)
         )
-        return moved_together(numbers, dates, own, released, self.members)
+        return moved_together(self.scaled, dates, own, released, self.members)

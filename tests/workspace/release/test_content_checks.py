@@ -30,7 +30,7 @@ KINDS = {
     "illness": "categorical",
 }
 ROLES = {"region": "quasi_identifier", "job": "quasi_identifier", "visits": "quasi_identifier", "income": "sensitive", "illness": "sensitive"}  # fmt: skip
-CONTENT = {"standing_people", "near_people", "recoded_people", "repeated_people", "disguised_columns", "own_values", "unanimous_classes",
+CONTENT = {"standing_people", "near_people", "recoded_people", "moved_people", "repeated_people", "disguised_columns", "own_values", "unanimous_classes",
            "roles_elsewhere", "lone_values", "tail_values", "extremes", "equal_records", "near_records", "equal_sensitive", "identifying_columns"}  # fmt: skip
 Judge = Callable[..., dict[str, Finding]]
 
@@ -112,6 +112,18 @@ def test_copies_in_another_spelling_block_whatever_their_kinds(judge: Judge) -> 
     ]
     kinds = dict.fromkeys(KINDS, "categorical")
     assert "standing_people" in blocking(judge(texts[1], mine=texts[0], kinds=kinds))
+
+
+def test_copies_whose_numbers_are_all_multiplied_block_and_other_people_do_not(judge: Judge) -> None:
+    rng = np.random.default_rng(5)
+    kinds = {**KINDS, "spending": "continuous"}
+    mine, fresh = (one.assign(spending=np.round(rng.lognormal(6, 0.7, len(one)), 1)) for one in (MINE, FRESH))
+    copies = mine[:40].assign(income=mine["income"] * 1.02, spending=mine["spending"] * 1.02)
+    found = judge(pd.concat([copies, fresh[40:]]), mine=mine, kinds=kinds)["moved_people"]
+    assert found.status == "block"
+    assert "stand in the release once income and spending are divided by 1.02" in found.said
+    assert judge(fresh, mine=mine, kinds=kinds)["moved_people"].status == "pass"
+    assert judge(FRESH, kinds={**KINDS, "visits": "categorical"})["moved_people"].status == "not checked"
 
 
 def test_without_a_hold_out_a_copy_blocks_and_fresh_people_do_not(judge: Judge) -> None:
