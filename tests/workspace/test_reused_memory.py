@@ -14,9 +14,11 @@ from sfumato.workspace.reused_memory import reused_memory
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these settings")
 
 MEASURED = """
-import contextlib, resource, sys
+import contextlib, ctypes, resource, sys
 import numpy as np
 from sfumato.workspace.reused_memory import reused_memory
+
+ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE: pages of one size, so that faults count memory
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
@@ -25,7 +27,7 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 def compute():
-    for _ in range(5):
+    for _ in range(2):
         for megabytes in (80, 48, 40):
             np.full(megabytes << 17, 1.0).sum()
 
@@ -48,6 +50,7 @@ def measured(how: str) -> list[int]:
     return [int(number) for number in done.stdout.split()]
 
 
+@pytest.mark.slow
 def test_arrays_reuse_memory_inside_and_give_it_back_afterwards() -> None:
     inside, held, after, again = measured("reused")
     fresh, _, _, _ = measured("fresh")
