@@ -112,9 +112,12 @@ def digits_and_decimals(numbers: Floats) -> tuple[int, int]:
     return digits, decimals
 
 
-def _uncertainty(written: Floats) -> Floats:
-    """By how much what was written as each number of a column (n,) may differ from it: half a unit of its last place."""
-    digits, decimals = digits_and_decimals(written)
+def uncertainty(written: Floats, spelled: tuple[int, int] | None = None) -> Floats:
+    """By how much what was written as each number of a column (n,) may differ from it: half a unit of its last place.
+
+    ``spelled`` are the column's digits and decimals, where they are known.
+    """
+    digits, decimals = spelled or digits_and_decimals(written)
     size = np.abs(written)
     with np.errstate(all="ignore"):
         last = 10.0 ** (_magnitude(size) + 1 - min(digits, SURE_DIGITS))
@@ -154,7 +157,7 @@ def _near(original: Floats, written: Floats, largest_error: float) -> Flags:
         return same
     ours, theirs = original[both], written[both]
     with np.errstate(invalid="ignore", over="ignore"):
-        allowed = np.minimum(_uncertainty(theirs), np.where(ours == 0, 0, largest_error * np.abs(ours)))
+        allowed = np.minimum(uncertainty(theirs), np.where(ours == 0, 0, largest_error * np.abs(ours)))
         same[both] |= np.abs(ours - theirs) <= allowed
     return same
 
@@ -181,7 +184,7 @@ def _unrounded(values: Floats, written: Floats) -> tuple[Floats, NDArray[np.int6
     exact = bool((values[sorted_search(values, given).clip(max=len(values) - 1)] == given).all())
     if exact and (_far_apart(values) or digits_and_decimals(given)[0] > SURE_DIGITS):
         return np.where(there, written, np.nan), there.astype(np.int64)
-    reach = np.minimum(_uncertainty(given), LARGEST_ERROR * np.abs(given))
+    reach = np.minimum(uncertainty(given), LARGEST_ERROR * np.abs(given))
     count = np.searchsorted(values, given + reach, side="right") - np.searchsorted(values, given - reach, side="left")
     found[there] = np.where(count > 0, nearest(values, given), np.nan)
     candidates[there] = count

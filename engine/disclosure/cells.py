@@ -70,8 +70,12 @@ def _digits(numbers: Floats) -> int:
     present = numbers if finite.all() else numbers[finite]
     if len(present) > MANY and _have_all_digits(present[:: len(present) // LOOKED_AT]):
         return SURE_DIGITS + 1
-    present = distinct(present)
-    return digits_and_decimals(present[:: max(1, len(present) // LOOKED_AT)])[0]
+    return some_digits(distinct(present))[0]
+
+
+def some_digits(different: Floats) -> tuple[int, int]:
+    """The most significant digits and the most decimals among some of the different numbers of a column (k,), ascending."""
+    return digits_and_decimals(different[:: max(1, len(different) // LOOKED_AT)])
 
 
 def _have_all_digits(some: Floats) -> bool:
@@ -125,13 +129,18 @@ def rows_of(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
 
 def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """How often each of the rows (k,) occurs among others (n,)."""
-    ascending = sorted_values(among)
-    starts, counts = runs_in(ascending)
-    held = ascending[starts]
+    held, counts = counted_keys(among)
     if not len(held):
         return np.zeros(len(rows), dtype=np.int64)
     place = sorted_search(held, rows).clip(max=len(held) - 1)
     return np.where(held[place] == rows, counts[place], 0).astype(np.int64)
+
+
+def counted_keys(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """The different ones of some keys (n,), ascending, and how often each occurs."""
+    ascending = sorted_values(keys)
+    starts, counts = runs_in(ascending)
+    return ascending[starts], counts
 
 
 def runs_in(ascending: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -25,7 +25,7 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..data.sorting import in_order, is_first, sort_order, sorted_values
-from .cells import MISSING, Cells, Keys, comparable, occurrences, positions_in, rows_of, runs_in
+from .cells import MISSING, Cells, Keys, comparable, counted_keys, occurrences, positions_in, rows_of, runs_in
 from .evidence import Found
 from .likeness import Likeness, standard_error
 from .neighbours import MOST_RECORDS, Pairs, nearest_pairs
@@ -67,7 +67,8 @@ def equal_records(
     if copied:
         return Likeness(1.0, 0.0, records=repeated)
     if not kept:
-        baseline, cases = int((of := runs_in(ordered)[1])[of > 1].sum()) / n, n
+        repeats = runs_in(ordered)[1]
+        baseline, cases = int(repeats[repeats > 1].sum()) / n, n
     else:
         pairs = nearest_pairs(confidential, kept, rows) if pairs is None else pairs
         made = kept_rows[pairs.own] + drawn_rows[pairs.other]
@@ -169,7 +170,7 @@ def lone_values(own: Keys, releases: Iterable[Keys]) -> Likeness:
     """
     present = own != MISSING
     n = int(present.sum())
-    values, counts = _counted(own if n == len(own) else own[present])
+    values, counts = counted_keys(own if n == len(own) else own[present])
     lone = values[counts == 1]
     if not len(lone):
         return Likeness(0.0, 0.0, 0.0)
@@ -177,13 +178,6 @@ def lone_values(own: Keys, releases: Iterable[Keys]) -> Likeness:
     twice = int((counts == 2).sum())
     repeated = np.flatnonzero(positions_in(taken, own) >= 0)
     return Likeness(float(np.mean(shares)), 2 * twice / n, len(lone) / n, 4 * float(np.sqrt(twice + 1)) / n, repeated)
-
-
-def _counted(cells: Keys) -> tuple[Keys, Integers]:
-    """The different cells of some (n,), ascending, and how often each occurs."""
-    ascending = sorted_values(cells)
-    starts, counts = runs_in(ascending)
-    return ascending[starts], counts
 
 
 def _taken(values: Keys, releases: Iterable[Keys]) -> tuple[list[float], Keys]:
@@ -201,6 +195,6 @@ def rare_levels(
     own: Keys, releases: Iterable[Keys], smallest: int
 ) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """How many levels that fewer than ``smallest`` confidential records have are released, and these records."""
-    values, counts = _counted(own[own != MISSING])
+    values, counts = counted_keys(own[own != MISSING])
     rare = _taken(values[counts < smallest], releases)[1]
     return len(rare), np.flatnonzero(np.isin(own, rare))

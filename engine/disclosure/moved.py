@@ -15,8 +15,8 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.sorting import distinct, distinct_codes, sort_order
-from ..data.spelling import SURE_DIGITS, digits_and_decimals
-from .cells import Keys, mixed
+from ..data.spelling import uncertainty
+from .cells import Keys, mixed, some_digits
 from .coded import Column
 from .evidence import Found
 
@@ -26,36 +26,31 @@ MOST_COLUMNS = 4
 """Numbers of which each two are tried: those with the most different values."""
 MOST_RECORDS, MOST_ROWS = 200_000, 1_000_000
 """Records and rows of a dataset that are looked at."""
-LOOKED_AT = 500
 EXACT = 1e-9
 """How far two logarithms of numbers that are written with all their digits may lie apart."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
-    """Numbers of two columns on the scale on which a common change adds: the first one (k,), its distance from the other, how exact both are, and which rows they are of."""
+class _Scaled:
+    """A column on the scale on which a common change adds, logarithms of positive numbers or days: of the records (n,) and rows (r,) that are looked
+    at, NaN or infinite for none, and how exact each row is, (r,).
+    """
 
-    first: Floats
-    apart: Floats
+    name: str
+    own: Floats
+    made: Floats
     exact: Floats
-    rows: Integers
 
     @classmethod
-    def of(cls, one: Floats, other: Floats, *, dates: bool) -> _Side:
-        rows = np.flatnonzero(np.isfinite(one) & np.isfinite(other) & (dates | ((one > 0) & (other > 0))))
-        pair = one[rows], other[rows]
+    def of(cls, name: str, own: Floats, made: Floats, *, dates: bool) -> _Scaled:
+        exact = np.full(len(made), EXACT / 2)
         if dates:
-            return cls(pair[0], pair[0] - pair[1], np.full(len(rows), EXACT), rows)
-        exact = EXACT + _half_digit(pair[0]) + _half_digit(pair[1])
-        return cls(np.log(pair[0]), np.log(pair[0]) - np.log(pair[1]), exact, rows)
-
-
-def _half_digit(numbers: Floats) -> Floats:
-    """Half of the last digit that some positive numbers (k,) are written with, as a share of each."""
-    if not len(numbers):
-        return numbers
-    digits, decimals = digits_and_decimals(numbers[:: max(1, len(numbers) // LOOKED_AT)])
-    return np.zeros(len(numbers)) if digits > SURE_DIGITS else np.asarray(0.5 * 10.0**-decimals / numbers)
+            return cls(name, own, made, exact)
+        written = (made > 0) & np.isfinite(made)
+        numbers = made[written]
+        exact[written] += uncertainty(numbers, some_digits(distinct(numbers))) / numbers
+        ours, theirs = (np.log(np.where(side > 0, side, np.nan)) for side in (own, made))
+        return cls(name, ours, theirs, exact)
 
 
 def moved_together(
@@ -72,19 +67,19 @@ def moved_together(
         members: how many of the N come first that are members.
     """
     found = list[Found]()
-    if len(columns) < 2:
-        return found
-    ours = _some(_numbers(columns[0]), levels, MOST_RECORDS)
+    ours = _some([_numbers(one) for one in columns], len(levels), MOST_RECORDS)
     for release, theirs in enumerate(released_levels):
-        made = _some(columns[0].released_numbers[release], theirs, MOST_ROWS)
+        made = _some([one.released_numbers[release] for one in columns], len(theirs), MOST_ROWS)
         every = distinct_codes(np.concatenate([levels[ours], theirs[made]])).codes.astype(np.int64)
         group, released_group = every[: len(ours)], every[len(ours) :]
         for is_date in (False, True):
+            scaled = [
+                _Scaled.of(one.name, _numbers(one)[ours], one.released_numbers[release][made], dates=is_date)
+                for one in _told_apart([one for one in columns if (one.name in dates) == is_date])
+            ]
             best, what = np.zeros(0, dtype=np.int64), ""
-            for one, other in combinations(_told_apart([one for one in columns if (one.name in dates) == is_date]), 2):
-                own = _Side.of(_numbers(one)[ours], _numbers(other)[ours], dates=is_date)
-                rows = [column.released_numbers[release][made] for column in (one, other)]
-                people, change = _most(own, _Side.of(rows[0], rows[1], dates=is_date), group, released_group)
+            for one, other in combinations(scaled, 2):
+                people, change = _most(one, other, group, released_group)
                 if len(people) > len(best):
                     best, what = people, _said(one.name, other.name, change, dates=is_date)
             if len(best):
@@ -97,11 +92,11 @@ def _numbers(column: Column) -> Floats:
     return column.numbers
 
 
-def _some(numbers: Floats, levels: Keys, most: int) -> Integers:
-    """The rows of a table (n,) that are looked at, ascending: all, or of more about so many, chosen by what they say."""
-    if len(levels) <= most:
-        return np.arange(len(levels))
-    keys = mixed(levels ^ mixed(numbers.astype(np.float64).view(np.uint64)))
+def _some(columns: Sequence[Floats], rows: int, most: int) -> Integers:
+    """The rows of a table that are looked at, ascending: all, or of more about so many, chosen by their numbers, (rows,) each."""
+    if rows <= most:
+        return np.arange(rows)
+    keys = sum((mixed((one + 0.0).view(np.uint64)) for one in columns), np.zeros(rows, dtype=np.uint64))
     return np.flatnonzero(keys <= np.partition(keys, most)[most])
 
 
@@ -111,33 +106,41 @@ def _told_apart(columns: Sequence[Column]) -> list[Column]:
     return [one for one in columns if one in ranked]
 
 
-def _most(ours: _Side, made: _Side, group: Integers, released_group: Integers) -> tuple[Integers, float]:
+def _most(one: _Scaled, other: _Scaled, group: Integers, released_group: Integers) -> tuple[Integers, float]:
     """The records that agree with a row after the change that most of them agree by, ascending, and that change; none where too many agree by chance."""
     nobody = np.zeros(0, dtype=np.int64)
-    if not len(ours.rows) or not len(made.rows):
+    ours, made = (
+        np.flatnonzero(np.isfinite(a) & np.isfinite(b)) for a, b in ((one.own, other.own), (one.made, other.made))
+    )
+    if not len(ours) or not len(made):
         return nobody, 0.0
-    width = 2 * (np.abs(ours.apart).max() + np.abs(made.apart).max() + 1)
-    place = group[ours.rows] * width + ours.apart
+    own_apart, apart, exact = (
+        (one.own - other.own)[ours],
+        (one.made - other.made)[made],
+        (one.exact + other.exact)[made],
+    )
+    width = 2 * (np.abs(own_apart).max() + np.abs(apart).max() + 1)
+    place = group[ours] * width + own_apart
     order = sort_order(place)
-    place, asked = place[order], released_group[made.rows] * width + made.apart
-    first, last = np.searchsorted(place, asked - made.exact), np.searchsorted(place, asked + made.exact, "right")
+    place, asked = place[order], released_group[made] * width + apart
+    first, last = np.searchsorted(place, asked - exact), np.searchsorted(place, asked + exact, "right")
     many = last - first
     if not 0 < many.sum() <= MOST_PAIRS:
         return nobody, 0.0
     row = np.repeat(np.arange(len(many)), many)
     record = order[np.arange(len(row)) - np.repeat(np.cumsum(many) - many - first, many)]
-    change = made.first[row] - ours.first[record]
-    is_changed = np.abs(change) > 2 * made.exact[row]
+    change = one.made[made[row]] - one.own[ours[record]]
+    is_changed = np.abs(change) > 2 * exact[row]
     if not is_changed.any():
         return nobody, 0.0
     row, record, change = row[is_changed], record[is_changed], change[is_changed]
-    step = 4 * float(np.median(made.exact[row]))
+    step = 4 * float(np.median(exact[row]))
     values, which = np.unique(np.rint(change / step), return_inverse=True)
-    pairs = np.unique(which * len(ours.rows) + record)
-    which_once, people = pairs // len(ours.rows), pairs % len(ours.rows)
+    pairs = np.unique(which * len(ours) + record)
+    which_once, people = pairs // len(ours), pairs % len(ours)
     chosen = int(np.argmax(np.bincount(which_once)))
     near = np.abs(values[which_once] - values[chosen]) <= 1
-    return distinct(ours.rows[people[near]]), float(np.median(change[which == chosen]))
+    return distinct(ours[people[near]]), float(np.median(change[which == chosen]))
 
 
 def _said(one: str, other: str, change: float, *, dates: bool) -> str:

@@ -91,11 +91,9 @@ def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...])
     corrected(standing(marks, members, [marked(one, names) for one in cells], sets, order).found)
     for some in (coded, side_by_side(by_rank, columns)):
         corrected(reproduced(some, members, order, rows, ""))
-    levels, *released = (
-        sum((one[name] for name in names if name not in numbers), np.zeros(len(data), dtype=np.uint64))
-        for one in (marks, *(marked(one, names) for one in cells))
-    )
-    moved_together([one for one in columns if one.numbers is not None], set(), levels, released, members)
+    levels = [name for name in names if name not in numbers]
+    keys = [rows_of(some, levels, len(data)) for some in (own, *cells)]
+    moved_together([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:], members)
 
 
 def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndarray | None, list[np.ndarray]]:

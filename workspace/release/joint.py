@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.cells import Keys, cells_of, comparable
+from sfumato.engine.disclosure.cells import Keys, cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_first, rarity
 from sfumato.engine.disclosure.evidence import Found
 from sfumato.engine.disclosure.moved import moved_together
@@ -121,10 +121,12 @@ class Joint:
     @cached_property
     def moved(self) -> list[Found]:
         """Who stands in the datasets once one common change of numbers or of dates is undone."""
-        levels = [one.name for one in self.columns if one.numbers is None]
+        levels = [one for one in self.columns if one.numbers is None]
         dates = {name for name in self.names if self.case.confidential.schema[name].kind is Kind.DATE}
-        own, *released = (
-            sum((cells[name] for name in levels), np.zeros(len(cells[self.names[0]]), dtype=np.uint64))
-            for cells in (self.own, *self.released)
-        )
+        names = [one.name for one in levels]
+        own = rows_of({one.name: one.own for one in levels}, names, self.records)
+        released = [
+            rows_of({one.name: one.released[at] for one in levels}, names, len(self.scaled[0].released[at]))
+            for at in range(self.looked_at)
+        ]
         return moved_together(self.scaled, dates, own, released, self.members)

@@ -157,3 +157,15 @@ def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkey
     assert 40 < found.members < 85
     assert found.p < 0.01
     assert found.who.endswith("chosen by their values")
+
+
+def test_amounts_written_in_single_precision_or_to_five_digits_are_found() -> None:
+    rng = np.random.default_rng(12)
+    own = table(rng, RECORDS)
+    made = released(rng, own, 40, 1.02)
+    single = [one.astype(np.float32).astype(np.float64) for one in made[:2]]
+    five = [np.array([float(f"{number:.5g}") for number in one]) for one in made[:2]]
+    for one, other in (single, five):
+        (found,) = looked_at(own, (one, other, made[2]))
+        assert found.members >= 40
+        assert found.p < 0.01
