@@ -61,8 +61,8 @@ def test_weights_are_refused_where_they_would_be_passed_over(method: Method, con
 def test_every_record_twice_at_half_its_weight_is_every_record_once(
     method: Method, kind: Kind, confidential: Microdata
 ) -> None:
-    """What weights are, told without them: likelihoods multiply. Records weigh differently; and all weigh 1, which a fit that lists unweighted records,
-    the longer the more there are, says in another form.
+    """Likelihoods multiply: each record twice at half its weight says what it says once. This is asked with unequal weights, and with weights of 1
+    unless a fit then lists its records, since its list is longer with twice as many.
     """
     if not weighable(method, confidential, kind):
         return

@@ -85,7 +85,7 @@ class Binning:
         return f"width {_plain(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
 
     def coarser(self, times: int) -> Binning:
-        """The rule with bins about so many ``times`` as wide; of a number of bins at least two stay."""
+        """The rule with bins about ``times`` as wide; where the rule gives a number of bins, at least two stay."""
         if self.kind == "at":
             return replace(self, cuts=self.cuts[times - 1 :: times] or self.cuts[:1])
         fewer = min(self.amount, max(2, self.amount // times))

@@ -93,7 +93,7 @@ def _numbers(column: Column) -> Floats:
 
 
 def _some(columns: Sequence[Floats], rows: int, most: int) -> Integers:
-    """The rows of a table that are looked at, ascending: all, or of more about so many, chosen by their numbers, (rows,) each."""
+    """The rows of a table that are looked at, ascending: all of them, or where there are more about as many, chosen by their numbers, (rows,) each."""
     if rows <= most:
         return np.arange(rows)
     keys = sum((mixed((one + 0.0).view(np.uint64)) for one in columns), np.zeros(rows, dtype=np.uint64))

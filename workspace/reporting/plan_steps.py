@@ -156,7 +156,7 @@ def plan_facts(table: Mapping[str, Any], *, limits: bool = True) -> Facts:
         facts.append((name, "; ".join(step_words(section, one, table).name for one in _steps(table, section))))
     limited = [_limit_words(one) for one in _steps(table, "threshold")] if limits else []
     facts += [("" if at else "limits", f"{one.name}: {one.settings}") for at, one in enumerate(limited)]
-    return [(name, text) for name, text in facts if text]
+    return _said(facts)
 
 
 def _steps(table: Mapping[str, Any], section: str) -> Sequence[Mapping[str, Any]]:
