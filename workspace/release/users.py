@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from io import StringIO
 from typing import Any
@@ -48,11 +49,21 @@ def public_release(
         plan.records,
         plan.kept,
         plan.replaced,
-        public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules)),
+        [
+            row
+            for row in public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules))
+            if not _names_any(row, recipe.form.recode)
+        ],
         rules,
         _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
         privacy,
     )
+
+
+def _names_any(row: Row, recoded: Collection[str]) -> bool:
+    """Whether a number is of one of the recoded variables: it rests on their exact values, and may name a level that does not go out."""
+    said = f"{row.target} {row.params}"
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said) for name in recoded)
 
 
 def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool) -> PrivacyPromise | None:

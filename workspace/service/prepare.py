@@ -112,7 +112,8 @@ def prepared_scoring(
     source = original()
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
-    given = tuple((file, read_external(file, recipe, data)) for file in (read() for read in released))
+    shown = recipe.recoded(data).alone
+    given = tuple((file, read_external(file, recipe, shown)) for file in (read() for read in released))
     return PreparedRun(recipe, source, data, given)
 
 
