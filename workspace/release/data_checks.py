@@ -302,8 +302,9 @@ def _kept_keys(case: Case) -> Sighting:
     rows = rows_of(case.own, keys, len(case.confidential))
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
+    how = "unchanged" if set(keys) <= set(case.plan.unchanged) else "unchanged or by public rules"
     said = (
-        f"{_of_people(len(few), len(rows))} have quasi-identifiers ({', '.join(keys)}) that are released unchanged and that fewer than "
+        f"{_of_people(len(few), len(rows))} have quasi-identifiers ({', '.join(keys)}) that are released {how} and that fewer than "
         f"{case.policy.smallest_cell} people share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows them finds the row"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))
@@ -434,7 +435,7 @@ DATA_CHECKS = (
     Check(
         "kept_keys", "quasi-identifiers of a few records that leave unchanged", "share of the records", 0, None,
         "the row can be found, though what it then shows is drawn; it only warns, since a sensitive variable that is kept blocks",
-        "synthesise the quasi-identifiers too, or group them before the import", _kept_keys, "smallest cell of the policy",
+        "synthesise the quasi-identifiers too, or make them coarser ([release] recode)", _kept_keys, "smallest cell of the policy",
     ),
     Check(
         "kept_weight", "survey weights of a few records that leave unchanged", "share of the records", 0, 0.5,

@@ -77,7 +77,10 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
     out = recipe.schema.of_role(Role.IDENTIFIER)
     parts = {
         "Replaced": [name for name in recipe.released if name not in out],
-        "Unchanged, as in the confidential data": [n for n in recipe.schema.names if n not in (*recipe.released, *out)],
+        "Unchanged, as in the confidential data": [
+            n for n in recipe.schema.names if n not in (*recipe.released, *out, *recipe.form.recode)
+        ],
+        "Coarser by a public rule": [f"{name} ({rule})" for name, rule in recipe.form.recode.items()],
         "Left out": list(out),
     }
     return {words: names for words, names in parts.items() if names}
