@@ -18,7 +18,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, WEIGHTS, levers_of
+from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
@@ -35,6 +35,7 @@ LEVERS = (
     ADDED,
     JOINT,
     BINS,
+    COARSENING.format("age"),
     WEIGHTS,
     "m",
     "cart.minbucket",
@@ -261,6 +262,7 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
     if methods[0] == "linear_regression":
         steps[0]["transform"] = "log"
     fixed = ("m", ADDED, JOINT, BINS, "order of synthesis", "method of income", "method of sick", *LEVERS[-2:])
+    fixed += (COARSENING.format(known),) if known == "number" else ()
     table = plan(people, synthesis=steps, search={"looks": 10, "levers": {key: [] for key in fixed}})
     roles = {name: "quasi_identifier" if name == known else "other" for name in names}
     table["variables"] = {name: {"kind": kind, "role": roles[name]} for name, kind in names.items()}
