@@ -345,3 +345,31 @@ def test_a_recipe_writes_the_rules_that_it_reads() -> None:
     recipe, _ = by_rule(synthesis=CART)
     assert recipe.to_table()["release"]["recode"] == RULES
     assert Recipe.from_toml(recipe.to_toml()).sha256 == recipe.sha256
+
+
+def test_an_intruders_file_is_seen_through_the_rules() -> None:
+    """A register of exact values finds of a coarse release what a register finds that was coarse itself."""
+    person = {"person": {"kind": "count", "role": "identifier"}}
+    known = ["region", "age", "sex"]
+
+    def found(rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame) -> Execution:
+        held = frame.iloc[10:90]
+        lines = [
+            "person,region,age,sex",
+            *(f"{i + 500},{r},{a},{s}" for i, (r, a, s) in enumerate(held[known].to_numpy(), 10)),
+        ]
+        whole, controls = (
+            one.assign(person=np.arange(500, 500 + len(one)))
+            for one in (frame, CONTROLS if rules else coarse(CONTROLS))
+        )
+        measure = {
+            "method": "risk.identification", "known": known, "kept_only": True, "external": lines, "key": "person",
+        }  # fmt: skip
+        case = prepared(rules, {**variables, **person}, whole, controls, synthesis=CART, measure=[measure])
+        return carried_out(case)
+
+    ours, theirs = found(RULES, VARIABLES, PEOPLE), found({}, COARSE, coarse(PEOPLE))
+    numbers = [[row[:-1] for row in said(one.rows)] for one in (ours, theirs)]
+    without = [[(*row[:5], *row[6:]) for row in one] for one in numbers]  # the hash of the file is among the settings
+    assert without[0] == without[1]
+    assert value(ours, "risk.identification.expected_match_risk", intruder="has the file") > 10

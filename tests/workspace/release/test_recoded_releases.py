@@ -11,19 +11,26 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.data.microdata import conform
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release import data_checks
 from sfumato.workspace.release.checks import Case
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.service.release import release
+from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures
 
 LEVELS = ["north", "south", "west", "isle", "zetavale"]
@@ -290,3 +297,53 @@ def test_no_public_file_holds_an_exact_value(places: tuple[Place, Place]) -> Non
 
 
 RULE = b"isle, zetavale as other"
+
+
+def test_files_that_were_released_so_are_evaluated_through_the_rules(
+    places: tuple[Place, Place], tmp_path: Path, reseal: Reseal
+) -> None:
+    """The recipe of a release scores its own files against the exact original as the run did."""
+    place = places[0]
+    whose = (RULES, VARIABLES, PEOPLE, None, KEPT, 7, "original")
+    run_id = place.run(datasets("copy", 1, 5), *whose)
+    run = find_run(place.workspace, run_id)
+    released = place.let_out(run_id) / "public"
+    original = tmp_path / "people.csv"
+    PEOPLE.to_csv(original, index=False)
+    (tmp_path / "plan.toml").write_text(run.recipe_toml, "utf-8")
+    files = [str(path) for path in sorted(released.glob("dataset-*.csv"))]
+    prepared = prepare_evaluation(find_recipe(str(tmp_path / "plan.toml")), str(original), files, key=PUBLIC)
+    made = released_dataset(place.workspace, run_id, run.recipe, 1)
+    assert made is not None
+    given = prepared.given[0][1]
+    assert given.frame["age"].tolist() == made.frame["age"].tolist()
+    assert given.frame["region"].astype(str).tolist() == made.frame["region"].astype(str).tolist()
+    assert prepared.data.frame["age"].tolist() == PEOPLE["age"].tolist()
+    found = execute(prepared.recipe, prepared.data, [given], key=PUBLIC).rows
+    copies = next(
+        row for row in found if row.key == "risk.identification.expected_match_risk" and row.dataset != "confidential"
+    )
+    assert (copies.value or 0) > 0.8 * len(PEOPLE)
+
+
+def test_exact_files_are_not_taken_for_recoded_ones(tmp_path: Path) -> None:
+    original = tmp_path / "people.csv"
+    PEOPLE.to_csv(original, index=False)
+    form = {"m": 1, "seed": 7, "order": "original", "recode": RULES}
+    table = {"title": "People", "variables": VARIABLES, "synthesis": KEPT, "measure": MEASURES, "release": form}
+    (tmp_path / "plan.toml").write_text(Recipe.from_table(table).to_toml(), "utf-8")
+    with pytest.raises(BadInput, match="11 records have a level that is not listed"):
+        prepare_evaluation(find_recipe(str(tmp_path / "plan.toml")), str(original), [str(original)], key=PUBLIC)
+
+
+def test_figures_show_levels_by_their_names(places: tuple[Place, Place]) -> None:
+    place = places[0]
+    run_id = place.run(datasets("copy", 1, 5), RULES, VARIABLES, PEOPLE, None, [WHOLE[0], *KEPT])
+    figures = figures_of(place.workspace, [find_run(place.workspace, run_id)])
+    (figure,) = (one for one in figures if one.title == "Records by region")
+    (panel,) = figure.panels
+    own, drawn = (dict(zip(panel.x_names, series.y, strict=True)) for series in panel.series)
+    for level in ("north", "south", "west"):
+        assert own[level] == drawn[level] == pytest.approx((PEOPLE["region"] == level).mean())
+    assert drawn["other"] == pytest.approx(PEOPLE["region"].isin(["isle", "zetavale"]).mean())
+    assert not own["other"] > 0  # left out, as what fewer than a few have is
