@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tomli_w
 
-from ..constraints.constraints import ConstraintTable, read_constraints
+from ..constraints.constraints import ConstraintTable, OneOf, bound_terms, read_constraints
 from ..constraints.rejection_sampling import ConstraintPlan, check_makers, check_synthesis_order, plan_constraints
 from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
 from ..data.recoding import recoded
@@ -161,7 +161,7 @@ class Recipe:
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
         released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
-        _check_recode(form, released, anonymisation)
+        _check_recode(form, released, anonymisation, schema)
         keeping = plan_constraints([step.targets for step in synthesis], schema)
         check_makers(keeping, synthesis)
         released = (*released, *(name for name in form.changed if name not in released))
@@ -320,8 +320,8 @@ class Recipe:
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
 
 
-def _check_recode(form: ReleaseForm, released: Sequence[str], anonymisation: Sequence[Step]) -> None:
-    """BadInput where rules stand beside steps that make values coarser themselves."""
+def _check_recode(form: ReleaseForm, released: Sequence[str], anonymisation: Sequence[Step], schema: Schema) -> None:
+    """BadInput where rules stand beside steps that make values coarser themselves, or hide a level that a constraint is about."""
     if form.recode and anonymisation:
         raise BadInput(
             "release.recode", "anonymisation steps make values coarser by hierarchies and widths; leave it out"
@@ -332,6 +332,18 @@ def _check_recode(form: ReleaseForm, released: Sequence[str], anonymisation: Seq
                 f"release.recode.{name}",
                 f'"{name}" is synthesised; steps are of numbers that are kept, so leave it out',
             )
+    for constraint in schema.constraints if form.recode else ():
+        place = f"constraints.{constraint.name}"
+        for bound in bound_terms(constraint.rule, schema, place):
+            shown = (
+                form.recode[bound.column].targets if isinstance(bound, OneOf) and bound.column in form.recode else {}
+            )
+            for level in bound.names if isinstance(bound, OneOf) else ():
+                if level in shown:
+                    raise BadInput(
+                        place,
+                        f'level "{level}" is released as "{shown[level]}"; change the rule, or leave the level out of release.recode',
+                    )
 
 
 def _schema(table: Mapping[str, Any]) -> Schema:

@@ -320,7 +320,7 @@ def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> Table:
         if variable.kind.has_levels:
             counts = {str(level): int(n) for level, n in data.frame[name].value_counts(sort=False).items()}
             join = _joined_neighbours if variable.kind is Kind.ORDINAL else _joined
-            rules = [join(counts, times * rare) for times in RARER]
+            rules: list[Any] = [join(counts, times * rare) for times in RARER]
         else:
             least = 2 if variable.kind is not Kind.CONTINUOUS else 0
             rules = [width for width in proposals(data, name)[0].widths if width >= least][:MOST_WIDTHS]

@@ -86,12 +86,16 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
     return {words: names for words, names in parts.items() if names}
 
 
+RECODED = "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
+
+
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
     """How many datasets of how many records, and which variables are made, kept and left out."""
     tables = counted(datasets, f"{recipe.origin} dataset") + (
         f" of {counted(records, 'record')}" if records is not None else ""
     )
-    return " ".join([f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())])
+    lines = [f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())]
+    return " ".join([*lines, *([RECODED] if recipe.form.recode else [])])
 
 
 def judged(verdicts: Sequence[Verdict]) -> str:

@@ -373,3 +373,11 @@ def test_an_intruders_file_is_seen_through_the_rules() -> None:
     without = [[(*row[:5], *row[6:]) for row in one] for one in numbers]  # the hash of the file is among the settings
     assert without[0] == without[1]
     assert value(ours, "risk.identification.expected_match_risk", intruder="has the file") > 10
+
+
+def test_a_constraint_about_a_level_that_is_joined_is_refused() -> None:
+    rule = {"rare": 'region = "d" -> visits <= 300'}
+    with pytest.raises(BadInput) as caught:
+        prepared(RULES, VARIABLES, PEOPLE, CONTROLS, synthesis=CART, constraints=rule)
+    assert caught.value.place == "constraints.rare"
+    assert 'released as "other"' in caught.value.message

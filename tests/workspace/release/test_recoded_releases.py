@@ -25,9 +25,9 @@ from sfumato.workspace.release.checks import Case
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.prepare import prepare_evaluation
+from sfumato.workspace.service.prepare import prepare_companions, prepare_evaluation, prepare_run
 from sfumato.workspace.service.release import release
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.figures import figures_of
@@ -347,3 +347,56 @@ def test_figures_show_levels_by_their_names(places: tuple[Place, Place]) -> None
         assert own[level] == drawn[level] == pytest.approx((PEOPLE["region"] == level).mean())
     assert drawn["other"] == pytest.approx(PEOPLE["region"].isin(["isle", "zetavale"]).mean())
     assert not own["other"] > 0  # left out, as what fewer than a few have is
+
+
+def test_weights_by_what_is_known_are_those_of_coarse_records(places: tuple[Place, Place]) -> None:
+    found = []
+    for place, rules, variables, frame in (
+        (places[0], RULES, VARIABLES, PEOPLE), (places[1], {}, COARSE, coarse(PEOPLE)),
+    ):  # fmt: skip
+        form = {"m": 1, "seed": 7, **({"recode": rules} if rules else {})}
+        weights = {"known": ["region", "age"], "strength": 0.5}
+        table = {"title": "People", "variables": variables, "synthesis": KEPT, "measure": MEASURES, "release": form}
+        recipe = Recipe.from_table({**table, "weights": weights})
+        run_id = enter_run(place.workspace, recipe, Source("people.csv", b"people"), conform(frame, recipe.schema))
+        work(place.workspace.directory, idle=0)
+        found.append(read_weights(place.workspace.tables, weights_hash(place.workspace, run_id)).tolist())
+    assert found[0] == found[1]
+    assert len(set(found[0])) > 5
+
+
+def test_a_companion_takes_over_the_public_rules(tmp_path: Path) -> None:
+    """Else the datasets beside a recoded release would have the exact values."""
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    form = {"m": 1, "seed": 7}
+    table = {
+        "title": "People",
+        "data": {"file": "people.csv"},
+        "variables": VARIABLES,
+        "measure": MEASURES,
+        "synthesis": KEPT,
+    }
+    beside = Recipe.from_table({**table, "release": form}).to_toml()
+    (tmp_path / "plain.toml").write_text(beside, "utf-8")
+    main = Recipe.from_table({**table, "companions": ["plain"], "release": {**form, "recode": RULES}}).to_toml()
+    (tmp_path / "plan.toml").write_text(main, "utf-8")
+    file = find_recipe(str(tmp_path / "plan.toml"))
+    (companion,) = prepare_companions(prepare_run(file, key=PUBLIC), file)
+    assert companion.recipe.form.recode == Recipe.from_toml(main).form.recode
+
+
+def test_a_replay_has_the_same_bytes(places: tuple[Place, Place]) -> None:
+    hashes = []
+    for place in places:
+        form = {"m": 2, "seed": 7, "recode": RULES}
+        table = {"title": "People", "variables": VARIABLES, "synthesis": KEPT, "measure": MEASURES, "release": form}
+        recipe = Recipe.from_table(table)
+        run_id = enter_run(place.workspace, recipe, Source("people.csv", b"people"), conform(PEOPLE, recipe.schema))
+        work(place.workspace.directory, idle=0)
+        query = "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%' ORDER BY name"
+        hashes.append([tuple(row) for row in place.workspace.connection.execute(query, (run_id,))])
+        made = released_dataset(place.workspace, run_id, recipe, 1)
+        assert made is not None
+        assert (made.frame["age"] % 10 == 0).all()
+        assert set(made.frame["region"].cat.categories) == {"north", "south", "west", "other"}
+    assert hashes[0] == hashes[1]
