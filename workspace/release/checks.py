@@ -128,7 +128,7 @@ class Case:
         self._pairs = Held(most_cells)
         self._tables = Held(most_cells)
         self.joints: dict[object, object] = {}
-        self._found_by: dict[tuple[tuple[str, ...], int], float] = {}
+        self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
         """Let go of everything that was read: what holds a table holds the case too, so that it would stay until the next collection of cycles."""
@@ -233,13 +233,15 @@ class Case:
 
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
-    def found_by(self, names: Sequence[str], people: int) -> float:
-        """The share of so many people, those who are easiest to find, who are found by these columns as they leave: a guess among equal rows each."""
+    def found_by(self, names: Sequence[str], people: int) -> tuple[float, float]:
+        """The share of so many people, those who are easiest to find, whose row is picked by these columns as they leave, a guess among equal rows each; and
+        the share who are alone with what they have there. A person of another sample has none of the rows as often (Good 1953).
+        """
         key = (tuple(names), people)
         if key not in self._found_by:
             rows = rows_of(self.own, names, len(self.confidential))
             sizes = np.sort(occurrences(rows, rows))[:people]
-            self._found_by[key] = float((1 / sizes).mean()) if len(sizes) else 0.0
+            self._found_by[key] = (float((1 / sizes).mean()), float((sizes == 1).mean())) if len(sizes) else (0.0, 0.0)
         return self._found_by[key]
 
     def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:
