@@ -16,7 +16,7 @@ from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.design.binning import Binning
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_called, method_of_step
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe, Step
@@ -245,12 +245,8 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
 
 def _is_slow(step: Mapping[str, Any]) -> bool:
     """Whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
-    method = _method_named(step)
+    method = method_of_step("synthesis", str(step["method"]))
     return method is not None and method.spec.slow
-
-
-def _method_named(step: Mapping[str, Any]) -> Method | None:
-    return method_called(f"synthesis.{str(step['method']).removeprefix('synthesis.')}")
 
 
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
@@ -302,7 +298,7 @@ def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
 
     def option(strength: float) -> Option:
         def change(table: Table) -> None:
-            methods = [_method_named(step) for step in table["synthesis"]]
+            methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
             if all(method is not None and method.synthesis.weighted for method in methods):
                 table["weights"] = {"known": known, "strength": strength}
 
