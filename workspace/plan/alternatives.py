@@ -16,7 +16,7 @@ from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.design.binning import Binning
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_called, method_of_step
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe, Step
@@ -247,12 +247,8 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
 
 def _is_slow(step: Mapping[str, Any]) -> bool:
     """Whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
-    method = _method_named(step)
+    method = method_of_step("synthesis", str(step["method"]))
     return method is not None and method.spec.slow
-
-
-def _method_named(step: Mapping[str, Any]) -> Method | None:
-    return method_called(f"synthesis.{str(step['method']).removeprefix('synthesis.')}")
 
 
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
@@ -320,7 +316,7 @@ def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
 
 def _weigh_where_all_can(table: Table) -> None:
     """Take the weights of who is known out of a plan of which a step cannot weigh records."""
-    methods = [_method_named(step) for step in table["synthesis"]]
+    methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
     if table.get("weights", {}).get("known") and not all(one is not None and one.synthesis.weighted for one in methods):
         del table["weights"]
 

@@ -131,8 +131,8 @@ class Case:
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
-        """Let go of everything that was read: what holds a table holds the case too, so that it would stay until the next collection of cycles."""
-        vars(self).clear()
+        """Let go of the joint tables: they hold the case, which without them goes with its last reference."""
+        self.joints.clear()
 
     @property
     def recipe(self) -> Recipe:
@@ -225,11 +225,11 @@ class Case:
 
     @cached_property
     def own(self) -> Cells:
-        """The cells of the confidential data, of the variables that go out."""
+        """The cells of the confidential data, of the variables that go out. They hold the data and not the case, which would then hold itself."""
+        data, cells = self.confidential, self._cells
 
         def of(name: str) -> Keys:
-            data = self.confidential
-            return self._cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
+            return cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
 
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
