@@ -77,8 +77,8 @@ class Found:
 
     @property
     def by_holdout_alone(self) -> Found | None:
-        """The same count where the table's own chance is not asked; None where that changes nothing."""
-        return replace(self, by_both=False, exposure=0.0) if self.exposure and self.of_controls else None
+        """The same count where the table's own chance is not asked, in the half of the level that all others share; None where that changes nothing."""
+        return replace(self, by_both=False, exposure=0.0, first=False) if self.exposure and self.of_controls else None
 
     @property
     def least(self) -> float:
