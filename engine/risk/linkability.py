@@ -134,7 +134,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             names = (output.name for output in attack_outputs("", "guesses", "", (), ()))
             found += [Estimate.not_computed(name, why, **params) for name in names]
             continue
-        rates, chances = [], []
+        rates, chances = list[Rate](), list[Floats]()
         for data, rows in ((confidential, own), (controls, others)):
             some = of_rows(data, rows)
             places = [gower.places(some) for gower in sides]
@@ -143,7 +143,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             rates.append(Rate(float(np.sum(chances[-1])), len(rows)))
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
         words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
-        p_value = exact_p(*chances, rng.spawn(1)[0])
+        p_value = exact_p(chances[0], chances[1], rng.spawn(1)[0])
         found += AttackResult(rates[0], by_chance, rates[1], p_value=p_value).estimates(reason=words, **params)
     return Measure(tuple(found))
 
