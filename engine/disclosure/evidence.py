@@ -8,9 +8,9 @@ The second reference is the joint table itself: what an independent sample of th
 from rows that occur exactly twice (Good 1953): a sample of r rows finds at most 2 (r / N) N_2 of those that occur once among N. Both
 references together are one conditional binomial test: members found against controls found and what the table shows by chance.
 
-**Both are asked.** Of several datasets, or of columns with few levels, the table's own bound of chance is far above what a release shows, and hides what the
-hold-out shows plainly: 56 of 56 rare members and 4 of 11 rare controls in five datasets. So each count is tested twice, by both references and by
-the hold-out alone, and the tests are corrected together.
+**Both are asked.** Where chance is a bound, as Good's is, it is far above what several datasets or columns with few levels show, and hides what the hold-out
+shows plainly: 56 of 56 rare members and 4 of 11 rare controls in five datasets. Such a count is tested twice, by both references and by the
+hold-out alone, and the tests are corrected together.
 
 A count that could never reach the level, because too little was found, is no test and costs the others nothing (Tarone 1990).
 """
@@ -40,7 +40,7 @@ class Found:
     """How many ``members`` of so many, and ``controls`` of so many, a release shows, and of whom and in what: ``who``, ``what``.
 
     ``chance`` is a count that an independent sample shows in the same way, ``exposure`` how many members it would show for each one counted there.
-    ``rate`` is the expected count of controls for each counted chance; not ``by_both`` where chance would count and is left out. ``records`` are the
+    ``rate`` is the expected count of controls for each counted chance; it may be a ``bound``; not ``by_both`` where it is left out. ``records`` are the
     members that were found, from 0. Chance counts only where the hold-out alone shows ``weak``. Tests that come ``first``, named before anything is seen, share half of the level, and all others the other half.
     """
 
@@ -56,6 +56,7 @@ class Found:
     records: Integers = field(default_factory=_nobody)
     weak: float = 2 * WEAK
     first: bool = False
+    bound: bool = False
     by_both: bool = True
 
     @property
@@ -77,8 +78,9 @@ class Found:
 
     @property
     def by_holdout_alone(self) -> Found | None:
-        """The same count where the table's own chance is not asked; None where that changes nothing."""
-        return replace(self, by_both=False, exposure=0.0) if self.exposure and self.of_controls else None
+        """The same count where a bound of chance is not asked, in the half of the level that all others share; None where that changes nothing."""
+        asked = self.bound and self.exposure and self.of_controls
+        return replace(self, by_both=False, exposure=0.0, first=False) if asked else None
 
     @property
     def least(self) -> float:
