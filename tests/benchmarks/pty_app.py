@@ -22,6 +22,8 @@ QUIET = 0.12
 """Seconds without a byte after which a key is taken to be answered."""
 PATIENCE = 0.5
 """Seconds after which a key is taken to have no answer."""
+BUSY = 15.0
+"""Milliseconds of computing that an app at rest stays below while it is waited for: it looks for what others changed."""
 KEYS = {
     "right": b"\x1b[C", "left": b"\x1b[D", "down": b"\x1b[B", "up": b"\x1b[A", "enter": b"\r", "ctrl+p": b"\x10",
     "escape": b"\x1b", "tab": b"\t", "pagedown": b"\x1b[6~", "pageup": b"\x1b[5~", "end": b"\x1b[F", "home": b"\x1b[H",
@@ -111,8 +113,8 @@ class Terminal:
         the last of them.
         """
         start = first = last = time.perf_counter()
-        total = 0
-        while select.select([self.master], [], [], quiet if total else max(quiet, patience))[0]:
+        total, painted = 0, False
+        while select.select([self.master], [], [], quiet if painted else max(quiet, patience))[0]:
             try:
                 come = os.read(self.master, 1 << 16)
             except OSError:
@@ -121,7 +123,7 @@ class Terminal:
             self._unseen += come
             if not _POINTER.fullmatch(come):
                 last = time.perf_counter()
-                first = last if first == start else first
+                first, painted = first if painted else last, True
         return total, 1000 * (first - start), 1000 * (last - start)
 
     def press(self, key: str, quiet: float = QUIET, patience: float = PATIENCE) -> Answer:
@@ -167,6 +169,13 @@ class Terminal:
     def settle(self, seconds: float = 1.0) -> None:
         """Wait until the app has been quiet for so long."""
         self.read(seconds)
+
+    def rest(self, seconds: float) -> None:
+        """Wait until the app has neither painted nor computed for so long, nor been ready to compute."""
+        while True:
+            before = sum(self._scheduled())
+            if not self.read(seconds)[0] and sum(self._scheduled()) - before < BUSY:
+                return
 
     def idle(self, seconds: float) -> float:
         """Bytes a second while nobody does anything."""

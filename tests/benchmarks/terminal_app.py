@@ -36,8 +36,8 @@ IDLE_BYTES, MEMORY_MB = 350.0, 150.0
 IDLE_SECONDS = 12
 PATIENCE = 3.0
 """Seconds after which a key is taken to have no answer."""
-SETTLED = 0.4
-"""Seconds without a byte after a key that is not measured: what it opened has the keys then."""
+SETTLED = 0.3
+"""Seconds of rest after which what a key opened has the keys."""
 LARGE, SURVEY, CENSUS = "large", "survey", "census"
 
 
@@ -87,7 +87,6 @@ PLACES = (
     Place(LARGE, "results", (
         Act("results: step", "j", size=STEP), Act("results: page", "pagedown"), Act("results: half a page", "ctrl+d"),
         Act("results: last row", "G", after=("g",)), Act("results: first row", "g", before=("G",)),
-        Act("results: column right", "l", after=("h",), silent=True),
         Act("results: sort", "s"), Act("results: datasets", "b"), Act("results: open filter", "slash", after=("escape",)),
         Act("results: type into filter", "v", before=("slash",), after=("escape",), size=STEP),
         Act("results: filter", "enter", before=("slash", "value_1"), after=("slash", "clear", "enter")),
@@ -228,6 +227,7 @@ def measure_place(workspace: Path, place: Place, board: Board, columns: int, lin
             _run(terminal, act.before)
             shown = terminal.picture()
             answer = terminal.press(act.key, patience=PATIENCE)
+            terminal.rest(SETTLED)
             unchanged += terminal.picture() == shown
             if number:
                 measured.append(answer)
@@ -250,7 +250,7 @@ def opened(workspace: Path, columns: int, lines: int) -> Terminal:
     """The app as it was left, once it is there and quiet."""
     terminal = Terminal.of_app(workspace, columns, lines)
     terminal.until(b"Keys")
-    terminal.settle(1.5)
+    terminal.rest(1.0)
     return terminal
 
 
@@ -262,7 +262,8 @@ def _where(terminal: Terminal) -> list[str]:
 def _run(terminal: Terminal, keys: Sequence[str]) -> None:
     """Keys whose answers are not measured."""
     for key in keys:
-        terminal.press(key, quiet=SETTLED)
+        terminal.press(key)
+        terminal.rest(SETTLED)
 
 
 def measure_idle(workspace: Path, board: Board, columns: int, lines: int) -> None:

@@ -20,7 +20,7 @@ from ..audit import user
 from ..errors import NotReleased
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
-from ..reused_memory import reused_memory
+from ..process import reused_memory
 from ..store.workspace import Workspace
 from .checks import STATUSES, Case, Check, DoesNotApply, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
