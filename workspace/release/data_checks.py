@@ -100,6 +100,10 @@ def _near_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
         raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
+    if not any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn)):
+        raise DoesNotApply(
+            "no column is a number, so that a row that is near a record equals it: equal_records asks that of all rows"
+        )
     pairs = case.nearest(kept, drawn) if kept else None
 
     def look(pool: Pool) -> Sighting:
@@ -108,9 +112,7 @@ def _near_records(case: Case) -> Sighting:
             f"{percent_of(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
             f"independent sample it would be {percent_of(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
         )
-        inexact = any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn))
-        seen = beyond(found, said)
-        return seen if kept or inexact else _of_members(case, pool, drawn, seen)
+        return beyond(found, said)
 
     return pooled(case, _alike(case, kept, drawn), look, together=False)
 
