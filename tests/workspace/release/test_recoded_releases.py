@@ -33,6 +33,8 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures
 
+pytestmark = pytest.mark.slow
+
 LEVELS = ["north", "south", "west", "isle", "zetavale"]
 VARIABLES: dict[str, Any] = {
     "region": {"kind": "categorical", "role": "quasi_identifier", "levels": LEVELS},
