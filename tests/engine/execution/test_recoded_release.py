@@ -204,6 +204,7 @@ def test_a_coarse_copy_is_found_and_noise_and_fresh_people_are_not(key: str) -> 
     assert fresh < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", FOUND)
 def test_the_exact_file_would_show_too_low_a_risk(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: an age of 30 is held against 37, so that hardly anybody of a plain copy is found."""
@@ -261,11 +262,13 @@ def numbers(rules: Any, variables: dict[str, Any], frame: pd.DataFrame, controls
     return [value(found, f"risk.identification.{key}") for key in keys]
 
 
+@pytest.mark.slow
 def test_the_order_of_records_changes_nothing() -> None:
     mixed = PEOPLE.sample(frac=1, random_state=4).reset_index(drop=True)
     assert numbers(RULES, VARIABLES, mixed, CONTROLS) == pytest.approx(numbers(RULES, VARIABLES, PEOPLE, CONTROLS))
 
 
+@pytest.mark.slow
 def test_the_names_of_levels_and_of_groups_change_nothing() -> None:
     names = {"a": "zone 9", "b": "b b", "c": "0", "d": "x", "e": "y"}
     variables = {**VARIABLES, "region": {"kind": "categorical", "role": "quasi_identifier"}}
@@ -279,6 +282,7 @@ def test_the_kind_of_a_number_changes_nothing() -> None:
     assert numbers(RULES, variables, PEOPLE, CONTROLS) == numbers(RULES, VARIABLES, PEOPLE, CONTROLS)
 
 
+@pytest.mark.slow
 def test_no_released_dataset_holds_an_exact_value() -> None:
     found = carried_out(by_rule(synthesis=CART))
     for one in found.releases:
