@@ -92,6 +92,8 @@ class RiskOutput:
     ``gate_lower`` says that the lower limit of its interval is held against the limits in place of its value, as of a largest of many, which is
     large by chance.
 
+    ``area``: it is an AUC, the chance that a person of the data scores above another.
+
     ``raised_by_noise``: a release that is less like the data has more of it, so that more than the data have is no disclosure by itself.
     """
 
@@ -100,6 +102,7 @@ class RiskOutput:
     evidence: str = ""
     ratio_to: str = ""
     gate_lower: bool = False
+    area: bool = False
     raised_by_noise: bool = False
 
 

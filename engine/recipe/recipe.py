@@ -18,7 +18,7 @@ from ..data.schema import Origin, Role, Schema, Variable, check_names
 from ..data.toml import read_toml, section_of, tables_of
 from ..design.survey import check_declared, settings_of
 from ..errors import BadInput
-from ..methods.registry import Method, find, method_called, registry
+from ..methods.registry import Method, find, method_called, method_of_step, registry
 from ..methods.release_form import AnonymisationSpec, Datasets, ReleaseForm
 from ..methods.rows import may_be_of
 from ..methods.spec import Spec, StudySpec
@@ -394,7 +394,7 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
     given = table.get("target")
     names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
     if not names or (isinstance(given, list) and len(names) < len(given)):
-        found = method_called(f"synthesis.{str(table.get('method', '')).removeprefix('synthesis.')}")
+        found = method_of_step("synthesis", str(table.get("method", "")))
         several = 'the variables to synthesise, such as target = ["age", "sex"]'
         one = 'the variable to synthesise, such as target = "price"'
         raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")

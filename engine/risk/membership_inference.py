@@ -133,7 +133,7 @@ FAMILY = (
         estimated=True,
         detectable="detectable_auc",
         row_defaults=(("people", "random"),),
-        risk=RiskOutput(gate_reference="chance", questions=("membership",)),
+        risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
         label=Label(
             "Members distinguished, best attacker (AUC)",
             "The best of several attackers distinguishes a member from another person in {value} of pairs; 50 % is chance.",

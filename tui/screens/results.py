@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
+SPARE = {"baseline": 1, "interval": 2}
+"""The columns that leave where there is little room, the lowest first."""
 MANY = 5_000
 """With fewer rows every order is found as soon as it is asked for."""
 
@@ -357,15 +359,16 @@ def _in_few_words(found: Sequence[Row]) -> list[str]:
 
 
 def _fitted(sort: str, columns: Columns[ResultLine], width: int) -> Columns[ResultLine]:
-    """The columns; where there is little room the last ones are out of sight, and the table scrolls sideways to them."""
+    """The columns; where there is little room those of ``SPARE`` leave: the explanation has them."""
     chosen = SORTED_COLUMN.get(sort, sort)
-    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in columns]
-    seen = 6 if width < 100 else len(wide)
-    wide = wide if width > 150 else wide[:-1]
-    kept = (*fitted(wide[:seen], width), *wide[seen:])
+    marked = [
+        replace(c, title=f"{c.title} <", width=max(c.width, len(c.title) + 2)) if c.name == chosen else c
+        for c in columns
+    ]
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in marked]
+    kept = fitted([replace(c, spare=SPARE.get(c.name, 0)) for c in wide if width > 150 or c.name != "status"], width)
     room = next(column.width for column in kept if column.name == "measure")
-    named = [replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept]
-    return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in named)
+    return tuple(replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept)
 
 
 def name_in(width: int, line: ResultLine) -> str:

@@ -16,7 +16,7 @@ from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.design.binning import Binning
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_called, method_of_step
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe, Step
@@ -219,6 +219,7 @@ def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
         def change(table: Table) -> None:
             steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
+            _weigh_where_all_can(table)
 
         more = f" and {count - 2} more" if count > 2 else ""
         return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
@@ -236,6 +237,7 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
     def option(given: Mapping[str, Any]) -> Option:
         def change(table: Table) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
+            _weigh_where_all_can(table)
 
         return Option(str(given["method"]), change)
 
@@ -245,12 +247,8 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
 
 def _is_slow(step: Mapping[str, Any]) -> bool:
     """Whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
-    method = _method_named(step)
+    method = method_of_step("synthesis", str(step["method"]))
     return method is not None and method.spec.slow
-
-
-def _method_named(step: Mapping[str, Any]) -> Method | None:
-    return method_called(f"synthesis.{str(step['method']).removeprefix('synthesis.')}")
 
 
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
@@ -262,6 +260,7 @@ def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
                 every = [*_targets(given), *given[PREDICTORS]]
                 step |= {"target": made, PREDICTORS: [name for name in every if name not in made]}
             table["synthesis"] = [step]
+            _weigh_where_all_can(table)
 
         return Option(str(given["method"]), change)
 
@@ -291,25 +290,35 @@ def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> Lever | None
 
 
 def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
-    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or the recipe weighs them already.
+    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or an earlier run's risks weigh them.
 
-    A plan of which one step cannot weigh records stays as it is: no step of it is weighed then.
+    A plan of which one step cannot weigh records weighs none: weights that it has are taken out.
     """
-    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER))
+    given = recipe.weights
+    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER) if given is None else given.known)
     able = {name for step in possible if step.method.synthesis.weighted for name in step.targets}
-    if not known or recipe.weights is not None or not {n for step in recipe.synthesis for n in step.targets} <= able:
+    if not known or not {n for step in recipe.synthesis for n in step.targets} <= able:
         return None
+    own = 0.0 if given is None else given.strength
 
     def option(strength: float) -> Option:
         def change(table: Table) -> None:
-            methods = [_method_named(step) for step in table["synthesis"]]
-            if all(method is not None and method.synthesis.weighted for method in methods):
-                table["weights"] = {"known": known, "strength": strength}
+            table["weights"] = {"known": known, "strength": strength}
+            if not strength:
+                del table["weights"]
+            _weigh_where_all_can(table)
 
-        return Option(f"strength {strength:g}", change)
+        return Option(f"strength {strength:g}" if strength else "all alike", change)
 
-    options = (Option("all alike", _nothing), *(option(strength) for strength in STRENGTHS))
-    return Lever(WEIGHTS, options, 0, setting="weights")
+    strengths = sorted({0.0, *STRENGTHS, own})
+    return Lever(WEIGHTS, tuple(map(option, strengths)), strengths.index(own), setting="weights")
+
+
+def _weigh_where_all_can(table: Table) -> None:
+    """Take the weights of who is known out of a plan of which a step cannot weigh records."""
+    methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
+    if table.get("weights", {}).get("known") and not all(one is not None and one.synthesis.weighted for one in methods):
+        del table["weights"]
 
 
 def _nothing(table: Table) -> None:

@@ -128,11 +128,11 @@ class Case:
         self._pairs = Held(most_cells)
         self._tables = Held(most_cells)
         self.joints: dict[object, object] = {}
-        self._found_by: dict[tuple[tuple[str, ...], int], float] = {}
+        self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
-        """Let go of everything that was read: what holds a table holds the case too, so that it would stay until the next collection of cycles."""
-        vars(self).clear()
+        """Let go of the joint tables: they hold the case, which without them goes with its last reference."""
+        self.joints.clear()
 
     @property
     def recipe(self) -> Recipe:
@@ -225,21 +225,23 @@ class Case:
 
     @cached_property
     def own(self) -> Cells:
-        """The cells of the confidential data, of the variables that go out."""
+        """The cells of the confidential data, of the variables that go out. They hold the data and not the case, which would then hold itself."""
+        data, cells = self.confidential, self._cells
 
         def of(name: str) -> Keys:
-            data = self.confidential
-            return self._cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
+            return cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
 
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
-    def found_by(self, names: Sequence[str], people: int) -> float:
-        """The share of so many people, those who are easiest to find, who are found by these columns as they leave: a guess among equal rows each."""
+    def found_by(self, names: Sequence[str], people: int) -> tuple[float, float]:
+        """The share of so many people, those who are easiest to find, whose row is picked by these columns as they leave, a guess among equal rows each; and
+        the share who are alone with what they have there. A person of another sample has none of the rows as often (Good 1953).
+        """
         key = (tuple(names), people)
         if key not in self._found_by:
             rows = rows_of(self.own, names, len(self.confidential))
             sizes = np.sort(occurrences(rows, rows))[:people]
-            self._found_by[key] = float((1 / sizes).mean()) if len(sizes) else 0.0
+            self._found_by[key] = (float((1 / sizes).mean()), float((sizes == 1).mean())) if len(sizes) else (0.0, 0.0)
         return self._found_by[key]
 
     def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:

@@ -133,6 +133,18 @@ def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_p
     in_part = {**table, "synthesis": [{"method": "marginal_bootstrap", "target": "sick"}, SYNTHESIS[1]]}
     found = levers(in_part)[1]
     assert weights(**{WEIGHTS: 2}) is None, "one of two steps cannot weigh"
+    weighed = {**table, "weights": {"known": ["region"], "strength": 0.25}}
+    found = levers(weighed)[1]
+    assert labels(found)[WEIGHTS] == ["all alike", "strength 0.25", "strength 0.5", "strength 1"]
+    assert found[-1].now == 1
+    table = weighed
+    assert [weights(**{WEIGHTS: at}) for at in range(3)] == [
+        None,
+        weighed["weights"],
+        {"known": ["region"], "strength": 0.5},
+    ]
+    assert weights(**{JOINT: 1}) is None, "a plan that cannot weigh weighs none"
+    assert weights(**{"method of sick": 1}) == weighed["weights"]
     without = {name: {**one, "role": "other"} for name, one in VARIABLES.items()}
     assert WEIGHTS not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
 
