@@ -28,6 +28,7 @@ from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
+from .files_advice import on_files
 from .kept_table_checks import KEPT_TABLE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
@@ -174,7 +175,8 @@ def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[
 
 
 def _finding(check: Check, case: Case) -> Finding:
-    return finding_of(check, case.policy, lambda: check.look(case))
+    found = finding_of(check, case.policy, lambda: check.look(case))
+    return found if case.recipe.makes_release else replace(found, advice=on_files(found.check, found.advice))
 
 
 def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:
