@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -246,3 +247,12 @@ def test_a_plan_with_steps_is_only_offered_wider_ones():
     widths = [option.label for option in found[COARSENING.format("age")].options[1:]]
     assert widths
     assert all(float(width) > 10 and float(width) % 10 == 0 for width in widths)
+
+
+def test_nothing_is_made_coarser_where_hardly_anybody_is_alone():
+    table, data = with_keys()
+    recipe = Recipe.from_table(table)
+    few = replace(data, frame=pd.concat([data.frame] * 2, ignore_index=True))
+    names = [[one.name for one in levers_of(recipe, offered_steps(recipe, each))] for each in (data, few)]
+    assert COARSENING.format("place") in names[0]
+    assert not [name for name in names[1] if name.startswith(COARSENING.format(""))]
