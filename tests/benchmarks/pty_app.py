@@ -28,7 +28,7 @@ KEYS = {
     "right": b"\x1b[C", "left": b"\x1b[D", "down": b"\x1b[B", "up": b"\x1b[A", "enter": b"\r", "ctrl+p": b"\x10",
     "escape": b"\x1b", "tab": b"\t", "pagedown": b"\x1b[6~", "pageup": b"\x1b[5~", "end": b"\x1b[F", "home": b"\x1b[H",
     "question_mark": b"?", "colon": b":", "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+g": b"\x07", "ctrl+u": b"\x15",
-    "f2": b"\x1bOQ", "f3": b"\x1bOR", "f4": b"\x1bOS", "f5": b"\x1b[15~", "f6": b"\x1b[17~", "f7": b"\x1b[18~", "f8": b"\x1b[19~",
+    "f1": b"\x1bOP", "f2": b"\x1bOQ", "f3": b"\x1bOR", "f4": b"\x1bOS", "f5": b"\x1b[15~", "f6": b"\x1b[17~", "f7": b"\x1b[18~", "f8": b"\x1b[19~",
     "f9": b"\x1b[20~", "f10": b"\x1b[21~", "f11": b"\x1b[23~", "f12": b"\x1b[24~",
 }  # fmt: skip
 TABS = {
@@ -46,6 +46,11 @@ _PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^\
 """Requests that pyte would print instead of passing over."""
 _POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
 """Asks for another shape of the mouse's pointer: nothing is painted."""
+
+
+def _sent(key: str) -> bytes:
+    """What a key sends, or the characters of a text in place of a key. Raises KeyError for a function key that is not known."""
+    return KEYS[key] if re.fullmatch(r"f\d+|ctrl\+.", key) else KEYS.get(key, key.encode())
 
 
 def plain(painted: bytes) -> str:
@@ -129,7 +134,7 @@ class Terminal:
     def press(self, key: str, quiet: float = QUIET, patience: float = PATIENCE) -> Answer:
         """Press a key and wait until the app is quiet."""
         before = self._scheduled()
-        os.write(self.master, KEYS.get(key, key.encode()))
+        os.write(self.master, _sent(key))
         size, first, last = self.read(quiet, patience)
         after = self._scheduled()
         return Answer(size, first, last, after[0] - before[0], after[1] - before[1])
@@ -155,7 +160,7 @@ class Terminal:
 
     def read_after(self, key: str) -> bytes:
         """Press a key; what is painted until nothing comes for ``QUIET`` seconds."""
-        os.write(self.master, KEYS.get(key, key.encode()))
+        os.write(self.master, _sent(key))
         found = b""
         while come := self.bytes_within(QUIET if found else PATIENCE):
             found += come

@@ -87,7 +87,7 @@ PLACES = (
     Place(LARGE, "results", (
         Act("results: step", "j", size=STEP), Act("results: page", "pagedown"), Act("results: half a page", "ctrl+d"),
         Act("results: last row", "G", after=("g",)), Act("results: first row", "g", before=("G",)),
-        Act("results: sort", "s"), Act("results: datasets", "b"), Act("results: open filter", "slash", after=("escape",)),
+        Act("results: column right", "l", after=("h",), silent=True), Act("results: sort", "s"), Act("results: datasets", "b"), Act("results: open filter", "slash", after=("escape",)),
         Act("results: type into filter", "v", before=("slash",), after=("escape",), size=STEP),
         Act("results: filter", "enter", before=("slash", "value_1"), after=("slash", "clear", "enter")),
         Act("results: explain", "enter", after=("q",)), Act("results: close explain", "q", before=("enter",)),

@@ -693,7 +693,8 @@ def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
     parts = [
         ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.rows}"),
         ("replaced", ", ".join(plan.replaced)),
-        ("as they are in the confidential data", ", ".join(plan.kept)),
+        ("as they are in the confidential data", ", ".join(plan.unchanged)),
+        ("coarser by a public rule", ", ".join(plan.coarser)),
         ("left out, identifiers", ", ".join(plan.left_out)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),

@@ -115,7 +115,7 @@ def judged_cells(finding: Found) -> dict[str, str]:
     if finding.unit.startswith(SHARES):
         said = ["" if one is None else percent(one, beside) for one, beside in ((held, limit), (limit, held))]
         return {"held": said[0], "limit": said[1]}
-    counts = "" if finding.unit in BARE else re.split(r" (?:beyond|of) ", finding.unit)[0]
+    counts = "" if finding.unit in BARE else re.split(r" (?:beyond|of) ", finding.unit)[0].split()[-1]
     if limit == 1:
         counts = SINGULAR.get(counts, counts.removesuffix("s"))
     return {
