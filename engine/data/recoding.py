@@ -68,6 +68,12 @@ class Recode:
             return f"lower ends of steps of {self.width:g}"
         return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())
 
+    def in_public(self, variable: Variable) -> str:
+        """The rule as public files tell it: levels that no recipe declares are those that the records have, so that joined ones are not named."""
+        if self.width is not None or variable.levels:
+            return str(self)
+        return f"some levels as {', '.join(self.groups)}"
+
     @property
     def targets(self) -> dict[str, str]:
         """By level that is shown by another name, that name."""
@@ -247,24 +253,25 @@ def _column(data: Microdata, name: str, rule: Recode) -> pd.Series:
 
 def beside(exact: Microdata, released: Microdata, rules: Rules) -> tuple[Microdata, Microdata]:
     """Exact records and recoded ones whose level codes mean the same: levels of both, the names of groups before their members."""
-    joined = {name: rule for name, rule in rules.items() if name in exact.schema}
-    if not joined:
-        return exact, released
-    ours, theirs, variables = {}, {}, []
-    for variable in exact.schema:
-        rule = joined.get(variable.name)
-        if rule is None:
-            variables.append(variable)
-            continue
-        variables.append(replace(variable, bounds=rule.of_variable(variable).bounds))
+    known = {name: rule for name, rule in rules.items() if name in exact.schema and name in released.schema}
+    levels: dict[str, tuple[str, ...]] = {}
+    for name, rule in known.items():
         if rule.width is None:
-            own, other = exact.frame[variable.name], released.frame[variable.name]
-            levels = rule.all_levels([str(level) for level in own.cat.categories])
-            levels = (*levels, *(one for one in map(str, other.cat.categories) if one not in levels))
-            ours[variable.name], theirs[variable.name] = (one.cat.set_categories(levels) for one in (own, other))
-            variables[-1] = replace(variable, levels=levels if variable.levels else ())
-    schema = Schema(tuple(variables), exact.schema.constraints)
-    return (
-        replace(exact, schema=schema, frame=exact.frame.assign(**ours)),
-        replace(released, schema=schema, frame=released.frame.assign(**theirs)),
-    )
+            own, other = (list(map(str, one.frame[name].cat.categories)) for one in (exact, released))
+            levels[name] = tuple(dict.fromkeys((*rule.all_levels(own), *other)))
+    return _coded(exact, known, levels), _coded(released, known, levels)
+
+
+def _coded(data: Microdata, rules: Rules, levels: Mapping[str, tuple[str, ...]]) -> Microdata:
+    """A table with these levels, and with bounds that hold for exact values and for recoded ones."""
+    if not rules:
+        return data
+    columns = {name: data.frame[name].cat.set_categories(list(own)) for name, own in levels.items()}
+
+    def described(variable: Variable) -> Variable:
+        if variable.name in levels:
+            return replace(variable, levels=levels[variable.name] if variable.levels else ())
+        return rules[variable.name].of_variable(variable) if variable.name in rules else variable
+
+    schema = Schema(tuple(map(described, data.schema)), data.schema.constraints)
+    return replace(data, schema=schema, frame=data.frame.assign(**columns))

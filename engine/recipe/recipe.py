@@ -304,6 +304,11 @@ class Recipe:
         return recoded(data, self.form.recode)
 
     @property
+    def public_rules(self) -> dict[str, str]:
+        """By variable the rule that makes it coarser, as public files tell it."""
+        return {name: rule.in_public(self.schema[name]) for name, rule in self.form.recode.items()}
+
+    @property
     def generalised(self) -> frozenset[str]:
         """The variables that the release shows as labels of intervals or of tree nodes."""
         found = frozenset(self.form.generalised)

@@ -125,7 +125,7 @@ def _made(dossier: Dossier, name: str) -> str:
     if models:
         return f"SYNTHETIC values, drawn from a model: {models[-1].title} ({models[-1].source})"
     if name in dossier.plan.kept:
-        rule = recipe.form.recode.get(name)
+        rule = recipe.public_rules.get(name)
         return f"values of the confidential records, {f'made coarser: {rule}' if rule else 'unchanged'}"
     if recipe.anonymisation:
         return "ANONYMISED values: " + ", ".join(step.method.title for step in recipe.anonymisation)

@@ -397,6 +397,10 @@ def _elsewhere(case: Case) -> Sighting:
 
 def _memorised(case: Case) -> Sighting:
     """A distance in units of what a right model has, far below 1."""
+    if case.recipe.form.recode:
+        raise NotComputable(
+            "coarser values are further from the exact ones than a fitted model is, and would hide that the others are repeated"
+        )
     rows = [
         row for row in result_rows(case.workspace, case.plan.run.id)
         if (output := output_of(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"

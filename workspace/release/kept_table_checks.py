@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from sfumato.engine.data.recoding import Recode
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.wording import counted
@@ -19,20 +21,27 @@ def _kept_tables(case: Case) -> Sighting:
     own = _published(case, case.plan.run)
     if not own:
         raise DoesNotApply("no step publishes tables of counts")
-    with_tables, gone = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int]()
+    with_tables, gone, unlike = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int](), list[int]()
     for one in (related.earlier for related in case.related):
         if one.table_sha256 != case.original.table_sha256:
             continue  # other records: the check of differencing says by how many they differ
         try:
-            found = _published(case, find_run(case.workspace, one.run_id))
+            run = find_run(case.workspace, one.run_id)
         except NotFound:
             gone.append(one.run_id)
             continue
-        if found:
+        if found := _published(case, run):
             with_tables[one.run_id] = found
+            if _rules(run, [*own, *found]) != _rules(case.plan.run, [*own, *found]):
+                unlike.append(one.run_id)
     if gone:
         raise NotComputable(
             f"{counted(len(gone), 'deleted run')} of these records was released before, and its tables are gone; {ELSEWHERE}"
+        )
+    if unlike:
+        raise NotComputable(
+            f"run {', '.join(map(str, unlike))}, released before, joins other levels than this release does: their tables cannot be compared cell by "
+            f"cell; {ELSEWHERE}"
         )
     exact = undecided = looked = too_large = 0
     for method in dict.fromkeys(method for method, *_ in own):
@@ -56,13 +65,20 @@ def _kept_tables(case: Case) -> Sighting:
     return Sighting(said, undecided + too_large, at_most="warn")
 
 
+def _rules(run: Run, published: Sequence[tuple[Any, Fit, Any, tuple[str, ...]]]) -> dict[str, Recode]:
+    """The public rules of a run for the variables of some tables."""
+    names = {name for *_, targets in published for name in targets}
+    return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
+
+
 def _published(case: Case, run: Run) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
     """The fits of a run whose tables leave with it: method, fit, Spec and targets."""
+    data = run.recipe.recoded(case.exact).alone
     return [
         (step.method, fit, step.spec, step.targets)
         for step, fit in step_fits(case.workspace, run)
         if step.method.synthesis.approved is not None
-        and step.method.synthesis.approved(fit, step.spec, step.targets, case.confidential.alone)
+        and step.method.synthesis.approved(fit, step.spec, step.targets, data)
     ]
 
 

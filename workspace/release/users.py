@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engine.data.declaration import written
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.methods.labels import labelled_object
@@ -132,7 +131,7 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
         "records": release.records,
         "replaced": list(release.replaced),
         "kept": list(release.kept),
-        **({"recode": written(release.recipe.form.recode)} if release.recipe.form.recode else {}),
+        **({"recode": release.recipe.public_rules} if release.recipe.public_rules else {}),
         "rules": rules,
         **({} if release.privacy is None else {"privacy": privacy_table(release.privacy)}),
         "rows": [labelled_object(row) for row in release.rows],

@@ -98,7 +98,7 @@ def account(release: PublicRelease) -> str:
 
 def recoded_words(recipe: Recipe) -> str:
     """By which public rules values are coarser than the confidential ones; empty where they are not."""
-    said = "; ".join(f"{name}: {rule}" for name, rule in recipe.form.recode.items())
+    said = "; ".join(f"{name}: {rule}" for name, rule in recipe.public_rules.items())
     return f" Values were made coarser by rules that are public ({said})." if said else ""
 
 
@@ -138,8 +138,8 @@ def _variables(release: PublicRelease) -> Table:
         name: "replaced" if name in release.replaced else "as it was" for name in (*release.replaced, *release.kept)
     }
     shown |= {
-        name: f"{shown[name]}, {rule}" if name in release.replaced else str(rule)
-        for name, rule in release.recipe.form.recode.items()
+        name: f"{shown[name]}, {rule}" if name in release.replaced else rule
+        for name, rule in release.recipe.public_rules.items()
         if name in shown
     }
     schema = release.recipe.released_schema

@@ -111,6 +111,7 @@ def method(measure: dict[str, Any]) -> str:
     return str(measure["method"]) + (" with a file" if "coverage" in measure else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", INTRUDERS, ids=method)
 def test_a_recoded_release_has_the_risks_of_data_that_were_coarse_before(measure: dict[str, Any]) -> None:
     """To the last digit, models, datasets and intervals among them; bayesian_posterior and record_audit stand below."""
@@ -121,6 +122,7 @@ def test_a_recoded_release_has_the_risks_of_data_that_were_coarse_before(measure
         assert one.frame.astype({"region": str}).equals(other.frame.astype({"region": str}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "steps"),
     [
@@ -139,6 +141,7 @@ def test_intruders_who_refit_or_ask_models_see_the_coarse_records(measure: dict[
     assert said(ours.rows) == said(theirs.rows)
 
 
+@pytest.mark.slow
 def test_studies_of_intruders_see_the_coarse_records() -> None:
     study = {**STUDY, "known": ["region", "age", "sex"], "radius": RADIUS}
     ours, theirs = (carried_out(make(synthesis=CART, study=[study])) for make in (by_rule, before_import))
@@ -161,6 +164,7 @@ SCORED: dict[str, Any] = {"m": 1, "released": ["visits", "income", "ill"], "orde
 OF_RELEASES = tuple(one for one in INTRUDERS if one["method"] != "risk.membership_inference")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy", "noise", "fresh"])
 def test_copies_noise_and_fresh_people_score_as_if_the_data_had_been_coarse(name: str) -> None:
     sections = {"release": SCORED, "measure": list(OF_RELEASES)}
@@ -191,6 +195,7 @@ def scored(key: str, release: str) -> float:
     return found[0].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", FOUND)
 def test_a_coarse_copy_is_found_and_noise_and_fresh_people_are_not(key: str) -> None:
     copy, noise, fresh = (scored(key, name) for name in ("copy", "noise", "fresh"))
@@ -199,6 +204,7 @@ def test_a_coarse_copy_is_found_and_noise_and_fresh_people_are_not(key: str) -> 
     assert fresh < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", FOUND)
 def test_the_exact_file_would_show_too_low_a_risk(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: an age of 30 is held against 37, so that hardly anybody of a plain copy is found."""
@@ -214,6 +220,7 @@ WORTH: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", WORTH, ids=method)
 def test_what_the_release_is_worth_is_held_against_the_exact_values(measure: dict[str, Any]) -> None:
     """Each says less good of the recoded release than of the same release of data that were coarse before."""
@@ -227,6 +234,7 @@ def test_what_the_release_is_worth_is_held_against_the_exact_values(measure: dic
     assert both(ours) < both(theirs)
 
 
+@pytest.mark.slow
 def test_levels_are_compared_by_what_they_are_called_and_not_by_their_place() -> None:
     """A group stands elsewhere among the levels: of the share of each unjoined level both tables tell the same, of the group the exact one has none."""
     measure = {"method": "utility.summary", "variables": ["region"]}
@@ -254,11 +262,13 @@ def numbers(rules: Any, variables: dict[str, Any], frame: pd.DataFrame, controls
     return [value(found, f"risk.identification.{key}") for key in keys]
 
 
+@pytest.mark.slow
 def test_the_order_of_records_changes_nothing() -> None:
     mixed = PEOPLE.sample(frac=1, random_state=4).reset_index(drop=True)
     assert numbers(RULES, VARIABLES, mixed, CONTROLS) == pytest.approx(numbers(RULES, VARIABLES, PEOPLE, CONTROLS))
 
 
+@pytest.mark.slow
 def test_the_names_of_levels_and_of_groups_change_nothing() -> None:
     names = {"a": "zone 9", "b": "b b", "c": "0", "d": "x", "e": "y"}
     variables = {**VARIABLES, "region": {"kind": "categorical", "role": "quasi_identifier"}}
@@ -272,6 +282,7 @@ def test_the_kind_of_a_number_changes_nothing() -> None:
     assert numbers(RULES, variables, PEOPLE, CONTROLS) == numbers(RULES, VARIABLES, PEOPLE, CONTROLS)
 
 
+@pytest.mark.slow
 def test_no_released_dataset_holds_an_exact_value() -> None:
     found = carried_out(by_rule(synthesis=CART))
     for one in found.releases:
@@ -279,6 +290,7 @@ def test_no_released_dataset_holds_an_exact_value() -> None:
         assert one.frame["region"].cat.categories.tolist() == ["a", "b", "c", "other"]
 
 
+@pytest.mark.slow
 def test_levels_of_a_synthesised_variable_are_joined_before_a_model_learns_them() -> None:
     steps = [{"target": "region", "method": "cart", "predictors": ["sex"]}, *CART]
     for make in (by_rule, before_import):
@@ -286,6 +298,7 @@ def test_levels_of_a_synthesised_variable_are_joined_before_a_model_learns_them(
         assert found.releases[0].frame["region"].cat.categories.tolist() == ["a", "b", "c", "other"]
 
 
+@pytest.mark.slow
 def test_a_run_is_replayed_to_the_same_values() -> None:
     one, other = (carried_out(by_rule(synthesis=CART, measure=[INTRUDERS[0]])) for _ in range(2))
     assert said(one.rows) == said(other.rows)
@@ -347,6 +360,7 @@ def test_a_recipe_writes_the_rules_that_it_reads() -> None:
     assert Recipe.from_toml(recipe.to_toml()).sha256 == recipe.sha256
 
 
+@pytest.mark.slow
 def test_an_intruders_file_is_seen_through_the_rules() -> None:
     """A register of exact values finds of a coarse release what a register finds that was coarse itself."""
     person = {"person": {"kind": "count", "role": "identifier"}}

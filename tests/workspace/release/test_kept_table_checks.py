@@ -29,14 +29,17 @@ VARIABLES: dict[str, Any] = {
 }
 
 
-def run_of(workspace: Workspace, age: str, limit: int = 10, frame: pd.DataFrame | None = None, **step: Any) -> int:
+def run_of(
+    workspace: Workspace, age: str, limit: int = 10, frame: pd.DataFrame | None = None,
+    recode: dict[str, Any] | None = None, **step: Any,
+) -> int:  # fmt: skip
     recipe = Recipe.from_table(
         {
             "variables": VARIABLES,
             "synthesis": [
                 {"method": "margins", "target": ["area", "age"], "bins": {"age": age}, "limit": limit, **step}
             ],
-            "release": {"m": 1, "seed": 1, "records": 300},
+            "release": {"m": 1, "seed": 1, "records": 300, **({"recode": recode} if recode else {})},
             "measure": [{"method": "utility.ecdf"}],
         }
     )
@@ -96,3 +99,17 @@ def test_a_deleted_run_whose_tables_are_gone_is_not_passed_over(workspace: Works
     finding = found(workspace, run_of(workspace, "width 25"))
     assert finding.status != "pass"
     assert "its tables are gone" in finding.said
+
+
+def test_tables_of_joined_levels_are_looked_at_with_those_of_the_same_rule_and_not_passed_with_others(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    joined = {"area": {"country": ["town", "village"]}}
+    tables = {"frame": few_young(), "margins": ["area", "age"]}
+    let_out(workspace, run_of(workspace, "at 20, 40", recode=joined, **tables), tmp_path)
+    same = found(workspace, run_of(workspace, "at 40", limit=14, recode=joined, **tables))
+    assert same.status == "block"
+    assert "1 of 1 small count follows exactly" in same.said
+    other = found(workspace, run_of(workspace, "at 40", limit=14, **tables))
+    assert other.status == "not checked"
+    assert "joins other levels" in other.said

@@ -30,8 +30,18 @@ from sfumato.workspace.service.release import release
 from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.beliefs import guesses_of
 from sfumato.workspace.views.figures import figures_of
-from sfumato.workspace.views.records import candidates, drivers, find_measure, open_records, record_measures
+from sfumato.workspace.views.records import (
+    candidates,
+    drivers,
+    find_measure,
+    open_records,
+    record_measures,
+    risk_of_records,
+)
+
+pytestmark = pytest.mark.slow
 
 LEVELS = ["north", "south", "west", "isle", "zetavale"]
 VARIABLES: dict[str, Any] = {
@@ -277,16 +287,23 @@ def test_the_screen_of_records_sees_the_coarse_values(places: tuple[Place, Place
     assert all(looked[0])
 
 
-def test_no_public_file_holds_an_exact_value(places: tuple[Place, Place]) -> None:
-    """But for the rule itself, which says whom it joins; numbers of a recoded variable stay inside, since they rest on its exact values."""
+@pytest.mark.parametrize("declared", [True, False])
+def test_no_public_file_holds_an_exact_value(places: tuple[Place, Place], declared: bool) -> None:
+    """But for the rule itself where the levels are declared; numbers of a recoded variable stay inside, since they rest on its exact values."""
     place = places[0]
     worth = [*MEASURES, {"method": "utility.summary", "variables": ["region", "age", "income"]}]
-    run_id = place.run(datasets("noise", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT, measures=worth)
+    learnt = {**VARIABLES, "region": {"kind": "categorical", "role": "quasi_identifier"}}
+    variables = VARIABLES if declared else learnt
+    run_id = place.run(datasets("noise", 2, 5), RULES, variables, PEOPLE, CONTROLS, KEPT, measures=worth)
     public = place.let_out(run_id) / "public"
     files = [path for path in public.rglob("*") if path.is_file()]
     assert len(files) > 3
+    told = False
     for path in files:
-        assert b"zetavale" not in path.read_bytes().replace(RULE, b""), path.name
+        content = path.read_bytes()
+        told |= (RULE if declared else b"some levels as other") in content
+        assert b"zetavale" not in (content.replace(RULE, b"") if declared else content), path.name
+    assert told
     for path in public.glob("dataset-*.csv"):
         frame = pd.read_csv(path)
         assert (frame["age"] % 10 == 0).all()
@@ -400,3 +417,24 @@ def test_a_replay_has_the_same_bytes(places: tuple[Place, Place]) -> None:
         assert (made.frame["age"] % 10 == 0).all()
         assert set(made.frame["region"].cat.categories) == {"north", "south", "west", "other"}
     assert hashes[0] == hashes[1]
+
+
+def test_guesses_at_a_joined_level_are_held_against_the_group(places: tuple[Place, Place]) -> None:
+    """The strongest intruder guesses "other", and is right about whoever lives on the isle."""
+    step = {"target": "region", "method": "multinomial_logistic", "predictors": ["age"]}
+    measure = {"method": "risk.bayesian_posterior", "records": 12}
+    found = []
+    for place, rules, variables, frame in (
+        (places[0], RULES, VARIABLES, PEOPLE), (places[1], {}, COARSE, coarse(PEOPLE)),
+    ):  # fmt: skip
+        form = {"m": 1, "seed": 7, **({"recode": rules} if rules else {})}
+        table = {"title": "People", "variables": variables, "synthesis": [step], "measure": [measure], "release": form}
+        recipe = Recipe.from_table(table)
+        run_id = enter_run(place.workspace, recipe, Source("people.csv", b"people"), conform(frame, recipe.schema))
+        work(place.workspace.directory, idle=0)
+        (asked,) = record_measures(place.workspace, run_id)
+        numbers = np.flatnonzero(risk_of_records(place.workspace, asked).asked) + 1
+        guesses = [guesses_of(place.workspace, run_id, asked, int(one), with_values=True) for one in numbers]
+        found.append([(one.record, [(g.posterior, g.right, g.values) for g in one.guesses]) for one in guesses])
+    assert found[0] == found[1]
+    assert all(any(right for _, right, _ in one) for _, one in found[0])
