@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from towns import towns_workspace
 
 from sfumato.engine.data.microdata import conform
@@ -220,6 +222,12 @@ class Seat:
         return said or above[-2]
 
 
+def nothing_to_send(compositor, full=False, screen_stack=None, simplify=False):
+    """In place of what would be sent to a terminal, where there is none: ``Seat.press`` draws the whole screen after every key."""
+    visible_screen_stack.set(screen_stack or [])
+    compositor._dirty_regions.clear()
+
+
 @pytest.fixture
 def sit(monkeypatch, tmp_path):
     """Run the app on a workspace and sit down at it."""
@@ -227,6 +235,7 @@ def sit(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
     )  # Pilot waits after each key anyway
+    monkeypatch.setattr(Compositor, "render_update", nothing_to_send)
 
     @asynccontextmanager
     async def at(directory, *keys, size=(120, 40), run_id=None, tab=None):
