@@ -29,7 +29,7 @@ from sfumato.workspace.store.workspace import Workspace
 SIZES = [
     (80, 24),
     pytest.param((120, 40), marks=[pytest.mark.sizes, pytest.mark.again]),
-    pytest.param((200, 60), marks=pytest.mark.sizes),
+    pytest.param((200, 60), marks=[pytest.mark.sizes, pytest.mark.again]),
 ]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 RECIPE = {
