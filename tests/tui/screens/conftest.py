@@ -222,20 +222,32 @@ class Seat:
         return said or above[-2]
 
 
+DRAW = Compositor.render_update
+
+
 def nothing_to_send(compositor, full=False, screen_stack=None, simplify=False):
-    """In place of what would be sent to a terminal, where there is none: ``Seat.press`` draws the whole screen after every key."""
+    """Only pictures that are asked for: there is no terminal to send others to, and ``Seat.press`` draws the screen after every key."""
+    if full:
+        return DRAW(compositor, full, screen_stack, simplify)
     visible_screen_stack.set(screen_stack or [])
     compositor._dirty_regions.clear()
+    return None
 
 
 @pytest.fixture
-def sit(monkeypatch, tmp_path):
+def drawing():
+    """For tests of what is sent to a terminal, and how soon: every picture is drawn."""
+
+
+@pytest.fixture
+def sit(request, monkeypatch, tmp_path):
     """Run the app on a workspace and sit down at it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(
         "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
     )  # Pilot waits after each key anyway
-    monkeypatch.setattr(Compositor, "render_update", nothing_to_send)
+    if "drawing" not in request.fixturenames:
+        monkeypatch.setattr(Compositor, "render_update", nothing_to_send)
 
     @asynccontextmanager
     async def at(directory, *keys, size=(120, 40), run_id=None, tab=None):
