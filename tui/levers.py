@@ -75,11 +75,35 @@ def _with_setting(toml: str, setting: str, change: Change, target: str, table: M
         release = dict(table.get("release", {}))
         now = release.get("m")
         return with_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
+    if setting == "recode":
+        return with_sections(toml, {"release": _wider(table)})
     for place, step in _steps(table, target):
         value = step.get(setting, _default(place, step, setting))
         if value is not None and (after := change(value)) != value:
             toml = with_step(toml, place, {**step, setting: after})
     return toml
+
+
+FIRST_WIDTHS = {"count": 5, "date": 7}
+"""Steps that a kept quasi-identifier has first: whole numbers of 5, weeks."""
+
+
+def _wider(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``[release]`` of a plan whose steps of kept quasi-identifiers are twice as wide, or begin; which levels to join, a person or a search says."""
+    release = dict(table.get("release", {}))
+    made = {name for step in table.get("synthesis", []) for name in _listed(step.get("target", []))}
+    rules = dict(release.get("recode", {}))
+    for name, said in table.get("variables", {}).items():
+        known = said.get("role") in ("quasi_identifier", "known") and name not in made
+        if isinstance(rules.get(name), int | float):
+            rules[name] = _doubled(rules[name])
+        elif known and name not in rules and said.get("kind") in FIRST_WIDTHS and table.get("synthesis"):
+            rules[name] = FIRST_WIDTHS[said["kind"]]
+    return {**release, **({"recode": rules} if rules else {})}
+
+
+def _listed(target: Any) -> list[str]:
+    return list(target) if isinstance(target, list) else [target]
 
 
 def _steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:

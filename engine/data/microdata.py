@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from .distinct_values import different, times, written_out
 from .missing_codes import kinds_of_missing, without_codes
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, whole_spelling
+
+if TYPE_CHECKING:
+    from .recoding import Recode
 
 LARGEST_COUNT = 2**53
 HASHED_AT_ONCE = 1 << 18
@@ -58,6 +61,8 @@ class Microdata:
     value; where nothing did, or the value is not missing, they are missing too. None where no code occurs. No method reads them.
 
     ``withheld`` names the variables that were left out before a synthesis step draws, with the step's place (``without``).
+
+    ``recoding`` has the public rules by which confidential records were made coarser (``sfumato.engine.data.recoding``).
     """
 
     schema: Schema
@@ -71,6 +76,7 @@ class Microdata:
     controls: Microdata | None = None
     kinds: pd.DataFrame | None = None
     withheld: Mapping[str, str] = field(default_factory=dict)
+    recoding: Mapping[str, Recode] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -108,6 +114,7 @@ class Microdata:
             generalised=self.generalised,
             linked=self.linked,
             weights=weights,
+            recoding=self.recoding,
         )
 
     def with_controls(self, controls: Microdata) -> Microdata:

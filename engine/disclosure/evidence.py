@@ -8,13 +8,17 @@ The second reference is the joint table itself: what an independent sample of th
 from rows that occur exactly twice (Good 1953): a sample of r rows finds at most 2 (r / N) N_2 of those that occur once among N. Both
 references together are one conditional binomial test: members found against controls found and what the table shows by chance.
 
+**Both are asked.** Where chance is a bound, as Good's is, it is far above what several datasets or columns with few levels show, and hides what the hold-out
+shows plainly: 56 of 56 rare members and 4 of 11 rare controls in five datasets. Such a count is tested twice, by both references and by the
+hold-out alone, and the tests are corrected together.
+
 A count that could never reach the level, because too little was found, is no test and costs the others nothing (Tarone 1990).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.stats import binom, hypergeom
@@ -36,8 +40,8 @@ class Found:
     """How many ``members`` of so many, and ``controls`` of so many, a release shows, and of whom and in what: ``who``, ``what``.
 
     ``chance`` is a count that an independent sample shows in the same way, ``exposure`` how many members it would show for each one counted there.
-    ``rate`` is the expected count of controls for each counted chance. ``records`` are the members that were found, from 0. Chance counts only where the
-    hold-out alone shows ``weak``. Tests that come ``first``, named before anything is seen, share half of the level, and all others the other half.
+    ``rate`` is the expected count of controls for each counted chance; it may be a ``bound``; not ``by_both`` where it is left out. ``records`` are the
+    members that were found, from 0. Chance counts only where the hold-out alone shows ``weak``. Tests that come ``first``, named before anything is seen, share half of the level, and all others the other half.
     """
 
     who: str
@@ -52,6 +56,8 @@ class Found:
     records: Integers = field(default_factory=_nobody)
     weak: float = 2 * WEAK
     first: bool = False
+    bound: bool = False
+    by_both: bool = True
 
     @property
     def by_holdout(self) -> float:
@@ -69,6 +75,12 @@ class Found:
         share = self.exposure / (1 + self.exposure + self.rate)
         p = float(binom.sf(self.members - 1, self.members + self.controls + np.ceil(self.chance), share))
         return max(p, 0.0) if self.by_holdout <= self.weak or not self.of_controls else self.by_holdout
+
+    @property
+    def by_holdout_alone(self) -> Found | None:
+        """The same count where a bound of chance is not asked, in the half of the level that all others share; None where that changes nothing."""
+        asked = self.bound and self.exposure and self.of_controls
+        return replace(self, by_both=False, exposure=0.0, first=False) if asked else None
 
     @property
     def least(self) -> float:
@@ -116,16 +128,18 @@ class Verdict:
 
 
 def corrected(counts: Sequence[Found]) -> list[Verdict]:
-    """Each count with its p times the number of tests that could have been significant at its own level (Tarone 1990), most significant first.
+    """Each count, by both references and by the hold-out alone, with its p times the number of tests that could have been significant at its own level
+    (Tarone 1990), most significant first.
 
     The correction holds for whatever dependence, so that overlapping sets of columns and people may all be tried. Sets that show the same people
     are one test, whose p is the largest of theirs.
     """
     alike: dict[object, tuple[Found, float]] = {}
-    for one in counts:
+    for one in (*counts, *filter(None, (one.by_holdout_alone for one in counts))):
         if not one.members:
             continue
-        key = (one.first, one.members, one.controls, one.records.tobytes()) if len(one.records) else id(one)
+        shown = (one.first, one.by_both, one.members, one.controls, one.records.tobytes())
+        key = shown if len(one.records) else one
         same, p = alike.get(key, (one, 0.0))
         alike[key] = (same, max(p, one.p))
     parts = [[pair for pair in alike.values() if pair[0].first is first] for first in (True, False)]

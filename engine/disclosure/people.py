@@ -230,7 +230,7 @@ def _by_stratum(
             Found(
                 who, what, len(theirs), of_members, int(np.searchsorted(hits, k)) - len(theirs),
                 int(np.count_nonzero(rows.alone[:k])) - of_members, pairs, ratio * members / n, ratio * (n - members) / n,
-                some[theirs], 4 * WEAK if first else 2 * WEAK, first,
+                some[theirs], 4 * WEAK if first else 2 * WEAK, first, bound=True,
             )
         )  # fmt: skip
     return found

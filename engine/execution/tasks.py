@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
-from ..design.survey import said_unweighted
+from ..data.recoding import beside
+from ..design.survey import INFORMATION, said_unweighted
 from ..errors import NotComputable
 from ..methods.registry import Method, find, method_called
 from ..methods.release_form import Anonymised
@@ -175,7 +176,8 @@ def block_name(item: int, block: float) -> str:
 
 
 def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
-    """Fit the recipe's synthesis step ``item`` on the confidential data, with m posterior draws."""
+    """Fit the recipe's synthesis step ``item`` on the confidential data, recoded as the recipe says, with m posterior draws."""
+    confidential = recipe.recoded(confidential)
     return fitted(recipe, item, confidential, synthesis_streams(recipe, confidential.alone, key), report)
 
 
@@ -189,7 +191,8 @@ def draw_dataset(
     key: bytes,
     note: Note = lambda _: None,
 ) -> Microdata:
-    """Dataset ``draw`` (from 1), as ``making.drawn`` makes it."""
+    """Dataset ``draw`` (from 1), as ``making.drawn`` makes it of the recoded data."""
+    confidential = recipe.recoded(confidential)
     return drawn(recipe, draw, confidential, fits, synthesis_streams(recipe, confidential.alone, key), report, note)
 
 
@@ -213,7 +216,7 @@ def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> li
     step = recipe.synthesis[item]
     if step.method.synthesis.said is None:
         return []
-    found = step.method.synthesis.said(fit, step.spec, step.targets, confidential.alone)
+    found = step.method.synthesis.said(fit, step.spec, step.targets, recipe.recoded(confidential).alone)
     return rows_of(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
 
 
@@ -229,6 +232,7 @@ def measure_dataset(
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
+    confidential, (released,) = compared(recipe, step, confidential, [] if draw is None else [released])
     streams = measurement_streams(recipe, confidential, key)
     common = streams.generator("measure", item, "all datasets")
     run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
@@ -254,6 +258,7 @@ def measure_block(
 ) -> Mapping[str, NDArray[Any]]:
     """One block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
     step = recipe.measures[item]
+    confidential, releases = compared(recipe, step, confidential, releases)
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
@@ -285,6 +290,7 @@ def gather_blocks(
     """What all blocks of a measure say together: rows of the whole release, and of each dataset alone."""
     step = recipe.measures[item]
     assert step.method.measurement.gather is not None
+    confidential, releases = compared(recipe, step, confidential, releases)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         for part in parts:
@@ -298,6 +304,23 @@ def gather_blocks(
     for draw, alone in enumerate(found.datasets, start=1):
         rows += rows_of(step.method, alone, recipe.origin, draw, settings=settings)
     return found, rows
+
+
+def compared(
+    recipe: Recipe, step: Step, confidential: Microdata, releases: Sequence[Microdata]
+) -> tuple[Microdata, Sequence[Microdata]]:
+    """The confidential records as a measure holds released datasets against them, and these; without any the records themselves stand for one.
+
+    Where the release is recoded, what it is worth is told by the exact values, so that the loss is seen. Whatever an intruder may do is told by
+    what is left of them once the public rules are applied: a coarse value equals no exact one.
+    """
+    if step.method.family not in INFORMATION:
+        confidential = recipe.recoded(confidential)
+        return confidential, releases or [confidential]
+    if not recipe.form.recode:
+        return confidential, releases or [confidential]
+    pairs = [beside(confidential, one, recipe.form.recode) for one in releases or [confidential]]
+    return pairs[0][0], [one for _, one in pairs]
 
 
 def _seen(step: Step, confidential: Microdata) -> Microdata:
@@ -360,7 +383,7 @@ def study_points(
     key: bytes,
 ) -> list[Row]:
     """Some points of study ``item``, as ``study_point`` has each."""
-    step = recipe.studies[item]
+    step, confidential = recipe.studies[item], recipe.recoded(confidential)
     streams = [measurement_streams(recipe, confidential, key).generator("study", item) for _ in points]
     runs = [Run(stream, report=report) for stream in streams]
     spec = step.spec.for_release(recipe.schema, recipe.released)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata, conform
+from ..data.recoding import recoded
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
 from ..data.spelling import whole_spelling
 from ..errors import BadInput
@@ -150,15 +151,19 @@ def simulated_file(
 
 
 def _column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Microdata:
-    """A variable alone as the file has it, its levels those of the data and others that the file has beside. Raises BadInput."""
+    """A variable alone as the file has it, its levels those of the data and others that the file has beside; as coarse as the data are. Raises BadInput."""
     variable = replace(data.schema[name], bounds=None)
     if name not in frame:
         raise BadInput(place, f'{WHAT} has no column "{name}", which the intruder is to know')
-    texts = frame[name]
+    texts, rule = frame[name], data.recoding.get(name)
     if variable.kind.has_levels:
+        if rule is not None:
+            shown = {whole_spelling(level): group for level, group in rule.targets.items()}
+            texts = texts.map(lambda text: None if text is None else shown.get(whole_spelling(text.strip()), text))
         variable, texts = _with_levels(texts, data, variable, place)
     try:
-        return conform(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
+        found = conform(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
+        return found if rule is None or rule.width is None else recoded(found, {name: rule})
     except BadInput as error:
         raise BadInput(error.place, f"of {WHAT}: {error.message}") from None
 

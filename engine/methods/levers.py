@@ -25,9 +25,12 @@ class Advice(str):
 
 FEWER_DATASETS = Advice("release fewer datasets (m)", m="less")
 LESS_INFLUENCE = Advice("give records at risk less influence on the models ([weights])", weights="more")
+COARSER_KEYS = Advice(
+    "make the quasi-identifiers coarser, and group their rare values ([release] recode)", recode="more"
+)
 IDENTITY = (
     Advice("synthesise more of the variables that an intruder knows", kept="less"),
-    "group rare values of the quasi-identifiers (hierarchies, generalisation)",
+    COARSER_KEYS,
     FEWER_DATASETS,
 )
 INFERENCE = (
@@ -59,7 +62,7 @@ CLASSES = (
     "suppress the records of the smallest groups",
 )
 POPULATION = (
-    "group rare values of the key variables",
+    COARSER_KEYS,
     Advice("synthesise the key variables", kept="less"),
     "suppress records with rare combinations",
 )

@@ -22,9 +22,11 @@ ATTACK_PARTS = {
     "excess_risk": "excess",
     "detectable_excess": "detectable",
     "guesses": "guesses",
+    "excess_p_value": "p",
 }
 """The outputs that every attack has which is held against control records, and what each is: how often a guess is right with the
-release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, and how many guesses there are. They stand side by side in one table."""
+release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, how many guesses there are,
+and how probable as much is where nothing is told. They stand side by side in one table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class RiskOutput:
     ``gate_lower`` says that the lower limit of its interval is held against the limits in place of its value, as of a largest of many, which is
     large by chance.
 
+    ``area``: it is an AUC, the chance that a person of the data scores above another.
+
     ``raised_by_noise``: a release that is less like the data has more of it, so that more than the data have is no disclosure by itself.
     """
 
@@ -98,6 +102,7 @@ class RiskOutput:
     evidence: str = ""
     ratio_to: str = ""
     gate_lower: bool = False
+    area: bool = False
     raised_by_noise: bool = False
 
 

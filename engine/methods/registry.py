@@ -481,6 +481,11 @@ def method_called(key: str) -> Method | None:
     return _own_method(key) or registry().get(key) if _is_key(key) else None
 
 
+def method_of_step(section: str, name: str) -> Method | None:
+    """The method that a step of a recipe's section names, with its family or without; None where there is none."""
+    return method_called(name if "." in name else f"{section}.{name}")
+
+
 def output_called(key: str) -> Output | None:
     """The output that a measure's key names, ``risk.identification.true_match_rate``; None where this version does not have it."""
     name, _, measure = key.rpartition(".")

@@ -7,6 +7,7 @@
     epsilon = 10.0                        # the most that a run may cost
     redraws = 50                          # how often a record that breaks a constraint is redrawn
     unmet = "fail"                        # what becomes of the run where some still do; "keep" leaves them in
+    recode = { age = 5 }                  # a public rule that makes values coarser: sfumato.engine.data.recoding
     link = "person"                       # an identifier that says whose row a released one is
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
     micro_aggregated = ["smokes"]         # values are class means: numbers, not counts or levels
@@ -17,13 +18,14 @@ The last three are for tables that another tool made.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.declaration import LeverValues, Param, Section, keys_of
+from ..data.recoding import Recode, check_rules, recoded_schema
 from ..data.schema import Kind, Role, Schema, Variable, check_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits
@@ -187,6 +189,13 @@ class ReleaseForm(Section):
         REDRAWS
     )
     unmet: Annotated[Unmet, Param("whether the run fails where records still break a constraint")] = "fail"
+    recode: Annotated[
+        Mapping[str, Recode],
+        Param(
+            'public rules that make values coarser: age = 5 shows the lower ends of steps of 5, Race = { other = ["4", "5"] } two levels as one',
+            names="variables",
+        ),
+    ] = field(default_factory=dict)
 
     @classmethod
     def from_table(
@@ -202,6 +211,7 @@ class ReleaseForm(Section):
         for key in ("generalised", "micro_aggregated"):
             if getattr(form, key) and made:
                 raise BadInput(f"release.{key}", "the recipe's steps say what becomes of values; leave it out")
+        _check_recode(form, schema)
         for i, name in enumerate(form.micro_aggregated):
             if name in form.generalised:
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
@@ -228,7 +238,20 @@ class ReleaseForm(Section):
         """The schema of tables of this form."""
         changes = {name: as_generalised(schema[name]) for name in self.generalised}
         changes |= {name: as_micro_aggregated(schema[name]) for name in self.micro_aggregated}
+        schema = recoded_schema(schema, self.recode)
         return Schema(tuple(changes.get(variable.name, variable) for variable in schema))
+
+
+def _check_recode(form: ReleaseForm, schema: Schema) -> None:
+    """BadInput where a rule does not suit its variable, or the variable is changed otherwise."""
+    check_rules(form.recode, schema, "release.recode")
+    for name in form.recode:
+        role, where = schema[name].role, f"release.recode.{name}"
+        if role in (Role.IDENTIFIER, Role.WEIGHT) or schema[name].design is not None:
+            what = "an identifier, which does not go out" if role is Role.IDENTIFIER else "part of the survey design"
+            raise BadInput(where, f'"{name}" is {what}; leave it out')
+        if name in form.changed:
+            raise BadInput(where, f'"{name}" is generalised or micro-aggregated too; leave it out of one')
 
 
 def _order(*, made: bool) -> Order:

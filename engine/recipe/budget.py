@@ -40,6 +40,7 @@ def accounts_of(
 
     What such steps do not make is not covered, nor that as many records are released as there are.
     """
+    data = recipe.recoded(data)
     kept = [step for step in recipe.synthesis if step.method.synthesis.account is not None]
     if not secret:
         return tuple((step, PUBLIC_KEY) for step in kept)

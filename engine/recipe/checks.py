@@ -13,9 +13,10 @@ import numpy as np
 from ..constraints.evaluation import check_on_data
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
+from ..data.recoding import check_rules_on
 from ..data.terms import Design, check_domain, parse_term
 from ..design.design_triangle import design_triangle
-from ..design.survey import check_weights
+from ..design.survey import INFORMATION, check_weights
 from ..errors import BadInput
 from ..statistics.columns import independent_columns
 from ..wording import agree, counted
@@ -73,6 +74,9 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
     it would tell of the records), and functions of columns outside their domain. Every record has a survey weight, where there is one. The run must keep to its budget of epsilon.
     """
     check_weights(data.alone)
+    if recipe.data.screen is None:  # few records may lack a level that few have
+        check_rules_on(recipe.form.recode, data, "release.recode")
+    exact, data = data, recipe.recoded(data)
     for step in recipe.synthesis:
         for name in step.targets if step.method.synthesis.account is None else ():
             require_varying(data, name, f"{step.place}.target")
@@ -80,7 +84,8 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
     asked = tuple(name for step in recipe.synthesis if step.method.synthesis.release_model for name in step.targets)
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.whole else step.targets
-        step.method.check_on(data if step.method.measurement.controls else data.alone, targets, step.spec, step.place)
+        seen = exact if step.method.family in INFORMATION else data
+        step.method.check_on(seen if step.method.measurement.controls else seen.alone, targets, step.spec, step.place)
     check_on_data(data, recipe.schema)
     check_budget(recipe, data.alone)
 

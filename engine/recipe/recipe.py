@@ -7,18 +7,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tomli_w
 
-from ..constraints.constraints import ConstraintTable, read_constraints
+from ..constraints.constraints import ConstraintTable, OneOf, bound_terms, read_constraints
 from ..constraints.rejection_sampling import ConstraintPlan, check_makers, check_synthesis_order, plan_constraints
 from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
+from ..data.recoding import recoded
 from ..data.schema import Origin, Role, Schema, Variable, check_names
 from ..data.toml import read_toml, section_of, tables_of
 from ..design.survey import check_declared, settings_of
 from ..errors import BadInput
-from ..methods.registry import Method, find, method_called, registry
+from ..methods.registry import Method, find, method_called, method_of_step, registry
 from ..methods.release_form import AnonymisationSpec, Datasets, ReleaseForm
 from ..methods.rows import may_be_of
 from ..methods.spec import Spec, StudySpec
@@ -28,6 +29,9 @@ from .search_table import SearchTable
 from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
 from .weights import Weighting
+
+if TYPE_CHECKING:
+    from ..data.microdata import Microdata
 
 
 def _recipe_name(value: object) -> str:
@@ -157,6 +161,7 @@ class Recipe:
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
         released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
+        _check_recode(form, released, anonymisation, schema)
         keeping = plan_constraints([step.targets for step in synthesis], schema)
         check_makers(keeping, synthesis)
         released = (*released, *(name for name in form.changed if name not in released))
@@ -294,6 +299,10 @@ class Recipe:
         """The schema of the released datasets: that of the confidential data, but for anonymisation."""
         return _schema_after(self.anonymisation, self.form.released_schema(self.schema))
 
+    def recoded(self, data: Microdata) -> Microdata:
+        """Confidential records as whoever applies the public rules of the release to them sees them."""
+        return recoded(data, self.form.recode)
+
     @property
     def generalised(self) -> frozenset[str]:
         """The variables that the release shows as labels of intervals or of tree nodes."""
@@ -309,6 +318,32 @@ class Recipe:
     def sha256(self) -> str:
         """A fingerprint of everything the recipe says, whatever its layout."""
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
+
+
+def _check_recode(form: ReleaseForm, released: Sequence[str], anonymisation: Sequence[Step], schema: Schema) -> None:
+    """BadInput where rules stand beside steps that make values coarser themselves, or hide a level that a constraint is about."""
+    if form.recode and anonymisation:
+        raise BadInput(
+            "release.recode", "anonymisation steps make values coarser by hierarchies and widths; leave it out"
+        )
+    for name, rule in form.recode.items():
+        if rule.width is not None and name in released:
+            raise BadInput(
+                f"release.recode.{name}",
+                f'"{name}" is synthesised; steps are of numbers that are kept, so leave it out',
+            )
+    for constraint in schema.constraints if form.recode else ():
+        place = f"constraints.{constraint.name}"
+        for bound in bound_terms(constraint.rule, schema, place):
+            shown = (
+                form.recode[bound.column].targets if isinstance(bound, OneOf) and bound.column in form.recode else {}
+            )
+            for level in bound.names if isinstance(bound, OneOf) else ():
+                if level in shown:
+                    raise BadInput(
+                        place,
+                        f'level "{level}" is released as "{shown[level]}"; change the rule, or leave the level out of release.recode',
+                    )
 
 
 def _schema(table: Mapping[str, Any]) -> Schema:
@@ -394,7 +429,7 @@ def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Ste
     given = table.get("target")
     names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
     if not names or (isinstance(given, list) and len(names) < len(given)):
-        found = method_called(f"synthesis.{str(table.get('method', '')).removeprefix('synthesis.')}")
+        found = method_of_step("synthesis", str(table.get("method", "")))
         several = 'the variables to synthesise, such as target = ["age", "sex"]'
         one = 'the variable to synthesise, such as target = "price"'
         raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")

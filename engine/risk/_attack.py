@@ -20,7 +20,9 @@ A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..attacks.power import detectable_excess, excess_from_spread
@@ -28,7 +30,7 @@ from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
-from ..methods.rows import averages_of_intervals
+from ..methods.rows import Row, averages_of_intervals
 from ..statistics.score_interval import Z, score_interval
 
 LEVEL = 0.95
@@ -41,9 +43,11 @@ OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
 
 
 def attack_outputs(
-    attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...]
+    attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...], exact: bool = True
 ) -> tuple[Output, ...]:
-    """The outputs of an ``attack`` (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right."""
+    """The outputs of an ``attack`` (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right; ``exact``
+    where it has a p-value.
+    """
     title = attack.capitalize()
     about = "about people in the data"
     return (
@@ -135,6 +139,22 @@ def attack_outputs(
             estimated=True,
             label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
+        *(
+            Output(
+                "excess_p_value",
+                "chance to find as much about people in the data where nothing is told of them, by permuted people and controls",
+                "none",
+                range=SHARE,
+                short="p",
+                estimated=True,
+                label=Label(
+                    f"{title}: chance of such a finding",
+                    f"If the release revealed nothing, the {attack} attack would do as well {about} with probability {{value}}.",
+                    counts="share",
+                ),
+            )
+            for _ in range(exact)
+        ),
     )
 
 
@@ -216,16 +236,19 @@ class AttackResult:
     """An attack's success rates on the release's own records, without the release, and on control records.
 
     ``limits`` are those of the residual risk where the guesses are not independent of each other; None for ``residual_interval``.
-    ``baseline`` is None where there is none.
+    ``baseline`` is None where there is none. ``p_value`` is that of ``sfumato.engine.attacks.permuted``; an attack that is not ``exact`` has none.
+    An interval does not exclude 0 from above where the exact p-value finds nothing.
     """
 
     attack: Rate
     baseline: Rate | None
     control: Rate
     limits: tuple[float, float] | None = None
+    p_value: float | None = None
+    exact: bool = True
 
     def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
-        """The six estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
+        """The estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
 
         The baseline of the attack's success is the one without the release; that of the excess is 0.
         """
@@ -247,7 +270,15 @@ class AttackResult:
             self._excess(target, reason, params, said),
             self._detectable(target, reason, params),
             count,
+            *(self._p_value(target, reason, params) for _ in range(self.exact)),
         )
+
+    def _p_value(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        if not self.attack.guesses or not self.control.guesses:
+            return Estimate.not_computed("excess_p_value", reason or NO_GUESS, target, **params)
+        if self.p_value is None:
+            return Estimate.not_computed("excess_p_value", reason or NOTHING_LEFT, target, **params)
+        return Estimate("excess_p_value", self.p_value, target, reason=reason, params=params)
 
     def _detectable(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
         """The smallest excess that stands out: by the spread of the limits where there are some, else of independent guesses."""
@@ -268,9 +299,21 @@ class AttackResult:
             return Estimate.not_computed("excess_risk", NOTHING_LEFT, target, **params)
         value = residual_risk(self.attack.value, self.control.value)
         low, high = self.limits or residual_interval(self.attack, self.control)
+        if self.p_value is not None and self.p_value > (1 - LEVEL) / 2:
+            low = min(low, 0.0)
         found: Estimate = said("excess_risk", value, (min(low, value), min(1.0, max(high, value))), 0.0)
         return found
 
 
-combined = averages_of_intervals
-"""All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets."""
+def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets.
+
+    Of several p-values twice the mean is one, however they depend on each other (Rüschendorf 1982; Vovk & Wang 2020, Biometrika 107(4)).
+    """
+    several = Counter((row.series, row.dataset) for row in rows if row.value is not None)
+    return [
+        replace(row, value=min(1.0, 2 * row.value), lower=None, upper=None)
+        if row.measure == "excess_p_value" and row.value is not None and several[row.series, row.dataset] > 1
+        else row
+        for row in averages_of_intervals(rows, records)
+    ]

@@ -34,6 +34,7 @@ from typing import Annotated, Protocol, Self
 
 import numpy as np
 
+from ..attacks.permuted import exact_p
 from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
@@ -422,7 +423,7 @@ def attribute_inference(
                 f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
             ]
         share = spec.confident if kind == "random" else None
-        estimates += found.estimates(name, share, [*said, *sides.left_out(name)], params)
+        estimates += found.estimates(name, share, [*said, *sides.left_out(name)], params, rng.spawn(1)[0])
         at = own[found.rows]
         chance = found.training.right
         worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))
@@ -462,23 +463,23 @@ class _Attacked:
     from_controls: Floats
 
     def estimates(
-        self, name: str, share: float | None, said: list[str], params: Mapping[str, str]
+        self, name: str, share: float | None, said: list[str], params: Mapping[str, str], rng: np.random.Generator
     ) -> Iterator[Estimate]:
         """Those of all guesses, and those of the most confident where a ``share`` is asked for."""
         words = "; ".join(filter(None, said))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
-        yield from self._of(*every).estimates(name, words, **params)
+        yield from self._of(*every, rng).estimates(name, words, **params)
         learned = _rate(self.from_controls, every[0])
         yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:
             return
         sure = self.training.confident(share), self.control.confident(share)
-        yield from self._of(*sure).estimates(name, words, guesses="confident", **params)
+        yield from self._of(*sure, rng).estimates(name, words, guesses="confident", **params)
 
-    def _of(self, own: Booleans, others: Booleans) -> AttackResult:
-        return AttackResult(
-            _rate(self.training.right, own), _rate(self.constant, own), _rate(self.control.right, others)
-        )
+    def _of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
+        right, of_controls = self.training.right, self.control.right
+        rates = (_rate(right, own), _rate(self.constant, own), _rate(of_controls, others))
+        return AttackResult(*rates, p_value=exact_p(right[own], of_controls[others], rng))
 
 
 def _rate(right: Floats, chosen: Booleans) -> Rate:

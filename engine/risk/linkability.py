@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..attacks.density import candidates
+from ..attacks.permuted import exact_p
 from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
@@ -133,15 +134,17 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             names = (output.name for output in attack_outputs("", "guesses", "", (), ()))
             found += [Estimate.not_computed(name, why, **params) for name in names]
             continue
-        rates = []
+        rates, chances = list[Rate](), list[Floats]()
         for data, rows in ((confidential, own), (controls, others)):
             some = of_rows(data, rows)
             places = [gower.places(some) for gower in sides]
             near = [_Nearest.of(g, at, table, k) for g, at, table in zip(sides, places, shown, strict=True)]
-            rates.append(Rate(float(np.sum(linked(*near))), len(rows)))
+            chances.append(linked(*near))
+            rates.append(Rate(float(np.sum(chances[-1])), len(rows)))
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
         words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
-        found += AttackResult(rates[0], by_chance, rates[1]).estimates(reason=words, **params)
+        p_value = exact_p(chances[0], chances[1], rng.spawn(1)[0])
+        found += AttackResult(rates[0], by_chance, rates[1], p_value=p_value).estimates(reason=words, **params)
     return Measure(tuple(found))
 
 

@@ -133,7 +133,7 @@ FAMILY = (
         estimated=True,
         detectable="detectable_auc",
         row_defaults=(("people", "random"),),
-        risk=RiskOutput(gate_reference="chance", questions=("membership",)),
+        risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
         label=Label(
             "Members distinguished, best attacker (AUC)",
             "The best of several attackers distinguishes a member from another person in {value} of pairs; 50 % is chance.",
@@ -215,6 +215,7 @@ OUTPUTS = (
         "take a person for one of the data, at the false positives asked for,",
         ("membership",),
         MEMBERSHIP,
+        exact=False,
     ),
     *FAMILY,
 )
@@ -414,13 +415,14 @@ def _estimates(scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec) 
     yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), area(*without), reason=words)
     if (allowed := _allowed(spec.false_positives, len(others))) < 1:
         needed = math.ceil(1 / spec.false_positives - 1e-9)
-        yield from AttackResult(Rate(0, 0), None, Rate(0, 0)).estimates(
+        yield from AttackResult(Rate(0, 0), None, Rate(0, 0), exact=False).estimates(
             reason=f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
             f"hold out {counted(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
         )
         return
     (told, false), (by_chance, _) = _above(own, others, allowed), _above(*without, allowed)
-    result = AttackResult(Rate(told, len(own)), Rate(by_chance, len(own)), _FalsePositives(false, len(others)))
+    controls = _FalsePositives(false, len(others))
+    result = AttackResult(Rate(told, len(own)), Rate(by_chance, len(own)), controls, exact=False)
     yield from result.estimates(reason=words)
 
 

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import hypergeom
 
+from ..attacks.permuted import randomised
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
@@ -426,11 +427,13 @@ class _Tried:
         if not total or control.value >= 1:
             return AttackResult(attack, baseline, control)
         risk = residual_risk(attack.value, control.value)
-        low, high = risk - np.quantile(self._dealt(some, rng), (0.975, 0.025))
+        dealt = self._dealt(some, rng)
+        low, high = risk - np.quantile(dealt, (0.975, 0.025))
         if right + of_controls < FEW:
             alone = residual_interval(attack, Rate(control.value * total, total))
             low, high = min(low, alone[0]), max(high, alone[1])
-        return AttackResult(attack, baseline, control, (float(low), float(high)))
+        p_value = randomised(risk, dealt, rng.spawn(1)[0])
+        return AttackResult(attack, baseline, control, (float(low), float(high)), p_value)
 
     def _dealt(self, some: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
         """The residual risk with permuted labels of people and controls, (DEALS,)."""

@@ -135,17 +135,20 @@ def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
     return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
-FEWEST_IN_LEAF, RECORDS_A_LEAF = 5, 100
-"""What a drafted tree has in a leaf at least; or a hundredth of the records, up to LARGEST_LEAF."""
-LARGEST_LEAF = 20
+FEWEST_IN_LEAF = 5
+"""What a drafted tree has in a leaf at least."""
+LEAVES = ((100, 20), (250, 160))
+"""The most leaves of a drafted tree, up to leaves of how many records: a hundredth of few records, a 250th of many. Searches for releases that may leave
+found that large tables need larger leaves, and lose little by them.
+"""
 
 
 def _offer(case: Case) -> Offer | None:
-    """Any variable: leaves of up to 20 records, and values near a donor's where they are numbers."""
+    """Any variable: leaves of up to 160 records, and values near a donor's where they are numbers."""
     seen = case.target
     if case.want != "synthesis" or seen is None:
         return None
-    leaf = max(FEWEST_IN_LEAF, min(LARGEST_LEAF, case.table.records // RECORDS_A_LEAF))
+    leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in LEAVES))
     settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
     why = [f"trees follow any shape ({_shape(seen)})"]
     why.append(

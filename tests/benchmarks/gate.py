@@ -24,7 +24,7 @@ from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, marked, standing
 from sfumato.engine.disclosure.pooled import recurring_records
 from sfumato.engine.disclosure.tails import tails
-from sfumato.workspace.reused_memory import reused_memory
+from sfumato.workspace.process import reused_memory
 
 
 def table(rng: np.random.Generator, records: int, schema: Schema) -> pd.DataFrame:

@@ -16,15 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyte
+
 QUIET = 0.12
 """Seconds without a byte after which a key is taken to be answered."""
 PATIENCE = 0.5
 """Seconds after which a key is taken to have no answer."""
+BUSY = 15.0
+"""Milliseconds of computing that an app at rest stays below while it is waited for: it looks for what others changed."""
 KEYS = {
     "right": b"\x1b[C", "left": b"\x1b[D", "down": b"\x1b[B", "up": b"\x1b[A", "enter": b"\r", "ctrl+p": b"\x10",
     "escape": b"\x1b", "tab": b"\t", "pagedown": b"\x1b[6~", "pageup": b"\x1b[5~", "end": b"\x1b[F", "home": b"\x1b[H",
-    "question_mark": b"?", "colon": b":", "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+u": b"\x15",
-    "f2": b"\x1bOQ", "f3": b"\x1bOR", "f4": b"\x1bOS", "f5": b"\x1b[15~", "f6": b"\x1b[17~", "f7": b"\x1b[18~", "f8": b"\x1b[19~",
+    "question_mark": b"?", "colon": b":", "space": b" ", "slash": b"/", "backspace": b"\x7f", "clear": b"\x15", "ctrl+d": b"\x04", "ctrl+g": b"\x07", "ctrl+u": b"\x15",
+    "f1": b"\x1bOP", "f2": b"\x1bOQ", "f3": b"\x1bOR", "f4": b"\x1bOS", "f5": b"\x1b[15~", "f6": b"\x1b[17~", "f7": b"\x1b[18~", "f8": b"\x1b[19~",
     "f9": b"\x1b[20~", "f10": b"\x1b[21~", "f11": b"\x1b[23~", "f12": b"\x1b[24~",
 }  # fmt: skip
 TABS = {
@@ -33,13 +37,20 @@ TABS = {
 }  # fmt: skip
 """Every tab and the key that leads to it."""
 OWN_KEYS = {name: key for name, key in TABS.items() if key.startswith("f")} | {
-    "quality": "f9", "planes": "f10", "limits": "f11", "audit": "f12",
+    "quality": "f9", "planes": "f10", "limits": "f11", "audit": "f12", "statistics": "ctrl+g",
 }  # fmt: skip
 """Keys that ``keys.toml`` gives to acts that have none, so that they can be pressed."""
 START = "import sys; from pathlib import Path; from sfumato.tui.app import launch; launch(Path(sys.argv[1]))"
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z$]|\x1b[()][0-9A-B]")
+_PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^\]][^\x1b\x07]*(?:\x1b\\\\|\x07)")
+"""Requests that pyte would print instead of passing over."""
 _POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
 """Asks for another shape of the mouse's pointer: nothing is painted."""
+
+
+def _sent(key: str) -> bytes:
+    """What a key sends, or the characters of a text in place of a key. Raises KeyError for a function key that is not known."""
+    return KEYS[key] if re.fullmatch(r"f\d+|ctrl\+.", key) else KEYS.get(key, key.encode())
 
 
 def plain(painted: bytes) -> str:
@@ -75,6 +86,9 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "SSH_CONNECTION", "SSH_TTY", "TMUX")}
         kept |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self._unseen = b""
         self.started = time.perf_counter()
         self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=kept, cwd=directory)
         os.close(slave)
@@ -93,7 +107,9 @@ class Terminal:
             while text not in _ESCAPES.sub(b"", seen):
                 if not select.select([self.master], [], [], seconds)[0]:
                     raise TimeoutError(f"{text!r} was not painted; {_ESCAPES.sub(b'', seen)[-2000:]!r}")
-                seen += os.read(self.master, 1 << 16)
+                come = os.read(self.master, 1 << 16)
+                self._unseen += come
+                seen += come
             found.append(1000 * (time.perf_counter() - self.started))
         return found
 
@@ -102,25 +118,38 @@ class Terminal:
         the last of them.
         """
         start = first = last = time.perf_counter()
-        total = 0
-        while select.select([self.master], [], [], quiet if total else max(quiet, patience))[0]:
+        total, painted = 0, False
+        while select.select([self.master], [], [], quiet if painted else max(quiet, patience))[0]:
             try:
                 come = os.read(self.master, 1 << 16)
             except OSError:
                 break
             total += len(come)
+            self._unseen += come
             if not _POINTER.fullmatch(come):
                 last = time.perf_counter()
-                first = last if first == start else first
+                first, painted = first if painted else last, True
         return total, 1000 * (first - start), 1000 * (last - start)
 
     def press(self, key: str, quiet: float = QUIET, patience: float = PATIENCE) -> Answer:
         """Press a key and wait until the app is quiet."""
         before = self._scheduled()
-        os.write(self.master, KEYS.get(key, key.encode()))
+        os.write(self.master, _sent(key))
         size, first, last = self.read(quiet, patience)
         after = self._scheduled()
         return Answer(size, first, last, after[0] - before[0], after[1] - before[1])
+
+    def picture(self) -> tuple[str, ...]:
+        """What the terminal shows, a line each: characters and how they are painted."""
+        self._stream.feed(_PRIVATE.sub(b"", self._unseen))
+        self._unseen = b""
+        rows = (self._screen.buffer[y] for y in range(self._screen.lines))
+        return tuple("".join(repr(tuple(row[x])) for x in range(self._screen.columns)) for row in rows)
+
+    def text(self) -> list[str]:
+        """The characters that the terminal shows, a line each."""
+        self.picture()
+        return list(self._screen.display)
 
     def bytes_within(self, seconds: float) -> bytes:
         """What is painted within so many seconds."""
@@ -131,7 +160,7 @@ class Terminal:
 
     def read_after(self, key: str) -> bytes:
         """Press a key; what is painted until nothing comes for ``QUIET`` seconds."""
-        os.write(self.master, KEYS.get(key, key.encode()))
+        os.write(self.master, _sent(key))
         found = b""
         while come := self.bytes_within(QUIET if found else PATIENCE):
             found += come
@@ -145,6 +174,13 @@ class Terminal:
     def settle(self, seconds: float = 1.0) -> None:
         """Wait until the app has been quiet for so long."""
         self.read(seconds)
+
+    def rest(self, seconds: float) -> None:
+        """Wait until the app has neither painted nor computed for so long, nor been ready to compute."""
+        while True:
+            before = sum(self._scheduled())
+            if not self.read(seconds)[0] and sum(self._scheduled()) - before < BUSY:
+                return
 
     def idle(self, seconds: float) -> float:
         """Bytes a second while nobody does anything."""

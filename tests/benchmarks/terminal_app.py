@@ -6,6 +6,9 @@ Builds what it needs: a run of 100,000 rows, a table of 1,000,000 records, and t
 key to the first and to the last byte that it causes. "app ms" is what the app itself computed meanwhile, "alone" the 95th
 percentile to the last byte less the time for which the app was ready and other programs had the processors. A line is
 "met" when the 95th percentile to the LAST byte and the most bytes are, "met alone" when it would be on an idle machine.
+
+Every act must change what the terminal shows, and its way back lead back to the same place: an act that does not is named, and the
+program ends with status 1.
 """
 
 from __future__ import annotations
@@ -24,24 +27,31 @@ from pathlib import Path
 import numpy as np
 import textual
 from large_workspace import RECORDS, ROWS, build
-from pty_app import TABS, Answer, Terminal, take_own_keys
+from pty_app import OWN_KEYS, TABS, Answer, Terminal, take_own_keys
 
 PAGE, STEP, PALETTE = 12_000, 1_000, 50_000
 KEY_MS, PLOT_MS, PALETTE_MS = 30.0, 50.0, 200.0
 WARM_MS, COLD_MS, OPEN_MS = 400.0, 1_000.0, 500.0
 IDLE_BYTES, MEMORY_MB = 350.0, 150.0
 IDLE_SECONDS = 12
+PATIENCE = 3.0
+"""Seconds after which a key is taken to have no answer."""
+SETTLED = 0.3
+"""Seconds of rest after which what a key opened has the keys."""
 LARGE, SURVEY, CENSUS = "large", "survey", "census"
 
 
 @dataclass(frozen=True)
 class Act:
-    """A key on a screen of a project; ``before`` and ``after`` are keys that lead there and back each time."""
+    """A key on a screen of a project; ``before`` and ``after`` are keys that lead there and back each time, ``once`` those that lead to
+    where it begins, from where the act before it ended.
+    """
 
     what: str
     key: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    once: tuple[str, ...] = ()
     size: int = PAGE
     ms: float = KEY_MS
     silent: bool = False
@@ -55,29 +65,29 @@ class Place:
     project: str
     tab: str
     acts: tuple[Act, ...]
-    keys: tuple[str, ...] = ()
-    """Pressed once before."""
 
 
 def _switches() -> tuple[Act, ...]:
-    """Every tab by its key, from the tab before it, and back to the first."""
+    """From every tab to the next by its key, and back; a key of the place that is shown would open the next tab of it."""
     slow = ("sweep", "map")
     return (
         *(
-            Act(f"{before} to {name}", TABS[name], (TABS[before],), ms=PLOT_MS if name in slow else KEY_MS)
+            Act(
+                f"{before} to {name}", TABS[name], after=(TABS[before],),
+                once=() if before == "runs" else (TABS[before],), ms=PLOT_MS if name in slow else KEY_MS,
+            )
             for before, name in pairwise(TABS)
         ),
-        Act("map to runs", "3", before=(TABS["map"],)),
-    )
+        Act("map to runs", "3", once=(TABS["map"],), after=(TABS["map"],)),
+    )  # fmt: skip
 
 
 PLACES = (
-    Place(LARGE, "runs", (Act("open the project", "enter", after=("q",)), *_switches())),
+    Place(LARGE, "runs", (Act("open the project", "enter", once=("p", "G"), after=("p", "G")), *_switches())),
     Place(LARGE, "results", (
         Act("results: step", "j", size=STEP), Act("results: page", "pagedown"), Act("results: half a page", "ctrl+d"),
         Act("results: last row", "G", after=("g",)), Act("results: first row", "g", before=("G",)),
-        Act("results: column right", "l", after=("h",), silent=True),
-        Act("results: sort", "s"), Act("results: datasets", "b"), Act("results: open filter", "slash", after=("escape",)),
+        Act("results: column right", "l", after=("h",), silent=True), Act("results: sort", "s"), Act("results: datasets", "b"), Act("results: open filter", "slash", after=("escape",)),
         Act("results: type into filter", "v", before=("slash",), after=("escape",), size=STEP),
         Act("results: filter", "enter", before=("slash", "value_1"), after=("slash", "clear", "enter")),
         Act("results: explain", "enter", after=("q",)), Act("results: close explain", "q", before=("enter",)),
@@ -87,7 +97,9 @@ PLACES = (
         Act("sweep: measure", "m", ms=PLOT_MS), Act("sweep: cursor", "right", before=("left",), ms=PLOT_MS), Act("sweep: log", "o", ms=PLOT_MS),
         Act("sweep: zoom", "+", after=("0",), ms=PLOT_MS), Act("sweep: numbers", "t", after=("t",)),
     )),
-    Place(LARGE, "diagnostics", (Act("diagnostics: step", "j", size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS))),
+    Place(LARGE, "diagnostics", (
+        Act("diagnostics: step", "j", once=(OWN_KEYS["statistics"],), size=STEP), Act("diagnostics: plot", "t", after=("t",), ms=PLOT_MS),
+    )),
     Place(LARGE, "records", (Act("records: step", "j", size=STEP), Act("records: page", "pagedown"))),
     Place(LARGE, "data", (
         Act("data: next variable", "j", ms=PLOT_MS, silent=True),
@@ -101,18 +113,20 @@ PLACES = (
     )),
     Place(LARGE, "map", (Act("map: axis", "f4", after=("escape",)), Act("map: numbers", "t", after=("t",), ms=PLOT_MS))),
     Place(SURVEY, "runs", (
-        Act("runs: step", "j", after=("k",), size=STEP), Act("runs: mark", "space", after=("space",), size=STEP),
-        Act("runs: compare", "c", before=("space", "j", "space"), after=("q", "space", "k", "space")),
+        Act("runs: step", "j", after=("k",), size=STEP), Act("runs: mark", "space", after=("k", "space", "k"), size=STEP),
+        Act("runs: compare", "c", before=("space", "space"), after=("q", "space", "k", "space", "k")),
         Act("new run", "n", after=("escape",)),
-        Act("release", "w", after=("escape",)), Act("audit", "f12", after=("q",)), Act("help", "?", after=("q",)),
+        Act("audit", OWN_KEYS["audit"], after=("q",)), Act("keys", "?", after=("q",)), Act("manual", "f1", after=("q",)),
         Act("export", "e", after=("escape",)),
         Act("palette", "ctrl+p", after=("escape",), size=PALETTE, ms=PALETTE_MS),
         Act("palette: type", "q", before=("ctrl+p",), after=("escape",), size=PAGE, ms=PALETTE_MS),
+        Act("release", "w", after=("q",)),
+        Act("release: step", "j", once=("w",), size=STEP), Act("release: what leaves", "]", after=("[",)),
     )),
     Place(SURVEY, "records", (Act("records: why", "enter", after=("q",)), Act("records: dataset", "]"))),
     Place(CENSUS, "runs", (
-        Act("quality", "f9", after=("q",)), Act("calibrate", "f10", after=("q",), ms=PLOT_MS),
-        Act("minimise", "f11", after=("q",), ms=PLOT_MS), Act("guide", "S", after=("escape",)),
+        Act("quality", OWN_KEYS["quality"], after=("q",)), Act("calibrate", OWN_KEYS["planes"], after=("q",), ms=PLOT_MS),
+        Act("minimise", OWN_KEYS["limits"], after=("q",), ms=PLOT_MS), Act("guide", "S", after=("escape",)),
     )),
 )  # fmt: skip
 
@@ -122,6 +136,7 @@ class Board:
 
     def __init__(self) -> None:
         self.missed: list[str] = []
+        self.astray: list[str] = []
         print(
             f"{'':<30}{'bytes':>8}{'most':>8}{'first ms':>10}{'p95':>7}{'last ms':>9}{'p95':>7}{'alone':>7}{'app ms':>8}  target",
             flush=True,
@@ -204,38 +219,57 @@ def _forget_files() -> None:
 def measure_place(workspace: Path, place: Place, board: Board, columns: int, lines: int, repeats: int) -> None:
     """Every act of a place, in one session."""
     at(workspace, place.project, place.tab)
-    terminal = Terminal.of_app(workspace, columns, lines)
-    terminal.settle(1.5)
-    _run(terminal, place.keys)
-    opening = place.acts[0].what == "open the project"
+    terminal = opened(workspace, columns, lines)
     for act in place.acts:
-        if act.what == "open the project":
-            terminal.run("q")
-        measured = []
+        _run(terminal, act.once)
+        measured, unchanged, start = [], 0, _where(terminal)
         for number in range(repeats + 1):
             _run(terminal, act.before)
-            answer = terminal.press(act.key)
+            shown = terminal.picture()
+            answer = terminal.press(act.key, patience=PATIENCE)
+            terminal.rest(SETTLED)
+            unchanged += terminal.picture() == shown
             if number:
                 measured.append(answer)
             _run(terminal, act.after)
         board.keys(act, measured)
-        if opening and act.what == "open the project":
-            terminal.run("enter")
-            terminal.settle()
+        if terminal.process.poll() is not None:
+            sys.exit(
+                "\n".join([*board.astray, f"{act.what}: {' '.join((*act.before, act.key, *act.after))} left the app"])
+            )
+        if unchanged and not act.silent:
+            board.astray.append(f"{act.what}: {act.key} changed nothing {unchanged} of {repeats + 1} times")
+        if act.after and (end := _where(terminal)) != start:
+            board.astray.append(f"{act.what}: {' '.join(act.after)} led to {end!r}, not back to {start!r}")
+        if act.what == "open the project":
+            _run(terminal, (act.key,))
     terminal.close()
+
+
+def opened(workspace: Path, columns: int, lines: int) -> Terminal:
+    """The app as it was left, once it is there and quiet."""
+    terminal = Terminal.of_app(workspace, columns, lines)
+    terminal.until(b"Keys")
+    terminal.rest(1.0)
+    return terminal
+
+
+def _where(terminal: Terminal) -> list[str]:
+    """The project, the place and the tab."""
+    return [line.split("\N{MULTIPLICATION X}")[0].rstrip() for line in terminal.text()[:2]]
 
 
 def _run(terminal: Terminal, keys: Sequence[str]) -> None:
     """Keys whose answers are not measured."""
     for key in keys:
         terminal.press(key)
+        terminal.rest(SETTLED)
 
 
 def measure_idle(workspace: Path, board: Board, columns: int, lines: int) -> None:
     """Bytes a second on every tab while nobody does anything."""
-    at(workspace, LARGE, "runs")
-    terminal = Terminal.of_app(workspace, columns, lines)
-    terminal.settle(1.5)
+    at(workspace, LARGE, "plan")
+    terminal = opened(workspace, columns, lines)
     for name, key in TABS.items():
         terminal.run(key)
         terminal.settle(3.0)
@@ -248,8 +282,7 @@ def measure_opening(workspace: Path, board: Board, columns: int, lines: int, rep
     seconds, memory = [], []
     for _ in range(max(3, repeats // 5)):
         at(workspace, LARGE, "runs")
-        terminal = Terminal.of_app(workspace, columns, lines)
-        terminal.settle(1.5)
+        terminal = opened(workspace, columns, lines)
         begun = time.perf_counter() - terminal.started
         os.write(terminal.master, TABS["data"].encode())
         seconds.append(terminal.until(b"1,000,000 records")[0] - 1000 * begun)
@@ -278,8 +311,7 @@ def measure_during_work(workspace: Path, board: Board, columns: int, lines: int,
 def _while_working(workspace: Path, begin: Sequence[str], columns: int, lines: int) -> Iterator[Answer]:
     """Fifteen steps in the results straight after work was begun."""
     at(workspace, LARGE, "results")
-    terminal = Terminal.of_app(workspace, columns, lines)
-    terminal.settle(1.5)
+    terminal = opened(workspace, columns, lines)
     for key in begin:
         terminal.press(key, quiet=0.03)
     if begin[0] != TABS["results"]:
@@ -299,6 +331,7 @@ def main() -> None:
     parser.add_argument("--workspace", type=Path, help="one that was built before")
     arguments = parser.parse_args()
     missed: list[str] = []
+    astray: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         if arguments.workspace is not None:
@@ -312,7 +345,10 @@ def main() -> None:
             board = Board()
             measure(workspace, board, columns, lines, arguments)
             missed += [f"{size} {what}" for what in board.missed]
+            astray += [f"{size} {what}" for what in board.astray]
     print(f"\nnot met: {'; '.join(missed) or 'none'}")
+    if astray:
+        sys.exit("\n".join(["these acts were not measured, their keys do something else:", *astray]))
 
 
 def measure(workspace: Path, board: Board, columns: int, lines: int, arguments: argparse.Namespace) -> None:

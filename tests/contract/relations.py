@@ -122,6 +122,7 @@ POWER = Expected(
     permuted=free("it goes with the controls"),
     noise=free("it goes with the controls"),
 )
+DEALT = Expected(*[free("people and controls are dealt anew, and equal differences in random order")] * 8)
 IDENTIFIED = {
     "expected_match_risk": Expected(doubled=same, copy=same, permuted=at_most_share(0.25), noise=equals(0)),
     "true_match_rate": Expected(doubled=equals(0), copy=same, permuted=at_most_share(0.25), noise=equals(0)),

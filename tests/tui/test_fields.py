@@ -101,3 +101,10 @@ def test_a_sparkline_fits_and_shows_every_bar_that_is_not_empty(counts: list[int
         assert [sign == " " for sign in line] == [count == 0 for count in counts]
     if any(counts) and cells:
         assert BLOCKS[-1] in line
+
+
+def test_public_rules_are_typed_as_they_are_shown():
+    rules = {"age": 5, "Race": {"other": ["4", "5"]}}
+    shown = shown_value(rules)
+    assert shown == 'age = 5, Race = { "other" = ["4", "5"] }'
+    assert typed_value(shown, "table", "recode") == rules

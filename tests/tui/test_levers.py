@@ -51,6 +51,25 @@ def test_fewer_datasets_are_half_as_many_and_all_else_stays():
     assert "# kept" in lever.toml
 
 
+def test_coarser_quasi_identifiers_are_steps_of_whole_numbers_that_are_kept_and_then_twice_as_wide():
+    plan = PLAN.replace(
+        "[release]",
+        'age = { kind = "count", role = "quasi_identifier" }\nsize = { kind = "continuous", role = "quasi_identifier" }\n[release]',
+    )
+    text = "make the quasi-identifiers coarser, and group their rare values ([release] recode)"
+
+    def turned(toml):
+        (lever,) = (one for one in levers_for(verdict("risk.identification.true_match_rate"), toml) if one.text == text)
+        return lever.toml
+
+    once = turned(plan)
+    assert read_toml(once)["release"] == {"m": 5, "seed": 1, "recode": {"age": 5}}
+    assert read_toml(turned(once))["release"]["recode"] == {"age": 10}
+    assert not turned(PLAN)  # which levels are joined, a person says
+    made = plan.replace('target = "b"', 'target = "age"')
+    assert not turned(made)
+
+
 def test_larger_leaves_are_those_of_the_variable_that_is_judged():
     leaves = "synthesise the sensitive variables, with larger leaves or fewer predictors"
     (of_b,) = (found for text, found in changed("risk.attribute.risk", "b").items() if text == leaves)
@@ -85,11 +104,11 @@ def test_every_setting_that_an_advice_turns_is_one_of_some_method_or_m():
         one for group in vars(texts).values() if isinstance(group, tuple) for one in group if hasattr(one, "turns")
     ]
     known = {info.name for method in registry().values() for info in method.spec.params()}
-    known |= {"m", "kept", "method", "weights"}  # of the whole plan; a search turns the last three
+    known |= {"m", "recode", "kept", "method", "weights"}  # of the whole plan; a search turns the last three
     turned = {(setting, turn) for one in advice for setting, turn in one.turns.items()}
     assert {setting for setting, _ in turned} <= known
     assert {turn for _, turn in turned} == set(CHANGES)
-    assert {"m", "minbucket", "smoothing", "k", "epsilon", "draws", "kept", "method", "weights"} == {
+    assert {"m", "recode", "minbucket", "smoothing", "k", "epsilon", "draws", "kept", "method", "weights"} == {
         setting for setting, _ in turned
     }
     assert ("minbucket", "less") in turned

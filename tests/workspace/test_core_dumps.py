@@ -123,7 +123,7 @@ def test_a_user_who_is_not_root_measures_memory_and_processes_as_before(tmp_path
     """Root reads and writes everything in /proc. A user loses the files of a process that is not dumpable."""
     script = """
 import os
-from sfumato.workspace.core_dumps import forbid_core_dumps
+from sfumato.workspace.process import forbid_core_dumps
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.store.process_identity import birth_of, gone, host
 forbid_core_dumps()

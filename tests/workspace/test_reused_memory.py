@@ -8,15 +8,15 @@ import sys
 
 import pytest
 
-from sfumato.workspace import reused_memory as module
-from sfumato.workspace.reused_memory import reused_memory
+from sfumato.workspace import process as module
+from sfumato.workspace.process import reused_memory
 
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these settings")
 
 MEASURED = """
 import contextlib, ctypes, resource, sys
 import numpy as np
-from sfumato.workspace.reused_memory import reused_memory
+from sfumato.workspace.process import reused_memory
 
 ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE: pages of one size, so that faults count memory
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
-from sfumato.workspace.core_dumps import forbid_core_dumps
+from sfumato.workspace.process import forbid_core_dumps
 
 from . import completion as completing
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker

@@ -20,7 +20,7 @@ UNDERLINES = {"title": "=", "heading": "-"}
 
 @click.command("help")
 @click.argument("topic", nargs=-1, shell_complete=topics)
-@click.option("--find", is_flag=True, help="List the sections that hold all the words.")
+@click.option("--find", is_flag=True, help="List the sections that answer the words best.")
 def manual(topic: tuple[str, ...], *, find: bool) -> None:
     """Show the manual, or search it.
 
@@ -52,10 +52,10 @@ def contents_text(width: int) -> str:
 
 
 def hits_text(words: str, width: int) -> str:
-    """The sections that hold the words: page, heading and best lines. Raises BadInput."""
+    """The sections that answer the words best: page, heading, the words that it lacks, best lines. Raises BadInput."""
     import textwrap
 
-    from sfumato.workspace.manual import find
+    from sfumato.workspace.manual.search import find
 
     from ..manual_text import plain
 
@@ -68,7 +68,8 @@ def hits_text(words: str, width: int) -> str:
             )
             for line in hit.lines
         ]
-        parts.append("\n".join([f"{hit.section.page}: {hit.section.title}", *lines]))
+        lacks = f" (without: {', '.join(hit.lacks)})" if hit.lacks else ""
+        parts.append("\n".join([f"{hit.section.page}: {hit.section.title}{lacks}", *lines]))
     return "\n\n".join([*parts, f"To read the first: sfumato help {hits[0].section.path}"])
 
 

@@ -212,7 +212,8 @@ def contents_lines(plan: ReleasePlan) -> list[str]:
     tables = f"{counted(plan.datasets, 'dataset')} of {counted(plan.records, 'record')}, {plan.rows}"
     parts = {
         "replaced": plan.replaced,
-        "as they are in the confidential data": plan.kept,
+        "as they are in the confidential data": plan.unchanged,
+        "coarser by a public rule": plan.coarser,
         "left out, identifiers": plan.left_out,
     }
     return [tables, *(printable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]

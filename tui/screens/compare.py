@@ -18,6 +18,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.tables import Cells, Columns, Table, columns_of
 from sfumato.workspace.reporting.comparison import (
     ONLY,
+    brief_outcome,
     confidential_text,
     difference_text,
     names_in,
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.comparison import RunComparison
 
 VIEWS = ("numbers", "verdicts", "only one run", "plans")
+WORDS_FROM = 90
+"""Cells from which on each row says in words which run is better."""
 NONE = "There is nothing of this kind. Press m for another view."
 
 
@@ -251,8 +254,19 @@ def _table(
 
 
 def _numbers(found: RunComparison) -> Shown:
+    """The numbers; where there is little room who is better is said in brief, and the reading alone has the difference: names need the room."""
     rows = [number_cells(row, found.numbers) for row in found.shared]
-    return _table(number_columns(found.numbers), rows, lambda width: names_in(width, found.shared, found.apart))
+    table, count = _table(number_columns(found.numbers), rows, lambda width: names_in(width, found.shared, found.apart))
+
+    def fit(columns: Columns[int], width: int) -> Columns[int]:
+        if width < WORDS_FROM:
+            brief = [brief_outcome(row, found.numbers) for row in found.shared]
+            better = max([len("better"), *map(len, brief)])
+            kept = [column for column in columns if not column.spare]
+            columns = [*kept[:-1], replace(kept[-1], width=better, cell=lambda place: brief[place])]
+        return table.fit(columns, width)
+
+    return replace(table, fit=fit), count
 
 
 def _verdicts(found: RunComparison) -> Shown:

@@ -21,7 +21,8 @@ from sfumato.tui.manual_text import PageLine, page_lines, plain
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.panel import Edge, Sides
-from sfumato.workspace.manual import TOPICS, Entry, find, look_up, sections
+from sfumato.workspace.manual import TOPICS, Entry, look_up, sections
+from sfumato.workspace.manual.search import Hit, find
 from sfumato.workspace.reporting.words import mark
 
 from .page import Dialog
@@ -78,7 +79,7 @@ class Manual(Dialog[None]):
         """The sections that hold the words, or why none is shown."""
 
         words: str
-        hits: Sequence[Entry]
+        hits: Sequence[Hit]
         problem: str = ""
 
     def __init__(self, topics: Sequence[str] = ()) -> None:
@@ -86,7 +87,7 @@ class Manual(Dialog[None]):
         self._topics = tuple(topics)
         self._entry: Entry | None = None
         self._shown: tuple[str, int] | None = None
-        self._words, self._hits, self._hit = "", tuple[Entry, ...](), 0
+        self._words, self._hits, self._hit = "", tuple[Hit, ...](), 0
 
     def compose(self) -> ComposeResult:
         """The page's name, its text, the field for words, the keys."""
@@ -146,9 +147,15 @@ class Manual(Dialog[None]):
         if entry is None:
             return
         title = "" if entry.section is None or entry.section.level == 1 else plain(entry.section.title)
-        hit = f"   (hit {self._hit + 1} of {len(self._hits)} for {self._words})" if self._hits else ""
+        hit = self._hit_words()
         parts = [f" {mark('into')} {part}" for part in (entry.page, title) if part]
         self.query_one("#manual-head", Line).say(Content.assemble(("Manual", "$primary bold"), *parts, hit))
+
+    def _hit_words(self) -> str:
+        if not self._hits:
+            return ""
+        lacks = "".join(f", without {word}" for word in self._hits[self._hit].lacks)
+        return f"   (hit {self._hit + 1} of {len(self._hits)} for {self._words}{lacks})"
 
     def action_search(self) -> None:
         field = self.query_one(Filter)
@@ -169,8 +176,7 @@ class Manual(Dialog[None]):
     @work(thread=True, exclusive=True, group="manual", exit_on_error=False)
     def _find(self, words: str) -> None:
         try:
-            hits = tuple(Entry(hit.section.page, hit.section) for hit in find(words))
-            self.post_message(self.Found(words, hits))
+            self.post_message(self.Found(words, find(words)))
         except BadInput as error:
             self.post_message(self.Found(words, (), error.message))
 
@@ -181,7 +187,7 @@ class Manual(Dialog[None]):
             return
         self._words, self._hits, self._hit = event.words, tuple(event.hits), 0
         self.refresh_bindings()
-        self._open(self._hits[0])
+        self._open_hit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is a next hit once a search has found some."""
@@ -190,7 +196,11 @@ class Manual(Dialog[None]):
     def action_hit(self, by: int) -> None:
         """Open the next or the previous section that the search found."""
         self._hit = (self._hit + by) % len(self._hits)
-        self._open(self._hits[self._hit])
+        self._open_hit()
+
+    def _open_hit(self) -> None:
+        section = self._hits[self._hit].section
+        self._open(Entry(section.page, section))
 
     def action_page(self, by: int) -> None:
         """Open the next or the previous page."""

@@ -318,6 +318,7 @@ class Plan(EditQueue):
         self._waiting: Draft | None = None
         self._due = self._absent = False
         self._examined: str | None = None
+        self._to_examine: str | None = None
         self._listed = True
         self._typing: Timer | None = None
         self._want: str | None = None
@@ -371,9 +372,13 @@ class Plan(EditQueue):
         text = self.query_one(TomlText)
         if text.text != history.now.toml:
             text.load_text(history.now.toml)
-        self._examine(history.now.toml)
+        self._read(history.now.toml)
         if save:
             self.store_plan()
+
+    def _read(self, toml: str) -> None:
+        self._to_examine = toml
+        self._examine(toml)
 
     @work(thread=True, exclusive=True, group="examine", exit_on_error=False)
     def _examine(self, toml: str) -> None:
@@ -486,9 +491,10 @@ class Plan(EditQueue):
 
     @on(TextArea.Changed)
     def _typed(self) -> None:
-        if self._is_typed:
+        text = self.query_one(TomlText).text
+        if text != self._to_examine:  # back to the plan that was there, by hand, has to be read too
             self._due = False
-            self._examine(self.query_one(TomlText).text)
+            self._read(text)
             if self._typing is not None:
                 self._typing.stop()
             self._typing = self.set_timer(TYPING_SECONDS, self._keep_typed)

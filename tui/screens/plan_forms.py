@@ -276,8 +276,9 @@ DATA_KEYS = ("file", "where", "sample", "holdout", "missing")
 
 
 def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys of ``[release]`` that the form has; redraws only where a plan has constraints."""
-    return ("m", "seed", "records", "epsilon", *(("redraws", "unmet") if table.get("constraints") else ()))
+    """The keys of ``[release]`` that the form has; redraws only where a plan has constraints, public rules where it synthesises."""
+    constrained = ("redraws", "unmet") if table.get("constraints") else ()
+    return ("m", "seed", "records", "epsilon", *(("recode",) if table.get("synthesis") else ()), *constrained)
 
 
 def settings_fields(table: Mapping[str, Any]) -> list[Field]:
@@ -287,7 +288,7 @@ def settings_fields(table: Mapping[str, Any]) -> list[Field]:
     for section, keys in asked:
         declared = {info.name: info for info in recipe_params(section or "recipe")}
         given = table.get(section, {}) if section else table
-        fields += [_field(declared[key], given.get(key), {}) for key in keys]
+        fields += [_field(declared[key], given.get(key), table.get("variables", {})) for key in keys]
     return fields
 
 

@@ -25,7 +25,14 @@ from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
 from sfumato.tui.widgets.panel import SECOND, Box, Edge, Sides, TabEdge
 from sfumato.workspace.release.forms import Form, form_of, forms
-from sfumato.workspace.reporting.findings import COLUMNS, by_status, counts_text, finding_cells, finding_text
+from sfumato.workspace.reporting.findings import (
+    COLUMNS,
+    by_status,
+    counts_text,
+    finding_cells,
+    finding_text,
+    judged_cells,
+)
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
@@ -50,9 +57,12 @@ NAMED = Column("title", "finding", 34, grows=1)
 SHOWN = {
     "check": NAMED,
     "value": Column("value", "value", 10, "right", spare=2),
-    "held": Column("held", "compared", 9, "right"),
+    "held": Column("held", "compared", 8, "right"),
+    "limit": Column("limit", "limit", 13, "right"),
 }
-"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit."""
+"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
+their unit.
+"""
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
 
 
@@ -62,7 +72,7 @@ def _table(waived: Container[str]) -> Table[Finding]:
 
     def values(one: Finding) -> Mapping[str, object]:
         cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
-        return {**dict(cells), NAMED.name: one.title}
+        return {**dict(cells), NAMED.name: one.title, **judged_cells(one)}
 
     columns = [SHOWN.get(column.name, replace(column, grows=0)) for column in COLUMNS]
     return Table(columns_of(columns), lambda one: one.check, values)
@@ -207,8 +217,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     ReleaseScreen FindingGrid { height: 2fr; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
     ReleaseScreen .beside FindingGrid { height: 1fr; width: 1fr; min-width: 76; }
-    ReleaseScreen Explanation { border-left: none; }
-    ReleaseScreen .beside Explanation { width: 30%; min-width: 38; border-left: solid $primary; padding: 0 0 0 1; }
+    ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
@@ -684,7 +693,8 @@ def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
     parts = [
         ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.rows}"),
         ("replaced", ", ".join(plan.replaced)),
-        ("as they are in the confidential data", ", ".join(plan.kept)),
+        ("as they are in the confidential data", ", ".join(plan.unchanged)),
+        ("coarser by a public rule", ", ".join(plan.coarser)),
         ("left out, identifiers", ", ".join(plan.left_out)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
+SPARE = {"baseline": 1, "interval": 2}
+"""The columns that leave where there is little room, the lowest first."""
 MANY = 5_000
 """With fewer rows every order is found as soon as it is asked for."""
 
@@ -107,11 +109,11 @@ SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: mark(line.outcom
 """The verdict on the row: failed, without a value, met."""
 
 
-def _table(selection: Selection) -> Table[ResultLine]:
+def _table(selection: Selection, explained_beside: Callable[[], bool]) -> Table[ResultLine]:
     return Table(
         (SIGN, *columns_of(ROW_COLUMNS)),
         values=lambda line: row_cells(line.row, line.apart),
-        fit=partial(_fitted, selection.sort),
+        fit=partial(_fitted, selection.sort, explained_beside),
     )
 
 
@@ -184,7 +186,10 @@ class Results(Pane, Split):
         orders = self._orders
         empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
         found = FoundResults(self.sfumato.directory, selection, orders)
-        pages_in, same = partial(TablePages.fitted, _table(selection), found), selection.run_id == self._open_run()
+        pages_in, same = (
+            partial(TablePages.fitted, _table(selection, lambda: self.is_split), found),
+            selection.run_id == self._open_run(),
+        )
         self.query_one(Grid).show_pages(pages_in, empty=empty, keep_cursor=same)
         self._opened = found
         self.read(
@@ -356,16 +361,24 @@ def _in_few_words(found: Sequence[Row]) -> list[str]:
     return [*evidence_lines(found), *attack_lines(found)]
 
 
-def _fitted(sort: str, columns: Columns[ResultLine], width: int) -> Columns[ResultLine]:
-    """The columns; where there is little room the last ones are out of sight, and the table scrolls sideways to them."""
+def _fitted(
+    sort: str, explained_beside: Callable[[], bool], columns: Columns[ResultLine], width: int
+) -> Columns[ResultLine]:
+    """The columns; where there is little room those of ``SPARE`` leave if the explanation beside the list has them, else they are out of sight
+    and the table scrolls sideways to them.
+    """
     chosen = SORTED_COLUMN.get(sort, sort)
-    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in columns]
-    seen = 6 if width < 100 else len(wide)
-    wide = wide if width > 150 else wide[:-1]
-    kept = (*fitted(wide[:seen], width), *wide[seen:])
+    marked = [
+        replace(c, title=f"{c.title} <", width=max(c.width, len(c.title) + 2)) if c.name == chosen else c
+        for c in columns
+    ]
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in marked]
+    wide = [replace(c, spare=SPARE.get(c.name, 0)) for c in wide if width > 150 or c.name != "status"]
+    kept = fitted(wide, width)
+    if not explained_beside():
+        kept = (*kept, *(c for c in wide if c.name not in {one.name for one in kept}))
     room = next(column.width for column in kept if column.name == "measure")
-    named = [replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept]
-    return tuple(replace(c, title=f"{c.title} <") if c.name == chosen else c for c in named)
+    return tuple(replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept)
 
 
 def name_in(width: int, line: ResultLine) -> str:

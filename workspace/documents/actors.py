@@ -35,6 +35,7 @@ from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
 from ..reporting.tables import Cell, Column, Line, Table
 from ..reporting.words import number
+from .one_leak import Said
 
 FEW = 3
 """Quasi-identifiers of a person that the public knows at most: what neighbours, colleagues or the press can see."""
@@ -88,7 +89,7 @@ def actors(dossier: Dossier) -> tuple[Actor, ...]:
     return (_holder(dossier), _intruder(dossier), _recipient(dossier), _public(dossier))
 
 
-def actor_table(dossier: Dossier) -> Table:
+def actor_table(dossier: Dossier, said: Said) -> Table:
     """A line an actor: what is known, what was found at worst, and the verdict."""
     columns = (
         Column("actor", "actor"),
@@ -98,17 +99,17 @@ def actor_table(dossier: Dossier) -> Table:
         Column("verdict", "verdict"),
     )
     lines: list[Line] = [
-        [one.title, one.knows, _found(one), _open(one), Cell(VERDICTS[one.status], one.status)]
+        [one.title, one.knows, _found(one, said), _open(one), Cell(VERDICTS[one.status], one.status)]
         for one in actors(dossier)
     ]
     return Table(columns, lines, "Risk by actor")
 
 
-def _found(actor: Actor) -> str:
+def _found(actor: Actor, said: Said) -> str:
     return (
-        "nothing: no check of such an intruder could be made"
+        "no check of such an intruder could be made"
         if actor.worst is None or actor.status == "not checked"
-        else actor.worst.said
+        else said.found(actor.worst)
     )
 
 

@@ -125,7 +125,8 @@ def _made(dossier: Dossier, name: str) -> str:
     if models:
         return f"SYNTHETIC values, drawn from a model: {models[-1].title} ({models[-1].source})"
     if name in dossier.plan.kept:
-        return "values of the confidential records, unchanged"
+        rule = recipe.form.recode.get(name)
+        return f"values of the confidential records, {f'made coarser: {rule}' if rule else 'unchanged'}"
     if recipe.anonymisation:
         return "ANONYMISED values: " + ", ".join(step.method.title for step in recipe.anonymisation)
     return f"{recipe.origin.upper()} values, made by another program"

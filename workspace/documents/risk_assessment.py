@@ -20,7 +20,7 @@ from ..policy.disclosure import MARKING
 from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
 from ..release.gate import ALL, Finding
-from ..release.judgements import CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
+from ..release.judgements import ASSESSMENT_FILE, CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from ..release.question_checks import block_limits, check_of
 from ..reporting.audits import given_away_lines
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
@@ -48,13 +48,17 @@ from ..reporting.words import (
     use_text,
 )
 from .actors import VERDICTS, actor_table, counts_people
+from .one_leak import Said, briefly, by_advice, by_people
 from .written import Written
 
 READING = (
     "Values of the release are averages over its datasets, or of all datasets together; beside them stands the worst. The confidential data's "
     "own value is the risk of releasing them unchanged; a baseline is what the measure would be by chance, or without a "
     "difference. A threshold is what the recipe set before the run. None of these numbers is a probability that a person "
-    "is re-identified: each holds for the scenario in its line."
+    "is re-identified: each holds for the scenario in its line. Maximum or average: they are averages, sums and shares over all records "
+    "unless a line says worst; the worst records stand under the findings of the gate. Population or sample: the "
+    "measures take it that the intruder knows who is in the file. Where it is a sample and the intruder does not "
+    "know that, linking succeeds less often than they say."
 )
 
 
@@ -81,9 +85,10 @@ def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
 
 
 ANNEX = "Annex"
+TO_COMPLETE = f"What is to be completed only a person can say: in {ASSESSMENT_FILE}, under the key in brackets."
 BY_ACTOR = (
-    "Limits are those of the gate, the checks that every release passes before it leaves. A verdict covers what was measured of an actor, "
-    "and nothing else. Not measured is not safe: the risk may be large."
+    "Limits are those of the gate, which every release passes before it leaves. A verdict covers what was measured of an actor alone. "
+    "Not measured is not safe: the risk may be large."
 )
 
 
@@ -93,18 +98,24 @@ def _summary(dossier: Dossier) -> Chapter:
     worst_first = sorted((one for one in found if one.status == "block"), key=lambda one: not counts_people(one))
     waivers = [_waiver(dossier, one.check) for one in worst_first]
     each = len(set(waivers)) > 1
-    blocking = [
-        [one.title, one.said, one.advice, *([why] if each else [])]
-        for one, why in zip(worst_first, waivers, strict=True)
-    ]
-    warning = [[one.title, one.said, one.advice] for one in found if one.status == "warn"]
+    groups = by_people([*worst_first, *(one for one in found if one.status == "warn")])
+    in_people, said = (
+        _in_people(found),
+        Said([*_most_people(found), *(one for one in found if one.check == "unmet_thresholds")]),
+    )
+    blocking = []
+    for some in by_advice([group for group in groups if group[0].status == "block"]):
+        why = dict.fromkeys(_waiver(dossier, one.check) for group in some for one in group if one.status == "block")
+        blocking.append([*said.line(some), *(["; ".join(filter(None, why))] if each else [])])
+    by_actor = actor_table(dossier, said)
+    warning = [said.line(some) for some in by_advice([group for group in groups if group[0].status == "warn"])]
     return Chapter(
         "Summary",
         (
             Paragraph(decision.headline, strong=True),
             Items(
                 [
-                    *_in_people(found),
+                    *in_people,
                     _next_step(dossier),
                     release_overview(plan.run.recipe, plan.datasets, plan.records),
                     judged(plan.verdicts),
@@ -126,7 +137,7 @@ def _summary(dossier: Dossier) -> Chapter:
                 if blocking
                 else []
             ),
-            actor_table(dossier),
+            by_actor,
             Paragraph(BY_ACTOR),
             *([table(("warning to judge", "found", "how to fix it"), warning)] if warning else []),
             Terms(
@@ -142,10 +153,15 @@ def _summary(dossier: Dossier) -> Chapter:
 def _in_people(findings: Sequence[Finding]) -> list[str]:
     """How many people the checks that count them find, by the worst of these; nothing where none was made."""
     made = [one for one in findings if counts_people(one) and one.status != "not checked"]
-    over = [one for one in made if one.status != "pass"]
-    if over:
-        return [f"In people: {max(over, key=lambda one: (one.status == 'block', one.held or 0.0)).said}."]
+    for worst_of in _most_people(findings):
+        return [f"In people: {briefly(worst_of.said)}."]
     return ["In people: no check finds people of the data in the release more often than chance does."] if made else []
+
+
+def _most_people(findings: Sequence[Finding]) -> list[Finding]:
+    """The worst of the findings that count people, if there is one."""
+    over = [one for one in findings if counts_people(one) and one.status in ("block", "warn")]
+    return sorted(over, key=lambda one: (one.status == "block", one.held or 0.0))[-1:]
 
 
 def _next_step(dossier: Dossier) -> str:
@@ -170,7 +186,8 @@ def _context(dossier: Dossier) -> Chapter:
         "The recipe assumes an intruder who knows, or could know, of a person the quasi-identifiers "
         f"({kept}), and looks for that person in the release. What follows measures nothing against an intruder who knows more."
     )
-    return Chapter("6 Context assessment", (_answers(dossier, CONTEXT), Paragraph(assumed)))
+    parts = (Paragraph(TO_COMPLETE), _answers(dossier, CONTEXT), Paragraph(assumed))
+    return Chapter("6 Context assessment", parts)
 
 
 def _data(dossier: Dossier) -> Chapter:
@@ -195,12 +212,6 @@ def _data(dossier: Dossier) -> Chapter:
                 ]
             ),
             _answers(dossier, DATA),
-            Paragraph(
-                "Maximum or average: the numbers of the annex are averages, sums and shares over all records unless a line says "
-                "worst; the worst records stand under the findings of the gate in the annex. Population or sample: the "
-                "measures take it that the intruder knows who is in the file. Where it is a sample and the intruder does not "
-                "know that, linking succeeds less often than they say."
-            ),
         ),
     )
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from sfumato.engine.errors import BadInput
 
-from ..core_dumps import forbid_core_dumps
+from ..process import forbid_core_dumps
 from .file_formats import Asked, format_called
 from .foreign_files import DAMAGED, MADE, REFUSED, packed
 from .limits import bytes_for

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from ..core_dumps import forbid_core_dumps
 from ..errors import NoCluster
+from ..process import forbid_core_dumps
 
 IN_PROCESS = 0
 IDLE_SECONDS = 3.0

@@ -33,9 +33,8 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Progress, silent
 from sfumato.engine.recipe.recipe import Recipe
 
-from ..core_dumps import clear_refs, forbid_core_dumps
 from ..errors import WorkspaceError
-from ..reused_memory import reused_memory
+from ..process import clear_refs, forbid_core_dumps, reused_memory
 from ..store.artefacts import (
     CONTROLS,
     WEIGHTS,

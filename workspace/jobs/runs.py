@@ -57,7 +57,7 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
     if asked is None:
         return None
     if asked.run is None:
-        risk = risk_of_known(data, asked.known)
+        risk = risk_of_known(recipe.recoded(data), asked.known)
     else:
         risk = _risk_in_run(workspace, asked.run, asked.measure, data)
     weights = weights_by_risk(risk, asked.strength)

@@ -13,8 +13,8 @@ import sqlite3
 from pathlib import Path
 from types import FrameType
 
-from ..core_dumps import forbid_core_dumps
 from ..errors import NoCluster
+from ..process import forbid_core_dumps
 from .pool import IDLE_SECONDS, THREAD_LIMITS, Pool, pool
 from .settings import dask_address
 

@@ -1,7 +1,7 @@
 """Steps that methods offer in place of those of a plan, or beside them, and the levers by which a search puts them in.
 
 Of each variable that a synthesis makes the other methods that offer to, of each that it keeps a step that makes it, of all steps together one of a
-joint method, of an anonymisation the other methods and what they leave to local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
+joint method, of the quasi-identifiers coarser values by public rules, of an anonymisation the other methods and what they leave to local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
 follows from the records, so a search stores it as it begins.
 """
 
@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Role, Variable
+from sfumato.engine.data.recoding import Recode
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.design.binning import Binning
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_called, method_of_step
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
+from sfumato.engine.partition.generated_hierarchies import OTHER, proposals
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe, Step
 from sfumato.engine.search.space import (
@@ -40,6 +42,15 @@ ANONYMISATION = "anonymisation"
 JOINT = "joint synthesis"
 """The lever that has one step of a joint method make what the plan's steps make."""
 BINS = "bins"
+RECODE = "recode"
+"""The key of what is offered to make quasi-identifiers coarser: by variable rules of ``[release] recode``, the finest first."""
+COARSENING = "coarsening of {}"
+AS_PLANNED = "as in the plan"
+MOST_WIDTHS = 3
+RARE_LEVEL = 10
+"""People: the gate's rare level, where no policy says otherwise."""
+RARER = (1, 5)
+"""So many times as many people make a level common enough to stand alone."""
 WEIGHTS = "weights of records at risk"
 STRENGTHS = (0.5, 1.0)
 """What weight a record loses that is alone with what an intruder knows."""
@@ -49,12 +60,17 @@ KEPT_SECTIONS = ("data", "variables", "release")
 GUARANTEES = ("k", "l", "t")
 
 
-def offered_steps(recipe: Recipe, data: Microdata) -> tuple[Table, ...]:
-    """What methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the steps of another one."""
+def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL) -> tuple[Table, ...]:
+    """What methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the steps of another one.
+
+    ``{"recode": {...}}`` has rules by which quasi-identifiers become coarser, levels with fewer than ``rare`` people joined.
+    """
     seen = table_seen(data)
     if recipe.synthesis:
         together = ({JOINT: step} for step in _joint_steps(recipe, seen, data))
-        return (*_besides(recipe, seen), *_other_methods(recipe, seen, data), *together)
+        rules = _coarser_keys(recipe, data, rare)
+        coarser = ({RECODE: rules},) if rules else ()
+        return (*_besides(recipe, seen), *_other_methods(recipe, seen, data), *together, *coarser)
     return tuple({ANONYMISATION: steps} for steps in _other_anonymisations(recipe, seen, data))
 
 
@@ -75,6 +91,7 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
         _anonymisation(anonymisations) if anonymisations else None,
         _joint(joint) if joint else None,
         _coarser(recipe, joint),
+        *(_recoding(recipe, name, rules) for one in offered for name, rules in one.get(RECODE, {}).items()),
         *declared_levers(recipe, others=steps),
         _weights(recipe, [*recipe.synthesis, *steps]),
     ]
@@ -219,6 +236,7 @@ def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
         def change(table: Table) -> None:
             steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
+            _weigh_where_all_can(table)
 
         more = f" and {count - 2} more" if count > 2 else ""
         return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
@@ -236,6 +254,7 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
     def option(given: Mapping[str, Any]) -> Option:
         def change(table: Table) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
+            _weigh_where_all_can(table)
 
         return Option(str(given["method"]), change)
 
@@ -245,12 +264,8 @@ def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
 
 def _is_slow(step: Mapping[str, Any]) -> bool:
     """Whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
-    method = _method_named(step)
+    method = method_of_step("synthesis", str(step["method"]))
     return method is not None and method.spec.slow
-
-
-def _method_named(step: Mapping[str, Any]) -> Method | None:
-    return method_called(f"synthesis.{str(step['method']).removeprefix('synthesis.')}")
 
 
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
@@ -262,6 +277,7 @@ def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
                 every = [*_targets(given), *given[PREDICTORS]]
                 step |= {"target": made, PREDICTORS: [name for name in every if name not in made]}
             table["synthesis"] = [step]
+            _weigh_where_all_can(table)
 
         return Option(str(given["method"]), change)
 
@@ -290,26 +306,106 @@ def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> Lever | None
     return Lever(BINS, tuple(option(label, times) for label, times in COARSER.items()), 0, setting=BINS)
 
 
-def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
-    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or the recipe weighs them already.
+def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> Table:
+    """By quasi-identifier the rules that make it coarser, the finest first: steps of numbers, groups of the levels that few people have.
 
-    A plan of which one step cannot weigh records stays as it is: no step of it is weighed then.
+    Which levels these are, and how wide steps are where no bounds are declared, is learnt from the records, and public once a plan with them is released.
     """
-    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER))
-    able = {name for step in possible if step.method.synthesis.weighted for name in step.targets}
-    if not known or recipe.weights is not None or not {n for step in recipe.synthesis for n in step.targets} <= able:
+    found: Table = {}
+    for name in recipe.schema.of_role(Role.QUASI_IDENTIFIER):
+        variable = recipe.schema[name]
+        if variable.kind is Kind.BINARY or variable.design is not None or not len(data.frame[name].dropna()):
+            continue
+        if variable.kind.has_levels:
+            counts = {str(level): int(n) for level, n in data.frame[name].value_counts(sort=False).items()}
+            join = _joined_neighbours if variable.kind is Kind.ORDINAL else _joined
+            rules: list[Any] = [join(counts, times * rare) for times in RARER]
+        else:
+            least = 2 if variable.kind is not Kind.CONTINUOUS else 0
+            rules = [width for width in proposals(data, name)[0].widths if width >= least][:MOST_WIDTHS]
+        if rules := [one for at, one in enumerate(rules) if one and one not in rules[:at]]:
+            found[name] = [Recode.parse(one).written for one in rules]
+    return found
+
+
+def _joined(counts: Mapping[str, int], least: int) -> Table:
+    """The levels of fewer than so many people as one, with the next smallest where they are fewer together; nothing where none is, or one would be left."""
+    ordered = sorted((level for level in counts if counts[level]), key=lambda level: (counts[level], level))
+    few = [level for level in ordered if counts[level] < least]
+    while few and len(few) < len(ordered) and (len(few) < 2 or sum(counts[one] for one in few) < least):
+        few.append(ordered[len(few)])
+    return (
+        {OTHER: [level for level in counts if level in few and level != OTHER]}
+        if few and len(few) < len(ordered)
+        else {}
+    )
+
+
+def _joined_neighbours(counts: Mapping[str, int], least: int) -> Table:
+    """Neighbouring levels as one until so many people have it; what is left at the end joins the group before."""
+    groups: list[list[str]] = [[]]
+    for level in counts:
+        if groups[-1] and sum(counts[one] for one in groups[-1]) >= least:
+            groups.append([])
+        groups[-1].append(level)
+    if len(groups) > 1 and sum(counts[one] for one in groups[-1]) < least:
+        groups[-2:] = [[*groups[-2], *groups[-1]]]
+    return {f"{one[0]} to {one[-1]}": one for one in groups if len(one) > 1} if len(groups) > 1 else {}
+
+
+def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> Lever | None:
+    """The steps or groups of one variable. Steps of a variable that the plan synthesises change nothing: its own step has bins."""
+    now = recipe.form.recode.get(name)
+    possible = [Recode.parse(rule) for rule in rules]
+    if now is not None:
+        possible = [rule for rule in possible if now.width is not None and rule != now and rule.after(now) is not None]
+    if not possible:
         return None
+
+    def option(rule: Recode) -> Option:
+        def change(table: Table) -> None:
+            made = {one for step in table.get("synthesis", ()) for one in _targets(step)}
+            if rule.width is None or name not in made:
+                form = table.get("release", {})
+                table["release"] = {**form, RECODE: {**form.get(RECODE, {}), name: rule.written}}
+
+        groups = (f"{len(members)} levels as {group}" for group, members in rule.groups.items())
+        return Option("; ".join(groups) if rule.width is None else f"{rule.width:g}", change)
+
+    options = (Option(AS_PLANNED, _nothing), *(option(rule) for rule in possible))
+    return Lever(COARSENING.format(name), options, 0, setting=RECODE)
+
+
+def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
+    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or an earlier run's risks weigh them.
+
+    A plan of which one step cannot weigh records weighs none: weights that it has are taken out.
+    """
+    given = recipe.weights
+    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER) if given is None else given.known)
+    able = {name for step in possible if step.method.synthesis.weighted for name in step.targets}
+    if not known or not {n for step in recipe.synthesis for n in step.targets} <= able:
+        return None
+    own = 0.0 if given is None else given.strength
 
     def option(strength: float) -> Option:
         def change(table: Table) -> None:
-            methods = [_method_named(step) for step in table["synthesis"]]
-            if all(method is not None and method.synthesis.weighted for method in methods):
-                table["weights"] = {"known": known, "strength": strength}
+            table["weights"] = {"known": known, "strength": strength}
+            if not strength:
+                del table["weights"]
+            _weigh_where_all_can(table)
 
-        return Option(f"strength {strength:g}", change)
+        return Option(f"strength {strength:g}" if strength else "all alike", change)
 
-    options = (Option("all alike", _nothing), *(option(strength) for strength in STRENGTHS))
-    return Lever(WEIGHTS, options, 0, setting="weights")
+    strengths = sorted({0.0, *STRENGTHS, own})
+    return Lever(WEIGHTS, tuple(map(option, strengths)), strengths.index(own), setting="weights")
+
+
+def _weigh_where_all_can(table: Table) -> None:
+    """Take the weights of who is known out of a plan of which a step cannot weigh records."""
+    methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
+    if table.get("weights", {}).get("known") and not all(one is not None and one.synthesis.weighted for one in methods):
+        del table["weights"]
 
 
 def _nothing(table: Table) -> None:

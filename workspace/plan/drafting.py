@@ -15,7 +15,7 @@ from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
-from sfumato.engine.methods.registry import OWN, Method, find, registry
+from sfumato.engine.methods.registry import OWN, Method, find, method_of_step, registry
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -26,6 +26,8 @@ ENOUGH_FOR_CONTROLS = 1000
 """Records from which on some are held out: with fewer, controls are too few to show what the gate blocks."""
 SHARES = (0.2, 0.25, 0.3)
 """Shares of the records that a draft holds out: the smallest that decides the limits, else the largest."""
+STRENGTH = 0.5
+"""What weight a record loses that is alone with its quasi-identifiers, where these are kept."""
 ALONE = 0.5
 """A kept variable with more different values than such a share of the records tells most of them apart."""
 MEASURES = ("utility", "quality", "risk")
@@ -177,7 +179,7 @@ class _Draft:
         case = self._case(schema)
         makers = self._synthesis(case) if case.want == "synthesis" else self._anonymisation(case)
         measures = self._measures(case)
-        tables = self._tables(schema, case)
+        tables = {**self._tables(schema, case), **self._weights(case, makers)}
         while True:
             steps = (*makers, *(pair[0] for pair in measures))
             steps = (*steps, *(step for pair in measures for step in pair[1]))
@@ -305,6 +307,22 @@ class _Draft:
             told = case.table.by_mutual_information(name, possible)[:MOST_PREDICTORS]
             steps.append(self._made(replace(case, target=case.table[name], predictors=told), len(possible)))
         return steps
+
+    def _weights(self, case: Case, makers: Sequence[DraftedStep]) -> dict[str, Any]:
+        """Less influence for records that few share their quasi-identifiers with, where these are released unchanged beside what every step can weigh."""
+        known = [name for name in case.known if name in case.kept]
+        methods = [method_of_step(step.section, str(step.table["method"])) for step in makers]
+        if (
+            not known
+            or case.want != "synthesis"
+            or not case.holdout
+            or not all(one and one.synthesis.weighted for one in methods)
+        ):
+            return {}
+        self.notes.append(
+            f"Records that few share {_names(known)} with have less influence on the models: an intruder finds them most easily, and models repeat them most."
+        )
+        return {"weights": {"known": known, "strength": STRENGTH}}
 
     def _made(self, case: Case, possible: int) -> DraftedStep:
         """The step that makes one variable."""

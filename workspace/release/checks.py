@@ -128,11 +128,11 @@ class Case:
         self._pairs = Held(most_cells)
         self._tables = Held(most_cells)
         self.joints: dict[object, object] = {}
-        self._found_by: dict[tuple[tuple[str, ...], int], float] = {}
+        self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
-        """Let go of everything that was read: what holds a table holds the case too, so that it would stay until the next collection of cycles."""
-        vars(self).clear()
+        """Let go of the joint tables: they hold the case, which without them goes with its last reference."""
+        self.joints.clear()
 
     @property
     def recipe(self) -> Recipe:
@@ -148,14 +148,22 @@ class Case:
         return self.workspace.dataset(self.plan.run.dataset_id)
 
     @cached_property
-    def confidential(self) -> Microdata:
+    def exact(self) -> Microdata:
+        """The confidential records as they are: who they are. What a release shows of them is held against ``confidential``."""
         return self.workspace.read(self.original)
+
+    @property
+    def confidential(self) -> Microdata:
+        """The confidential records as whoever applies the public rules of the release sees them."""
+        return self.recipe.recoded(self.exact)
 
     @cached_property
     def controls(self) -> Microdata | None:
         """The records that were held out of the run; None where none were."""
         sha256 = self.plan.controls
-        return read_controls(self.workspace.tables, sha256, self.confidential).controls if sha256 else None
+        return (
+            self.recipe.recoded(read_controls(self.workspace.tables, sha256, self.exact)).controls if sha256 else None
+        )
 
     @cached_property
     def release(self) -> ReleasedData:
@@ -164,13 +172,15 @@ class Case:
     @cached_property
     def history(self) -> History:
         """What was released from this workspace before."""
-        return history_of(self.workspace, self.plan.run.id, {self.original.table_sha256: self.confidential})
+        return history_of(self.workspace, self.plan.run.id, {self.original.table_sha256: self.exact})
 
     @cached_property
     def _compared(self) -> tuple[tuple[Related, ...], tuple[int, ...], tuple[str, ...]]:
         related, unknown, wrong = list[Related](), list[int](), list[str]()
-        own, schema, n = self.own, self.confidential.schema, len(self.confidential)
-        for one in self.history.earlier:
+        own, schema, n = self.people, self.exact.schema, len(self.exact)
+        rules, exact = self.recipe.form.recode, self.exact
+        for left in self.history.earlier:
+            one = replace(left, release=left.release.seen_through(rules, exact))
             try:
                 if one.table_sha256 == self.original.table_sha256:
                     related.append(Related(one, Overlap(np.zeros(0, dtype=np.int64), 0, 1.0)))
@@ -225,21 +235,31 @@ class Case:
 
     @cached_property
     def own(self) -> Cells:
-        """The cells of the confidential data, of the variables that go out."""
+        """The cells of the confidential data, of the variables that go out. They hold the data and not the case, which would then hold itself."""
+        data, cells = self.confidential, self._cells
 
         def of(name: str) -> Keys:
-            data = self.confidential
-            return self._cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
+            return cells.get(name, len(data), lambda: cells_of(data, (name,))[name])
 
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
-    def found_by(self, names: Sequence[str], people: int) -> float:
-        """The share of so many people, those who are easiest to find, who are found by these columns as they leave: a guess among equal rows each."""
+    @cached_property
+    def people(self) -> Cells:
+        """The cells by which people of other tables are known again: those of the exact values, however coarse what goes out is."""
+        if not self.recipe.form.recode:
+            return self.own
+        exact = self.exact
+        return CellsOnDemand(tuple(self.own), lambda name: cells_of(exact, (name,))[name])
+
+    def found_by(self, names: Sequence[str], people: int) -> tuple[float, float]:
+        """The share of so many people, those who are easiest to find, whose row is picked by these columns as they leave, a guess among equal rows each; and
+        the share who are alone with what they have there. A person of another sample has none of the rows as often (Good 1953).
+        """
         key = (tuple(names), people)
         if key not in self._found_by:
             rows = rows_of(self.own, names, len(self.confidential))
             sizes = np.sort(occurrences(rows, rows))[:people]
-            self._found_by[key] = float((1 / sizes).mean()) if len(sizes) else 0.0
+            self._found_by[key] = (float((1 / sizes).mean()), float((sizes == 1).mean())) if len(sizes) else (0.0, 0.0)
         return self._found_by[key]
 
     def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:

@@ -50,6 +50,16 @@ class ReleasePlan:
         return "rows shuffled" if self.shuffled else "rows in the order of the confidential records"
 
     @property
+    def unchanged(self) -> tuple[str, ...]:
+        """The variables that go out exactly as they are in the confidential data."""
+        return tuple(name for name in self.kept if name not in self.run.recipe.form.recode)
+
+    @property
+    def coarser(self) -> tuple[str, ...]:
+        """The variables that go out coarser by a public rule, each with the rule."""
+        return tuple(f"{name} ({rule})" for name, rule in self.run.recipe.form.recode.items())
+
+    @property
     def exposed(self) -> tuple[str, ...]:
         """The sensitive variables that a synthetic release would hold as they are in the confidential data.
 

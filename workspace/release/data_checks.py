@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of, occurrences, positions_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels, rows_of_members
@@ -99,6 +100,10 @@ def _near_records(case: Case) -> Sighting:
     kept, drawn = _facts(case)
     if not case.synthetic or not drawn:
         raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
+    if not any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn)):
+        raise DoesNotApply(
+            "no column is a number, so that a row that is near a record equals it: equal_records asks that of all rows"
+        )
     pairs = case.nearest(kept, drawn) if kept else None
 
     def look(pool: Pool) -> Sighting:
@@ -107,9 +112,7 @@ def _near_records(case: Case) -> Sighting:
             f"{percent_of(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
             f"independent sample it would be {percent_of(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
         )
-        inexact = any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn))
-        seen = beyond(found, said)
-        return seen if kept or inexact else _of_members(case, pool, drawn, seen)
+        return beyond(found, said)
 
     return pooled(case, _alike(case, kept, drawn), look, together=False)
 
@@ -204,11 +207,17 @@ def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
     found = next(one for one in case.related if one.earlier.release is release)
     if not release.shuffled and not case.plan.shuffled and found.earlier.table_sha256 == case.original.table_sha256:
         return np.arange(n)
-    names = tuple(name for name in case.plan.kept if name in release.kept and release.has((name,), case.recipe.schema))
+    # by what that release shows: whoever links its rows sees the people through its rules
+    left, schema = release.as_left, case.recipe.schema
+    names = tuple(name for name in case.plan.kept if name in left.kept and left.has((name,), schema))
     if not names:
         return np.full(n, -1)
-    theirs = rows_of(case.pool(release).cells[0], names)
-    own = rows_of(case.own, names, n)
+    if left is release:
+        theirs, own = rows_of(case.pool(release).cells[0], names), rows_of(case.own, names, n)
+    else:
+        shown = recoded(case.exact, left.recode)
+        theirs = rows_of(cells_of(left.read(0, names), names, shown), names)
+        own = rows_of(cells_of(shown, names), names, n)
     order = np.argsort(theirs, kind="stable")
     place = positions_in(theirs[order], own)
     alone = (place >= 0) & (occurrences(own, own) == 1) & (occurrences(own, theirs) == 1)
@@ -295,8 +304,9 @@ def _kept_keys(case: Case) -> Sighting:
     rows = rows_of(case.own, keys, len(case.confidential))
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
+    how = "unchanged" if set(keys) <= set(case.plan.unchanged) else "unchanged or by public rules"
     said = (
-        f"{_of_people(len(few), len(rows))} have quasi-identifiers ({', '.join(keys)}) that are released unchanged and that fewer than "
+        f"{_of_people(len(few), len(rows))} have quasi-identifiers ({', '.join(keys)}) that are released {how} and that fewer than "
         f"{case.policy.smallest_cell} people share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows them finds the row"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))
@@ -427,7 +437,7 @@ DATA_CHECKS = (
     Check(
         "kept_keys", "quasi-identifiers of a few records that leave unchanged", "share of the records", 0, None,
         "the row can be found, though what it then shows is drawn; it only warns, since a sensitive variable that is kept blocks",
-        "synthesise the quasi-identifiers too, or group them before the import", _kept_keys, "smallest cell of the policy",
+        "synthesise the quasi-identifiers too, or make them coarser ([release] recode)", _kept_keys, "smallest cell of the policy",
     ),
     Check(
         "kept_weight", "survey weights of a few records that leave unchanged", "share of the records", 0, 0.5,

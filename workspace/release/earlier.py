@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.declaration import written
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.recoding import Recode, Rules, recoded
 from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.errors import EngineError
@@ -45,7 +47,7 @@ MARK_BYTES = 8
 class ReleasedData:
     """The datasets of one release. ``schema`` is theirs; ``exact`` says whether they hold anything as the confidential data have it.
 
-    ``tables`` are the hashes of the datasets as the run stored them, ``sizes`` their numbers of records, ``people`` the number of
+    ``recode`` are the public rules by which they are coarser than the confidential data. ``tables`` are the hashes of the datasets as the run stored them, ``sizes`` their numbers of records, ``people`` the number of
     confidential records, in whose order the records of linked datasets are. ``model`` is equal for runs that differ in seed, size and measures alone. ``read``
     gives a dataset, from 0, or some of its variables.
     """
@@ -64,6 +66,13 @@ class ReleasedData:
     sizes: tuple[int, ...]
     model: str
     read: Read
+    recode: Rules = field(default_factory=dict)
+    before: ReleasedData | None = None
+
+    @property
+    def as_left(self) -> ReleasedData:
+        """The same datasets as they left, through no rules but their own."""
+        return self if self.before is None else self.before
 
     def has(self, names: Collection[str], schema: Schema) -> bool:
         """Whether these variables are there, with the kinds that they have in a schema, and not as labels."""
@@ -76,6 +85,32 @@ class ReleasedData:
     def in_order(self) -> bool:
         """Whether record i of every dataset is that of confidential record i."""
         return self.linked and all(size == self.people for size in self.sizes)
+
+    def seen_through(self, rules: Rules, exact: Microdata) -> ReleasedData:
+        """The same datasets with values as coarse as ``rules`` make those of the ``exact`` records.
+
+        A variable of which this release tells less, or other steps and groups, cannot be: it counts as labels, which nothing is compared with.
+        """
+        composed: dict[str, Recode] = {}
+        for name in {*rules, *self.recode} & set(self.schema.names):
+            rule, column = rules.get(name), exact.frame[name] if name in exact.schema else None
+            levels = (
+                list(map(str, column.cat.categories))
+                if column is not None and exact.schema[name].kind.has_levels
+                else []
+            )
+            found = None if rule is None else rule.after(self.recode.get(name), levels)
+            if found is not None:
+                composed[name] = found
+        unlike = frozenset({*rules, *self.recode} & set(self.schema.names)) - composed.keys()
+        if not composed and not unlike:
+            return self
+        return replace(
+            self,
+            generalised=self.generalised | unlike,
+            before=self,
+            read=lambda place, names: recoded(self.read(place, names), composed),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +224,7 @@ def released_data(workspace: Workspace, run: Run, tables: Sequence[str]) -> Rele
         run.id, recipe.origin == "synthetic", recipe.released_schema.only((*kept, *replaced)), kept, replaced, recipe.generalised,
         recipe.linked, recipe.form.order == "shuffled", recipe.origin != "synthetic" or bool(kept or out),
         workspace.dataset(run.dataset_id).records, tuple(tables), tuple(workspace.tables.records(one) for one in tables),
-        _model(workspace.sealer, recipe), read,
+        _model(workspace.sealer, recipe), read, recipe.form.recode,
     )  # fmt: skip
 
 
@@ -197,6 +232,8 @@ def _model(sealer: Sealer, recipe: Recipe) -> str:
     """A keyed hash of what a release is made by."""
     table = recipe.to_table()
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
+    if recipe.form.recode:
+        said["recode"] = written(recipe.form.recode)
     return sealer.seal("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
 
 
@@ -307,6 +344,7 @@ def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Mic
     release = ReleasedData(
         left.run_id, origin == "synthetic", schema, left.kept, left.replaced, generalised, left.linked, left.shuffled, left.exact,
         left.records, left.tables, tuple(tables.records(one) for one in left.datasets), left.model, read,
+        {name: Recode.parse(rule) for name, rule in left.recode.items()},
     )  # fmt: skip
     return Earlier(
         left.run_id, left.source_sha256, left.table_sha256, _people_of(workspace, left, known), release,
@@ -369,6 +407,7 @@ def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
         found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.exact, found.model,
         found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
         tables.write_arrays(columns), marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
+        written(recipe.form.recode),
     )  # fmt: skip
 
 

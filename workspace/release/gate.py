@@ -20,7 +20,7 @@ from ..audit import user
 from ..errors import NotReleased
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
-from ..reused_memory import reused_memory
+from ..process import reused_memory
 from ..store.workspace import Workspace
 from .checks import STATUSES, Case, Check, DoesNotApply, Sighting, Status
 from .constraint_checks import CONSTRAINT_CHECKS
@@ -28,6 +28,7 @@ from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
+from .files_advice import on_files
 from .kept_table_checks import KEPT_TABLE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
@@ -160,15 +161,22 @@ def check_policy(policy: Policy) -> None:
 def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
     """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady, DamagedTable."""
     check_policy(policy)
-    case = Case(workspace, plan, policy)
     with reused_memory():
-        findings = tuple(_finding(check, case) for check in CHECKS)
-        case.close()  # before the block gives memory back
+        findings = _findings(workspace, plan, policy)  # what they read is gone before the block gives memory back
     return Examination(plan.run.id, policy.sha256, findings)
 
 
+def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
+    case = Case(workspace, plan, policy)
+    try:
+        return tuple(_finding(check, case) for check in CHECKS)
+    finally:
+        case.close()
+
+
 def _finding(check: Check, case: Case) -> Finding:
-    return finding_of(check, case.policy, lambda: check.look(case))
+    found = finding_of(check, case.policy, lambda: check.look(case))
+    return found if case.recipe.makes_release else replace(found, advice=on_files(found.check, found.advice))
 
 
 def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:

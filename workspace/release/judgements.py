@@ -39,7 +39,8 @@ class Asked:
     of_run: bool = False
 
     def place(self, run_id: int) -> str:
-        return f"{ASSESSMENT_FILE}: {f'run.{run_id}.' if self.of_run else ''}{self.key}"
+        """Its key in the file."""
+        return f"{f'run.{run_id}.' if self.of_run else ''}{self.key}"
 
 
 CONTEXT = (

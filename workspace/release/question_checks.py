@@ -17,6 +17,7 @@ from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
+from sfumato.engine.wording import percent
 
 from ..policy.policy import Policy
 from ..reporting.questions import (
@@ -36,7 +37,8 @@ from ..views.weights import weights_said
 from .checks import Case, Check, Sighting, Status
 from .contents import treatment_of
 
-FoundBy = Callable[[Sequence[str], int], float]
+FoundBy = Callable[[Sequence[str], int], tuple[float, float]]
+"""How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
 
 
 def _rows(case: Case) -> list[Row]:
@@ -91,8 +93,8 @@ def answer_of(
     """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
 
     Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` says of so many
-    people, those who are easiest to find. Whoever keeps the columns decides so (``kept_keys``): what they find only warns, and what is found
-    beyond it may block. Inference is of values that are drawn, where this makes no difference.
+    people, those who are easiest to find. An AUC counts who of others has none of the rows. Whoever keeps the columns decides so (``kept_keys``): what
+    they find only warns, and what is found beyond it may block. Inference is of values that are drawn, where this makes no difference.
     Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass
     where nothing answers the question: then it raises NotComputable.
     """
@@ -101,7 +103,7 @@ def answer_of(
     seen = [
         _sighting(replace(row, baseline=base), output, records, series, _label(row, recipe), said, at_most)
         for row, output in _compared(answering(rows, question))
-        for base, said, at_most in _baselines(row, question, recipe, records, found_by)
+        for base, said, at_most in _baselines(row, output, question, recipe, records, found_by)
     ]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
@@ -114,16 +116,18 @@ def answer_of(
 
 
 def _baselines(
-    row: Row, question: Question, recipe: Recipe, records: int, found_by: FoundBy
+    row: Row, output: Output, question: Question, recipe: Recipe, records: int, found_by: FoundBy
 ) -> list[tuple[float | None, str, Status]]:
     """What a row is compared with, what is said of it, and how bad that may be."""
     named = sorted(set(treatment_of(recipe)[0]) & (known_to_intruder(row, recipe) or set()))
     if question == "inference" or recipe.origin != "synthetic" or not named:
         return [(row.baseline, "", "block")]
     most = number_of(None, records) if row.params.get("people") == "vulnerable" else records
-    alone = found_by(named, most)
-    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {alone:.4g} can be found"
-    return [(row.baseline, said, "warn"), (max(row.baseline or 0.0, alone), said, "block")]
+    picked, alone = found_by(named, most)
+    base = row.baseline or 0.0
+    beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
+    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {percent(picked)} of the people can be found"
+    return [(row.baseline, said, "warn"), (beside, said, "block")]
 
 
 def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from io import StringIO
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.engine.data.declaration import written
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.methods.labels import labelled_object
@@ -48,11 +50,21 @@ def public_release(
         plan.records,
         plan.kept,
         plan.replaced,
-        public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules)),
+        [
+            row
+            for row in public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules))
+            if not _names_any(row, recipe.form.recode)
+        ],
         rules,
         _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
         privacy,
     )
+
+
+def _names_any(row: Row, recoded: Collection[str]) -> bool:
+    """Whether a number is of one of the recoded variables: it rests on their exact values, and may name a level that does not go out."""
+    said = f"{row.target} {row.params}"
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said) for name in recoded)
 
 
 def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool) -> PrivacyPromise | None:
@@ -120,6 +132,7 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
         "records": release.records,
         "replaced": list(release.replaced),
         "kept": list(release.kept),
+        **({"recode": written(release.recipe.form.recode)} if release.recipe.form.recode else {}),
         "rules": rules,
         **({} if release.privacy is None else {"privacy": privacy_table(release.privacy)}),
         "rows": [labelled_object(row) for row in release.rows],

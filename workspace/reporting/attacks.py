@@ -18,7 +18,7 @@ from .words import NOTHING, Apart, interval, number, params_text, row_settings, 
 TITLE = "Attacks beside control records"
 FULL = (
     "Attacks beside control records: how often guesses are right of the release's own records, of controls, whom it has never seen, and without it. "
-    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right."
+    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right; p is the chance of as much without a leak."
 )
 COLUMNS = (
     Column("attack", "attack on"),
@@ -34,6 +34,7 @@ COLUMNS = (
     Column("excess interval", "interval", spare=4),
     Column("detectable", "detectable", align="right", spare=4),
     Column("guesses", "guesses", align="right", spare=2),
+    Column("p", "p", align="right", spare=4),
     Column("with", "with", spare=1),
 )
 RATES = ("attack", "control", "baseline", "excess")
@@ -73,10 +74,9 @@ def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
             if one is None
             else [Cell(_value(one), full=one.reason and f"{_value(one)}: {one.reason}"), _ends(one)]
         )
-    guesses, detectable = parts.get("guesses"), parts.get("detectable")
     reasons = dict.fromkeys(one.reason for one in parts.values() if one.reason)
-    return [*found, "" if detectable is None else number(detectable.value), "" if guesses is None else number(guesses.value),
-            Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]  # fmt: skip
+    others = (number(parts[name].value) if name in parts else "" for name in ("detectable", "guesses", "p"))
+    return [*found, *others, Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]  # fmt: skip
 
 
 def _title(row: Row) -> str:

@@ -49,6 +49,12 @@ def outcome(row: Compared, runs: Runs) -> str:
     return f"{sign} run {run} better{unsure}"
 
 
+def brief_outcome(row: Compared, runs: Runs) -> str:
+    """``> run 5``, or the sign alone: ``outcome`` where there is little room, next to a tally that has the words."""
+    said = outcome(row, runs)
+    return said.partition(" better")[0] if said[0] in "<>" else said[0]
+
+
 def tally(rows: Iterable[Compared], runs: Runs) -> str:
     """``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``, the most frequent first."""
     counts = Counter(outcome(row, runs) for row in rows)
@@ -103,7 +109,7 @@ def compared_table(title: str, rows: Sequence[Compared], runs: Runs, apart: Apar
     named = [params_text(row.params, apart.get(method_of(row.key), {})) for row in rows]
     shared = named[0] if len(set(named)) == 1 else ""
     shown = [column for column in number_columns(runs) if column.name != "name"]
-    head = (Column("measure", "measure"), Column("target", "variable"), Column("level", "S", align="right"))
+    head = (Column("measure", "measure"), Column("target", "variable"), Column("level", "level", align="right"))
     columns = (
         *head, *shown[:3], Column("baseline", "baseline", align="right", spare=4), *shown[3:], Column("with", "with", spare=5),
     )  # fmt: skip

@@ -30,7 +30,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgrou
 """
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-OPEN = "To be completed by a person"
+OPEN = "To be completed"
 
 
 @dataclass(frozen=True, slots=True)

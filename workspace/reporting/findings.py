@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import counted, percent
 
 from ..visible_text import printable
 from .tables import Column, Table
@@ -20,6 +21,11 @@ COLUMNS = (
     Column("limit", "limit", 9, "right"),
     Column("unit", "unit of held and limit", 30, spare=1, grows=1),
 )
+SHARES = ("share", "probability", "of the budget")
+"""How the unit of what is said in per cent begins."""
+BARE = ("ratio", "s_pmse")
+"""Units that count nothing."""
+SINGULAR = {"people": "person", "policies": "policy"}
 STATUSES = ("block", "warn", "not checked", "pass")
 """The worst first."""
 MOST_NAMED = 24
@@ -101,6 +107,21 @@ def finding_cells(finding: Found, *, waived: bool = False) -> tuple[str, ...]:
         *("" if one is None else number(one) for one in (finding.value, finding.baseline, finding.held, finding.limit)),
         finding.unit,
     )
+
+
+def judged_cells(finding: Found) -> dict[str, str]:
+    """What is held against the limit, and the limit with what it counts: ``6.67 %`` and ``0 %``, ``3`` and ``0 questions``."""
+    held, limit = finding.held, finding.limit
+    if finding.unit.startswith(SHARES):
+        said = ["" if one is None else percent(one, beside) for one, beside in ((held, limit), (limit, held))]
+        return {"held": said[0], "limit": said[1]}
+    counts = "" if finding.unit in BARE else re.split(r" (?:beyond|of) ", finding.unit)[0].split()[-1]
+    if limit == 1:
+        counts = SINGULAR.get(counts, counts.removesuffix("s"))
+    return {
+        "held": "" if held is None else number(held),
+        "limit": "" if limit is None else f"{number(limit)} {counts}".rstrip(),
+    }
 
 
 def finding_table(findings: Sequence[Found]) -> Table:

@@ -7,25 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.methods.labels import KNOWLEDGE, declared, name_called
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import method_of_step
 from sfumato.engine.methods.spec import written
 from sfumato.engine.recipe.thresholds import BOUNDS
 
 from .words import limit_text, role_text
 
 Facts = list[tuple[str, str]]
-IN_SHORT = ("synthesis", "anonymisation")
-"""Sections whose steps leave the family of their method out."""
 HEADED = ("method", "target", "value")
 ROLES = ("quasi_identifier", "sensitive", "identifier", "weight")
 RELEASE = ("m", "seed", "records", "epsilon", "redraws", "unmet")
 DATA = ("where", "sample", "holdout")
-
-
-def method_of_step(section: str, name: str) -> Method | None:
-    """The method that a step names; None where this version has none of the name."""
-    keys = [f"{section}.{name}"] if section in IN_SHORT and "." not in name else [name]
-    return next((found for key in keys if (found := method_called(key)) is not None), None)
 
 
 @dataclass(frozen=True)

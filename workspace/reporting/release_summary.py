@@ -77,10 +77,16 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
     out = recipe.schema.of_role(Role.IDENTIFIER)
     parts = {
         "Replaced": [name for name in recipe.released if name not in out],
-        "Unchanged, as in the confidential data": [n for n in recipe.schema.names if n not in (*recipe.released, *out)],
+        "Unchanged, as in the confidential data": [
+            n for n in recipe.schema.names if n not in (*recipe.released, *out, *recipe.form.recode)
+        ],
+        "Coarser by a public rule": [f"{name} ({rule})" for name, rule in recipe.form.recode.items()],
         "Left out": list(out),
     }
     return {words: names for words, names in parts.items() if names}
+
+
+RECODED = "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 
 
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
@@ -88,7 +94,8 @@ def release_overview(recipe: Recipe, datasets: int, records: int | None = None) 
     tables = counted(datasets, f"{recipe.origin} dataset") + (
         f" of {counted(records, 'record')}" if records is not None else ""
     )
-    return " ".join([f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())])
+    lines = [f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())]
+    return " ".join([*lines, *([RECODED] if recipe.form.recode else [])])
 
 
 def judged(verdicts: Sequence[Verdict]) -> str:

@@ -119,7 +119,7 @@ ROW_COLUMNS = (
     Column("measure", "measure", 20, grows=1),
     Column("of", "variable", 15),
     Column("dataset", "dataset", 12),
-    Column("level", "S", 5, "right"),
+    Column("level", "level", 5, "right"),
     Column("value", "value", 10, "right"),
     Column("interval", "interval", 20),
     Column("baseline", "baseline", 9, "right"),
@@ -177,7 +177,7 @@ def result_table(
     titles = (
         "measure",
         "variable",
-        "S",
+        "level",
         "confidential",
         *quoted,
         "release",
@@ -522,7 +522,7 @@ def source_table(quoted: SourceTable) -> Table:
     titles = [
         "measure",
         "variable",
-        "S",
+        "level",
         *(title for name in quoted.columns for title in (name, "published", "ratio")),
         "with",
     ]

@@ -87,12 +87,19 @@ def account(release: PublicRelease) -> str:
                 if release.kept
                 else "No variable was kept from the confidential records."
             )
+            + recoded_words(release.recipe)
         )
     return (
         f"{_datasets(release)}. They are confidential records whose values of {_names(release.replaced)} were made coarser; some "
         "records may have been left out."
         + (f" The values of {_names(release.kept)} are as they were." if release.kept else "")
     )
+
+
+def recoded_words(recipe: Recipe) -> str:
+    """By which public rules values are coarser than the confidential ones; empty where they are not."""
+    said = "; ".join(f"{name}: {rule}" for name, rule in recipe.form.recode.items())
+    return f" Values were made coarser by rules that are public ({said})." if said else ""
 
 
 def _what(release: PublicRelease) -> list[Part]:
@@ -129,6 +136,11 @@ def _names(names: Sequence[str]) -> str:
 def _variables(release: PublicRelease) -> Table:
     shown = {
         name: "replaced" if name in release.replaced else "as it was" for name in (*release.replaced, *release.kept)
+    }
+    shown |= {
+        name: f"{shown[name]}, {rule}" if name in release.replaced else str(rule)
+        for name, rule in release.recipe.form.recode.items()
+        if name in shown
     }
     schema = release.recipe.released_schema
     lines: list[Line] = [[v.name, v.title, v.kind.value, shown[v.name]] for v in schema if v.name in shown]

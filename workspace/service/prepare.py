@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from sfumato.engine.data.declaration import written
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
@@ -112,7 +113,8 @@ def prepared_scoring(
     source = original()
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
-    given = tuple((file, read_external(file, recipe, data)) for file in (read() for read in released))
+    shown = recipe.recoded(data).alone
+    given = tuple((file, read_external(file, recipe, shown)) for file in (read() for read in released))
     return PreparedRun(recipe, source, data, given)
 
 
@@ -251,7 +253,7 @@ def prepare_companions(
 ) -> tuple[PreparedRun, ...]:
     """Check the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores nothing.
 
-    Each takes over ``main``'s data, seed, and the settings of data, variables and release. Companions of companions
+    Each takes over ``main``'s data, seed and public rules, and the settings of data, variables and release. Companions of companions
     are left out.
     """
     shared = [setting for setting in settings if setting.strip().startswith(SHARED_SETTINGS)]
@@ -292,6 +294,8 @@ def _find(name: str, recipe_file: RecipeFile) -> RecipeFile:
 def _on_data_of(main: PreparedRun, table: dict[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in table.items() if key != "companions"}
     release = {**table.get("release", {}), "seed": main.recipe.seed}
+    if main.recipe.form.recode and not table.get("anonymisation"):
+        release["recode"] = written(main.recipe.form.recode)
     return {**own, "data": main.recipe.data.to_table(), "release": release}
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from sfumato.engine.errors import EngineError
 
-from ..core_dumps import forbid_core_dumps
 from ..errors import WorkspaceError
 from ..jobs.following import OneWorker, until_ended
 from ..jobs.worker import Detached, start_detached
+from ..process import forbid_core_dumps
 from ..store.runs import RunState
 from ..store.workspace import Workspace
 from .searching import IDLE_BETWEEN, advance

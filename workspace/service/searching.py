@@ -104,7 +104,7 @@ def begin_search(
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
-    offered = offered_steps(recipe, data)
+    offered = offered_steps(recipe, data, policy_of(workspace.directory).smallest_cell)
     if not levers_of(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
     return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)

@@ -13,9 +13,9 @@ import os
 import stat
 from pathlib import Path
 
-from ..core_dumps import forbid_core_dumps
 from ..errors import WorkspaceError
 from ..plain_files import synchronise
+from ..process import forbid_core_dumps
 
 KEY_FILE = "key"
 KEY_BYTES = 32

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..audit import Act, table_of
@@ -47,7 +47,7 @@ class Tombstone:
     ``tables`` are the hashes of its datasets as the run stored them, ``datasets`` of what is left of these: the released columns, and no
     level that no released record has. ``schema`` is theirs, as JSON. ``marks`` have the HMACs of the confidential records by the sealing key with
     fingerprint ``key``. ``epsilon`` is what the noise of its ``steps`` with a privacy account costs, and ``covered`` says whether a
-    proof covers the whole release. ``manifests`` are the hashes of the internal manifests that were written.
+    proof covers the whole release. ``manifests`` are the hashes of the internal manifests that were written, ``recode`` the public rules as a recipe writes them.
     """
 
     run_id: int
@@ -75,6 +75,7 @@ class Tombstone:
     covered: bool
     risks: tuple[RiskTable, ...]
     manifests: tuple[str, ...]
+    recode: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def content(self) -> str:

@@ -18,7 +18,7 @@ def approved_tables(workspace: Workspace, run: Run) -> tuple[ApprovedTable, ...]
     found: list[ApprovedTable] = []
     for step, fit in step_fits(workspace, run):
         if (give := step.method.synthesis.approved) is not None:
-            data = workspace.read(workspace.dataset(run.dataset_id)).alone
+            data = run.recipe.recoded(workspace.read(workspace.dataset(run.dataset_id))).alone
             found += give(fit, step.spec, step.targets, data)
     return tuple(found)
 

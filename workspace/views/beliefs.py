@@ -112,7 +112,7 @@ def guesses_of(
             "at random where its recipe says how many"
         )
     at = int(places[0])
-    data = workspace.read(workspace.dataset(run.dataset_id))
+    data = run.recipe.recoded(workspace.read(workspace.dataset(run.dataset_id)))
     posterior, prior = arrays["top_probability"][at], arrays["top_prior"][at]
     names = [name.removeprefix(GUESSED) for name in arrays if name.startswith(GUESSED)]
     guessed = {name: arrays[f"{GUESSED}{name}"][at] for name in names}

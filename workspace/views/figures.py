@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.recoding import beside, recoded
 from sfumato.engine.data.schema import Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.joint import pair_figures
@@ -78,10 +79,9 @@ def _distributions(
 ) -> list[Figure]:
     recipe = runs[0].recipe
     confidential = workspace.read(workspace.dataset(runs[0].dataset_id))
-    groups = [
-        Group(name, tuple(_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)))
-        for name, run in zip(names, runs, strict=True)
-    ]
+    released = [[_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)] for run in runs]
+    confidential, released = _coded_alike(confidential, released, runs, public=rules is not None)
+    groups = [Group(name, tuple(tables)) for name, tables in zip(names, released, strict=True)]
     variables = [recipe.schema.require(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))]
     for variable in variables:
         _check_width(variable, confidential, bin_widths.get(variable.name))
@@ -89,6 +89,23 @@ def _distributions(
     shown = [_as_drawn(variable, runs) for variable in variables if variable.name not in labels]
     widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
     return [distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name), rules) for v in shown]
+
+
+def _coded_alike(
+    confidential: Microdata, released: Sequence[Sequence[Microdata]], runs: Sequence[Run], *, public: bool
+) -> tuple[Microdata, list[list[Microdata]]]:
+    """Tables whose level codes mean the same where runs recode levels; in ``public`` the exact values are not shown."""
+    recodes = [run.recipe.form.recode for run in runs]
+    if public:
+        for rules in recodes:
+            confidential = recoded(confidential, rules)
+    else:
+        for tables, rules in zip(released, recodes, strict=True):
+            confidential = beside(confidential, tables[0], rules)[0]
+    return confidential, [
+        [one if public else beside(confidential, one, rules)[1] for one in tables]
+        for tables, rules in zip(released, recodes, strict=True)
+    ]
 
 
 def _as_drawn(variable: Variable, runs: Sequence[Run]) -> Variable:

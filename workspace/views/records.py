@@ -277,7 +277,7 @@ def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> L
     run = find_run(workspace, records.run_id)
     draws = list(records.measure.draws) if records.draw is None else [records.draw]
     names, radius = knowledge_of(run.recipe, records.measure.item)
-    confidential = workspace.read(workspace.dataset(run.dataset_id), names)
+    confidential = run.recipe.recoded(workspace.read(workspace.dataset(run.dataset_id), names))
     releases = (_released(workspace, run, draw, names) for draw in draws)
     return leave_one_out(confidential, releases, names, radius, [number - 1 for number in numbers])
 
@@ -314,7 +314,8 @@ def candidates(workspace: Workspace, run_id: int, measure: RecordMeasure, record
     dataset = workspace.dataset(run.dataset_id)
     _check_numbers([record], dataset.records)
     names, radius = knowledge_of(run.recipe, measure.item)
-    confidential, released = workspace.read(dataset, names), _released(workspace, run, draw, names)
+    confidential = run.recipe.recoded(workspace.read(dataset, names))
+    released = _released(workspace, run, draw, names)
     rows = matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out(confidential, [released], names, radius, [record - 1])
     within = {name: str(radius[name].written) if name in radius else "equal" for name in names}

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from oracles import Answers, Case, agrees, cells, half_rank, present, series
-from relations import JOINT, POWER, Expected, free, not_higher, of_all_guesses, same, times
+from relations import DEALT, JOINT, POWER, Expected, free, not_higher, of_all_guesses, same, times
 from tables import RADIUS
 
 from evidence import Evidence
@@ -103,7 +103,8 @@ EVIDENCE = Evidence(
         "from_controls",
     ),
     no_oracle={
-        "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find"
+        "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find",
+        "excess_p_value": "it is drawn at random: tests/engine/attacks/test_permuted.py holds it against Fisher's test",
     },
     tiny=[
         ("linked", {**RANDOM, "radius": RADIUS}),
@@ -132,5 +133,6 @@ EVIDENCE = Evidence(
         "guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=CONFIDENT, noise=CONFIDENT),
         "from_controls": Expected(doubled=ALL_GUESSES, copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
+        "excess_p_value": DEALT,
     },
 )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from oracles import Answers, Case, cells, half_rank, present, series
-from relations import JOINT, POWER, Expected, free, of_all_guesses, same, times
+from relations import DEALT, JOINT, POWER, Expected, free, of_all_guesses, same, times
 
 from evidence import Evidence
 from sfumato.engine.data.microdata import Microdata
@@ -71,7 +71,8 @@ EVIDENCE = Evidence(
     oracle=linkability,
     outputs=("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
     no_oracle={
-        "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find"
+        "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find",
+        "excess_p_value": "it is drawn at random: tests/engine/attacks/test_permuted.py holds it against Fisher's test",
     },
     tiny=[
         ("linked", {**RANDOM}),
@@ -87,5 +88,6 @@ EVIDENCE = Evidence(
         "baseline_success": Expected(doubled=of_all_guesses(times(0.5)), copy=same, permuted=same, noise=same),
         "guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
+        "excess_p_value": DEALT,
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relations import JOINT, OWN_TABLE, Answers, Expected, Rule, equals, free, lower, not_computed, same
+from relations import DEALT, JOINT, OWN_TABLE, Answers, Expected, Rule, equals, free, lower, not_computed, same
 
 from evidence import Evidence
 
@@ -41,6 +41,7 @@ EVIDENCE = Evidence(
         "baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
         "control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
         "detectable_excess": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+        "excess_p_value": DEALT,
         "guesses": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     },
 )

@@ -91,3 +91,26 @@ def test_datasets_together_are_as_uncertain_as_one() -> None:
     (found,) = combined([row(1, 0.3), row(2, 0.5)])
     assert (found.draw, found.value) == (None, pytest.approx(0.4))
     assert (found.lower, found.upper) == (pytest.approx(0.3), pytest.approx(0.6))
+
+
+def test_of_several_datasets_the_p_value_is_twice_the_mean() -> None:
+    def rows(values: list[float]) -> list[Row]:
+        return [
+            Row("risk", "x", "excess_p_value", "", "synthetic", draw, None, value)
+            for draw, value in enumerate(values, 1)
+        ]
+
+    assert [row.value for row in combined(rows([0.02, 0.04]))] == [pytest.approx(0.06)]
+    assert [row.value for row in combined(rows([0.7, 0.9]))] == [1.0]
+    assert [row.value for row in combined(rows([0.7]))] == [0.7]
+
+
+def test_an_interval_is_not_above_0_where_the_exact_p_finds_nothing() -> None:
+    def lower(p_value: float | None) -> float:
+        found = AttackResult(Rate(30, 100), None, Rate(10, 100), p_value=p_value).estimates()
+        (low,) = (one.lower for one in found if one.measure == "excess_risk")
+        assert low is not None
+        return low
+
+    assert lower(None) == lower(0.02) > 0
+    assert lower(0.03) == 0

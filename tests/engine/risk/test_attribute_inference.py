@@ -43,8 +43,9 @@ def answers(found: Measure, target: str = "ill", **params: str) -> dict[str, Est
 
 
 def values(found: Measure, target: str = "ill", **params: str) -> dict[str, float | None]:
-    """All but the power, which ``tests/engine/attacks`` holds against simulations."""
-    return {name: e.value for name, e in answers(found, target, **params).items() if name != "detectable_excess"}
+    """All but the power and the p-value, which ``tests/engine/attacks`` holds against simulations."""
+    simulated = ("detectable_excess", "excess_p_value")
+    return {name: e.value for name, e in answers(found, target, **params).items() if name not in simulated}
 
 
 def drawn(n: int, rng: np.random.Generator) -> pd.DataFrame:

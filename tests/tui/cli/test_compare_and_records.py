@@ -16,7 +16,7 @@ from sfumato.engine.methods.rows import Row, average
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.reporting.comparison import outcome, tally
+from sfumato.workspace.reporting.comparison import brief_outcome, outcome, tally
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -61,7 +61,10 @@ def test_every_outcome_has_a_sign_and_words() -> None:
     assert [outcome(row, (3, 5)) for row in found] == [
         "< run 3 better", "~ not distinguishable", "= equal", "> run 5 better, no interval", "> run 5 better",
     ]  # fmt: skip
-    assert outcome(compare(first, second, lambda row: "none")[0], (3, 5)) == "* they differ"
+    assert [brief_outcome(row, (3, 5)) for row in found] == ["< run 3", "~", "=", "> run 5", "> run 5"]
+    undirected = compare(first, second, lambda row: "none")[0]
+    assert outcome(undirected, (3, 5)) == "* they differ"
+    assert brief_outcome(undirected, (3, 5)) == "*"
     assert tally([*found, found[0]], (3, 5)).startswith("6 numbers: 2 < run 3 better, 1 ~ not distinguishable")
 
 

@@ -433,3 +433,14 @@ async def test_long_lines_of_the_text_are_broken_and_not_cut(sit, built_data):
         assert text.cursor_location[0] > 0
         row = text.wrapped_document.location_to_offset(text.cursor_location).y
         assert text.scroll_y <= row < text.scroll_y + text.size.height
+
+
+@pytest.mark.slow
+async def test_what_was_typed_and_taken_back_by_hand_leaves_the_plan_ready_for_keys(sit, built_data):
+    """Once enter did nothing after it: the text was the plan again, and nobody had read it."""
+    async with sit(built_data, tab="plan") as seat:
+        await seat.press("t", "#", "backspace", "escape")
+        assert "✓" in seat.text
+        text = await seat.press("j", "enter")
+        assert "Bayesian linear regression (synthesis.linear_regression)" in text
+    assert stored(built_data)[1] == 0

@@ -414,7 +414,5 @@ def test_escaped_markdown_reads_as_it_was_written() -> None:
 def test_a_part_of_every_kind_is_written_in_both_forms() -> None:
     parts: list[Part] = [Paragraph("words", strong=True), Items([Open("who?")]), Chapter("In", [Paragraph("it")])]
     made = Document("Title", "INTERNAL", parts)
-    assert made.markdown() == (
-        "# Title\n\n**INTERNAL**\n\n**words**\n\n- **To be completed by a person:** who?\n\n## In\n\nit\n"
-    )
-    assert "To be completed by a person: who?" in made.html()
+    assert made.markdown() == ("# Title\n\n**INTERNAL**\n\n**words**\n\n- **To be completed:** who?\n\n## In\n\nit\n")
+    assert "To be completed: who?" in made.html()

@@ -10,9 +10,10 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.search.space import Lever, changed
-from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, WEIGHTS, levers_of, offered_steps
+from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of, offered_steps
 
 VARIABLES = {
     "age": {"kind": "count", "role": "quasi_identifier"},
@@ -133,6 +134,18 @@ def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_p
     in_part = {**table, "synthesis": [{"method": "marginal_bootstrap", "target": "sick"}, SYNTHESIS[1]]}
     found = levers(in_part)[1]
     assert weights(**{WEIGHTS: 2}) is None, "one of two steps cannot weigh"
+    weighed = {**table, "weights": {"known": ["region"], "strength": 0.25}}
+    found = levers(weighed)[1]
+    assert labels(found)[WEIGHTS] == ["all alike", "strength 0.25", "strength 0.5", "strength 1"]
+    assert found[-1].now == 1
+    table = weighed
+    assert [weights(**{WEIGHTS: at}) for at in range(3)] == [
+        None,
+        weighed["weights"],
+        {"known": ["region"], "strength": 0.5},
+    ]
+    assert weights(**{JOINT: 1}) is None, "a plan that cannot weigh weighs none"
+    assert weights(**{"method of sick": 1}) == weighed["weights"]
     without = {name: {**one, "role": "other"} for name, one in VARIABLES.items()}
     assert WEIGHTS not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
 
@@ -175,3 +188,61 @@ def test_a_lever_can_be_left_alone_by_its_name():
     assert ADDED not in labels(found)
     with pytest.raises(BadInput, match='did you mean "method of income"'):
         levers({**table, "search": {"levers": {"method of incom": []}}})
+
+
+KEYS: dict[str, Any] = {
+    **VARIABLES,
+    "place": {"kind": "categorical", "role": "quasi_identifier"},
+    "school": {"kind": "ordinal", "role": "quasi_identifier", "levels": ["1", "2", "3", "4", "5"]},
+}
+
+
+def with_keys() -> tuple[dict[str, Any], Any]:
+    """A plan with a quasi-identifier of which three levels are rare, and one whose ends are."""
+    table = {"variables": {**KEYS, "age": {**KEYS["age"], "role": "quasi_identifier"}}, "synthesis": SYNTHESIS}
+    recipe = Recipe.from_table(table)
+    frame = read(Recipe.from_table({"variables": VARIABLES, "synthesis": SYNTHESIS})).frame
+    count = len(frame)
+    place = ["a"] * (count - 12) + ["d"] * 6 + ["c"] * 4 + ["b"] * 2
+    school = ["1"] * 3 + ["2"] * 30 + ["3"] * (count - 39) + ["4"] * 2 + ["5"] * 4
+    return table, conform(frame.assign(place=place, school=school), recipe.schema)
+
+
+def test_quasi_identifiers_become_coarser_by_steps_and_by_joining_the_levels_of_few_people():
+    table, data = with_keys()
+    recipe = Recipe.from_table(table)
+    found = {lever.name: lever for lever in levers_of(recipe, offered_steps(recipe, data))}
+    place, school = found[COARSENING.format("place")], found[COARSENING.format("school")]
+    assert [option.label for option in place.options] == ["as in the plan", "3 levels as other"]
+    assert [option.label for option in school.options][1] == "2 levels as 1 to 2; 3 levels as 3 to 5"
+    assert all(lever.rising and lever.setting == "recode" for lever in (place, school))
+    levers = [place, found[COARSENING.format("age")]]
+    after = changed(table, levers, (1, 2))
+    rules = after["release"]["recode"]
+    assert rules["place"] == {"other": ["b", "c", "d"]}
+    check_steps(Recipe.from_table(after), data)
+    assert not any(rules["age"] % width for width in (2, 5) if width <= rules["age"])
+
+
+def test_steps_of_a_number_that_another_lever_synthesises_are_left_out():
+    table, data = with_keys()
+    recipe = Recipe.from_table(table)
+    levers = levers_of(recipe, offered_steps(recipe, data))
+    choice = tuple(
+        len(lever.options) - 1 if lever.name in (ADDED, COARSENING.format("age")) else lever.now for lever in levers
+    )
+    after = changed(table, levers, choice)
+    assert "age" in {str(step["target"]) for step in after["synthesis"]}
+    assert "age" not in after.get("release", {}).get("recode", {})
+    check_steps(Recipe.from_table(after), data)
+
+
+def test_a_plan_with_steps_is_only_offered_wider_ones():
+    table, data = with_keys()
+    table = {**table, "release": {"recode": {"age": 10, "place": {"other": ["b", "c", "d"]}}}}
+    recipe = Recipe.from_table(table)
+    found = {lever.name: lever for lever in levers_of(recipe, offered_steps(recipe, data))}
+    assert COARSENING.format("place") not in found
+    widths = [option.label for option in found[COARSENING.format("age")].options[1:]]
+    assert widths
+    assert all(float(width) > 10 and float(width) % 10 == 0 for width in widths)

@@ -98,7 +98,7 @@ def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: 
     found = findings["standing_people"]
     assert "stand in the release" in found.said
     assert "equally rare hold-out people none does" in found.said
-    assert "minbucket" in found.advice
+    assert "whoever made the files" in found.advice
     assert len(set(found.records) & set(range(40))) >= 30
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +34,11 @@ from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
 Enter = Callable[..., int]
+WHOLE = {
+    "method": "margins",
+    "target": ["region", "age", "visits", "income"],
+    "bins": {"age": "width 20", "visits": "width 5", "income": "width 5000"},
+}
 DONORS = [
     {"target": "visits", "method": "cart", "predictors": ["region", "age"]},
     {"target": "income", "method": "cart", "predictors": ["region", "age", "visits"], "minbucket": 1},
@@ -489,3 +496,30 @@ def test_what_has_no_room_in_memory_is_read_again_and_found_the_same(workspace: 
     assert seen[0] == seen[1] == seen[2]
     assert room.releases[0] is room.releases[0]
     assert none.releases[0] is not none.releases[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "left as it is"])
+def test_what_the_gate_read_is_gone_when_it_ends(
+    workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    """Without a collection of cycles. The negative control keeps the joint tables, which hold the case."""
+    plan = plan_release(workspace, done(workspace, enter(synthesis=[WHOLE])))
+    made: list[weakref.ref[Case]] = []
+
+    class Watched(Case):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(weakref.ref(self))
+
+        def close(self) -> None:
+            if closed:
+                super().close()
+
+    monkeypatch.setattr(gate, "Case", Watched)
+    gc.disable()
+    try:
+        examine(workspace, plan, Policy())
+        assert (made[0]() is None) is closed
+    finally:
+        gc.enable()

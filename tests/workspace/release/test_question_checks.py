@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
@@ -155,6 +156,31 @@ def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> Non
     assert found(["region", "age"], 0.8, 0.78, people="vulnerable").status == "warn"
     assert "released unchanged (age, region)" in found(["region", "age"], 0.3, 0.2).said
     assert found(["visits"], 0.3, 0.2).status == "block"
+
+    def told_apart(known: list[str], value: float) -> Finding:
+        area = row("risk.membership_inference.family_auc", value, 0.5, value - 0.02, params={"known": known})
+        return look(area)["membership_excess"]
+
+    alone = told_apart(["region", "age"], 0.6)
+    assert "by which alone at most" in alone.said
+    assert "% of the people can be found" in alone.said
+    assert [told_apart(["region", "age"], value).status for value in (0.6, 0.8, 0.97)] == ["warn", "warn", "block"]
+    assert [told_apart(["region"], value).status for value in (0.55, 0.7)] == ["warn", "block"]
+
+
+def test_the_area_that_kept_columns_give_alone_is_half_the_share_of_unique_people_beyond_chance() -> None:
+    """Whoever looks for the kept values of a person among the released rows, where nothing else is told."""
+    rng = np.random.default_rng(26)
+    for levels in (50, 2_000, 100_000):
+        chances = 1 / np.arange(1, levels + 1)
+        drawn = rng.choice(levels, size=(2, 20_000), p=chances / chances.sum())
+        members, fresh = np.bincount(drawn[0], minlength=levels)[drawn]
+        unique = float((members == 1).mean())
+        area = 0.5 + 0.5 * float((fresh == 0).mean())
+        assert area == pytest.approx(0.5 + 0.5 * unique, abs=0.012), "Good (1953): who is new is like who is alone"
+        if levels == 100_000:
+            picked = float((1 / members).mean())
+            assert max(0.5, picked) < area - 0.1, "the share itself, taken for an area, would call this a leak"
 
 
 @pytest.mark.slow

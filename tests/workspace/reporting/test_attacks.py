@@ -46,7 +46,7 @@ def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
         *rows(60, 20, draw=1),
         *rows(60, 20, "confidential"),
     ]
-    assert [len(parts) for parts in attacks_in(found)] == [6] * 5
+    assert [len(parts) for parts in attacks_in(found)] == [7] * 5
     assert attack_table([PLAIN]) is None
 
 
@@ -89,4 +89,5 @@ def test_json_has_a_table_an_attack() -> None:
         "excess",
         "detectable",
         "guesses",
+        "p",
     }

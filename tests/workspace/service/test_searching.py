@@ -18,11 +18,12 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED, BINS, JOINT, WEIGHTS, levers_of
+from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
 from sfumato.workspace.service.searching import OUT_OF_MINUTES, advance, begin_search, outcome, take_plan
+from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
@@ -35,6 +36,7 @@ LEVERS = (
     ADDED,
     JOINT,
     BINS,
+    COARSENING.format("age"),
     WEIGHTS,
     "m",
     "cart.minbucket",
@@ -123,6 +125,38 @@ def test_a_search_ends_with_finalists_whose_plan_can_be_taken(workspace: Workspa
     assert draft is not None
     assert Recipe.from_toml(draft.toml) == run.recipe
     assert advance(workspace, search_id) == []
+
+
+@pytest.mark.slow
+def test_a_search_makes_a_quasi_identifier_coarser_where_nothing_else_hides_the_people(
+    workspace: Workspace, people: Path
+):
+    """Whoever knows the number of a person, which is kept, finds the row: only wider steps of it help."""
+    known = {"method": "risk.identification", "known": ["number"], "kept_only": True}
+    table = plan(
+        people,
+        measure=[{"method": "utility.propensity"}, known],
+        threshold=[{"value": "risk.identification.true_match_rate", "max": 0.02}],
+        search={"looks": 10, "levers": {name: [] for name in LEVERS}},
+    )
+    table["variables"]["number"] = {"kind": "continuous", "role": "quasi_identifier"}
+    search_id = begin_search(workspace, table)
+    to_the_end(workspace, search_id)
+    found = {one.label: one for one in outcome(workspace, search_id).finalists}
+    passing = [label for label, one in found.items() if all(verdict.outcome == "met" for verdict in one.verdicts)]
+    assert passing
+    assert all(label.startswith("coarsening of number ") for label in passing)
+    run = find_run(workspace, found[passing[0]].run_id)
+    width = run.recipe.form.recode["number"].width
+    assert width
+    released = released_dataset(workspace, run.id, run.recipe, 1)
+    assert released is not None
+    assert (released.frame["number"] % width == 0).all()
+    assert found[passing[0]].verdicts[0].observed == 0
+    take_plan(workspace, run.id)
+    draft = draft_of(workspace, run.project_id)
+    assert draft is not None
+    assert f"number = {width:g}" in draft.toml
 
 
 @pytest.mark.slow
@@ -261,6 +295,7 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
     if methods[0] == "linear_regression":
         steps[0]["transform"] = "log"
     fixed = ("m", ADDED, JOINT, BINS, "order of synthesis", "method of income", "method of sick", *LEVERS[-2:])
+    fixed += (COARSENING.format(known),) if known == "number" else ()
     table = plan(people, synthesis=steps, search={"looks": 10, "levers": {key: [] for key in fixed}})
     roles = {name: "quasi_identifier" if name == known else "other" for name in names}
     table["variables"] = {name: {"kind": kind, "role": roles[name]} for name, kind in names.items()}

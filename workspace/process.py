@@ -1,4 +1,8 @@
-"""Large arrays that are made one after another use the same memory again, instead of fresh pages each time.
+"""What is asked of the system for this process alone: no core dump, and the same memory again for one large array after another.
+
+A core dump would carry the key and the data outside the workspace, so dumps are switched off twice. A limit of 0 bytes stops files, but
+the kernel ignores it where a program receives the dump (``|`` in core_pattern). A process that is not dumpable has no dump anywhere. Both
+end at ``exec``, or may be inherited, so each process calls ``forbid_core_dumps`` for itself.
 
 glibc gives the memory of a large array back to the system as soon as it is freed, and the next one is filled with fresh pages of zeros. For
 computations on millions of records that is a fifth of the time. Inside ``reused_memory`` freed memory stays with the process; at the end
@@ -10,14 +14,20 @@ nothing: freed memory is read by nobody. It costs what a trim takes, under a mil
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import platform
+import os
+import resource
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 
+PR_SET_DUMPABLE = 4
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+_kept: dict[int, int] = {}
+"""By process: ``clear_refs``, opened while the process still owned it."""
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 INSIDE = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: -1}
 """No array is mapped on its own, and no free memory is given back."""
@@ -28,7 +38,35 @@ _blocks: list[int] = []
 """One entry for each block that runs now."""
 
 
-@contextmanager
+def forbid_core_dumps() -> None:
+    """Switch core dumps off for this process, for good. Without effect where the system has no such switch."""
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if not sys.platform.startswith("linux") or os.getpid() in _kept:
+        return
+    _kept[os.getpid()] = _opened_clear_refs()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _opened_clear_refs() -> int:
+    """A process that is not dumpable no longer owns its files in /proc: this one is opened before, or -1."""
+    try:
+        return os.open(_CLEAR_REFS, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def clear_refs(what: bytes) -> None:
+    """Write to ``/proc/self/clear_refs``. Raises OSError where there is none, or it cannot be written."""
+    handle = _kept.get(os.getpid(), -1)
+    if handle >= 0:
+        os.write(handle, what)
+    else:
+        _CLEAR_REFS.write_bytes(what)
+
+
+@contextlib.contextmanager
 def reused_memory() -> Iterator[None]:
     """Keep freed memory for the next array until the last of the blocks that run at a time ends. Without effect where the system's C library is not glibc."""
     libc = _glibc()
@@ -55,6 +93,8 @@ def _set(libc: ctypes.CDLL, options: dict[int, int]) -> None:
 
 @lru_cache(maxsize=1)
 def _glibc() -> ctypes.CDLL | None:
+    import platform
+
     if not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc":
         return None
     return ctypes.CDLL(None)

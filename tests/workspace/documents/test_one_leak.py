@@ -1,0 +1,59 @@
+"""Findings that are one leak are said once: the same people, the same advice, the same sentence."""
+
+from __future__ import annotations
+
+from sfumato.workspace.documents.one_leak import ABOVE, Said, briefly, by_advice, by_people
+from sfumato.workspace.release.files_advice import BY_CHECK, on_files
+from sfumato.workspace.release.gate import CHECKS, Finding
+
+
+def found(check: str, records: tuple[int, ...] = (), said: str = "", advice: str = "smooth") -> Finding:
+    return Finding(check, "block", f"title of {check}", said or f"{check} found", records=records, advice=advice)
+
+
+PEOPLE = tuple(range(35))
+
+
+def test_findings_of_the_same_people_are_one_and_others_stay_apart() -> None:
+    all_of_them, most, few, others, nobody = (
+        found("standing", PEOPLE), found("near", PEOPLE[:25]), found("rare", PEOPLE[:7]), found("ends", (90, 91)), found("linking"),
+    )  # fmt: skip
+    groups = by_people([all_of_them, most, few, others, nobody, found("equal", PEOPLE)])
+    assert [[one.check for one in group] for group in groups] == [
+        ["standing", "near", "equal"], ["rare"], ["ends"], ["linking"],
+    ]  # fmt: skip
+
+
+def test_findings_without_records_that_the_same_advice_mends_are_one_line() -> None:
+    groups = [[found("linking")], [found("people", PEOPLE)], [found("inferring")], [found("other", advice="round")]]
+    assert [[group[0].check for group in some] for some in by_advice(groups)] == [
+        ["linking", "inferring"], ["people"], ["other"],
+    ]  # fmt: skip
+
+
+def test_no_title_and_no_sentence_is_lost_and_none_stands_twice() -> None:
+    size = " (5 datasets of 696 records, compared with 696; this release alone)"
+    first = found("standing", PEOPLE, f"35 people stand in it{size}")
+    said = Said([first])
+    assert said.line([[first, found("near", PEOPLE)]]) == [
+        "title of standing; the same people: title of near", ABOVE, "smooth",
+    ]  # fmt: skip
+    attacks = [[found(one, said=f"{one}: 60 %; chance may give as much")] for one in ("linking", "inferring")]
+    assert said.line(attacks) == [
+        "title of linking; title of inferring", "linking: 60 %; inferring: 60 %; of each: chance may give as much", "as above",
+    ]  # fmt: skip
+    assert said.found(attacks[0][0]) == ABOVE
+    assert briefly(first.said) == "35 people stand in it"
+    assert briefly("7 people have it: Race 2 (2 releases together)") == "7 people have it: Race 2 (2 releases together)"
+
+
+def test_advice_for_files_of_another_tool_names_no_setting_of_a_plan() -> None:
+    settings = ("[[synthesis]]", "[[anonymisation]]", "[release]", "minbucket", "= true", "leaves", "[variables]")
+    keys = {one.key for one in CHECKS}
+    assert set(BY_CHECK) <= keys
+    for check in CHECKS:
+        told = on_files(check.key, check.advice)
+        assert told or not check.advice
+        assert not any(one in told for one in settings), check.key
+    assert any(one in check.advice for check in CHECKS for one in settings), "the control"
+    assert on_files("standing_people", "") == ""

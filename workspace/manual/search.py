@@ -1,0 +1,149 @@
+"""A search of the manual by words: the sections that answer them best.
+
+A section's score is the weighted sum of BM25 (Robertson & Zaragoza 2009, section 3.4) over its heading, the terms that its lists
+define and its text: a word counts by its rarity, and the more the shorter the field is that has it. The score is raised where the
+words stand near each other.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sfumato.engine.errors import BadInput
+
+from . import TOPICS, Section, all_sections
+
+MOST_HITS = 8
+SATURATION = 1.2
+"""k1 of BM25: how soon further occurrences of a word add little."""
+FIELDS = {"heading": (4.0, 0.75), "terms": (0.5, 0.3), "body": (1.0, 0.5)}
+"""For each field of a section its weight, terms being part of the text too, and b of BM25: how far a long field weakens a word."""
+NEARNESS = 1.0
+"""By which share the score is raised at most, where all words stand side by side."""
+
+_WORD = re.compile(r"[^\W_]+")
+_STOP = _WORD.findall(
+    "a about after all an and are as at be before by can do does for from get has have how i if in into is it its many me much my no of on"
+    " or our own sfumato the their them there this to was what when where which who why will with you your"
+)
+_ENDS = ("ations", "ation", "ings", "ing", "iers", "ier", "ers", "er", "ies", "ied", "ed", "es", "s", "e", "y")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A section that holds words of a search, its lines that hold most of them, and the words that it lacks."""
+
+    section: Section
+    lines: tuple[str, ...]
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Indexed:
+    """A section as stems of words: how often each is in a field; ``stream``, heading and body in their order."""
+
+    section: Section
+    fields: Mapping[str, Counter[str]]
+    stream: tuple[str, ...]
+
+    def holds(self, stem: str) -> bool:
+        return any(stem in counts for counts in self.fields.values())
+
+
+@functools.cache
+def _stem(word: str) -> str:
+    """The part of a word that its other forms share: ``waive``, ``waived`` and ``waiver`` are ``waiv``, ``planning`` is ``plan``."""
+    end = next((end for end in _ENDS if word.endswith(end) and len(word) - len(end) >= 3), "")
+    stem = word.removesuffix(end)
+    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "aeiouls" else stem
+
+
+def _stems(text: str) -> list[str]:
+    return [_stem(word) for word in _WORD.findall(text.lower())]
+
+
+@functools.cache
+def _index() -> tuple[_Indexed, ...]:
+    return tuple(_indexed(section) for section in all_sections())
+
+
+def _indexed(section: Section) -> _Indexed:
+    heading, body = (_stems(text) for text in (section.title, section.body))
+    terms = [stem for term in section.terms for stem in _stems(term)]
+    fields = {"heading": [one for one in heading if one not in _STOP], "terms": terms, "body": body}
+    counts = {name: Counter(stems) for name, stems in fields.items()}
+    return _Indexed(section, counts, (*heading, *body))
+
+
+def _asked(words: str) -> dict[str, str]:
+    """The words that say something, by their stems."""
+    asked = re.sub(r"^what (?:does|do|is|are) (.*?)(?: mean)?\??$", r"\1", " ".join(words.lower().split()))
+    typed = _WORD.findall(asked)
+    return {_stem(word): word for word in [word for word in typed if word not in _STOP] or typed}
+
+
+def find(words: str) -> list[Hit]:
+    """The sections that answer the words best, in any form and order. Raises BadInput, for a word that is on no page too."""
+    asked = _asked(words)
+    if not asked:
+        raise BadInput("--find", "needs a word to look for, such as: sfumato help --find hold-out")
+    nowhere = [word for stem, word in asked.items() if not any(one.holds(stem) for one in _index())]
+    if nowhere:
+        why = f'"{nowhere[0]}" is on no page; try fewer or other words, or sfumato help for the pages'
+        raise BadInput("--find", why)
+    scored = [(score, one) for one in _index() if (score := _score(one, list(asked)))]
+    scored.sort(key=lambda found: (-found[0], TOPICS.index(found[1].section.page), found[1].section.place))
+    return [_hit(one, asked) for _, one in scored[:MOST_HITS]]
+
+
+def _hit(one: _Indexed, asked: Mapping[str, str]) -> Hit:
+    lacks = tuple(word for stem, word in asked.items() if not one.holds(stem))
+    return Hit(one.section, _best_lines(one.section, list(asked)), lacks)
+
+
+@functools.cache
+def _mean_lengths() -> Mapping[str, float]:
+    return {name: sum(one.fields[name].total() for one in _index()) / len(_index()) for name in FIELDS}
+
+
+@functools.cache
+def _rarity(stem: str) -> float:
+    """The inverse document frequency of BM25, never below 0."""
+    having = sum(one.holds(stem) for one in _index())
+    return math.log(1 + (len(_index()) - having + 0.5) / (having + 0.5))
+
+
+def _score(one: _Indexed, asked: Sequence[str]) -> float:
+    score = 0.0
+    for name, (weight, b) in FIELDS.items():
+        counts = one.fields[name]
+        damping = SATURATION * (1 - b + b * counts.total() / _mean_lengths()[name])
+        score += sum(weight * _rarity(stem) * counts[stem] / (counts[stem] + damping) for stem in asked)
+    return score * (1 + NEARNESS * _nearness(one.stream, asked))
+
+
+def _nearness(stream: Sequence[str], asked: Sequence[str]) -> float:
+    """The number of words by the length of the shortest stretch that holds them all; 0 where none does, or for one word."""
+    last: dict[str, int] = {}
+    shortest = math.inf
+    for place, stem in enumerate(stream):
+        if stem in asked:
+            last[stem] = place
+            if len(last) == len(asked):
+                shortest = min(shortest, place - min(last.values()) + 1)
+    return len(asked) / shortest if len(asked) > 1 else 0.0
+
+
+def _best_lines(section: Section, asked: Sequence[str]) -> tuple[str, ...]:
+    """The two parts of a section that hold the most words, in its order; its first, where only the heading holds one."""
+    text = re.sub(r"^(?:#.*|!\[.*|\|[-| :]+\||```.*)$", "", section.body, flags=re.MULTILINE)
+    split = re.split(r"\n\s*\n|\n *- |(?<=[.;])\s", f"\n{text}")
+    parts = [" ".join(part.split()).removeprefix("- ") for part in split if part.strip()]
+    counted = [(len(set(asked) & set(_stems(part))), place) for place, part in enumerate(parts)]
+    best = sorted(sorted(counted, key=lambda one: (-one[0], one[1]))[:2], key=lambda one: one[1])
+    return tuple(parts[place] for number, place in best if number) or tuple(parts[:1])

@@ -1,0 +1,51 @@
+"""What mends a finding on files that another tool made: their reader has no plan to change, so that no setting of a recipe is named."""
+
+from __future__ import annotations
+
+MAKER = "ask whoever made the files"
+SMOOTHER = f"{MAKER} for a model that follows single people less, coarser values, or fewer datasets"
+OTHERS = f"{MAKER} to synthesise the columns, or to leave them out"
+ROUNDER = f"{MAKER} for rounded values, or top and bottom codes"
+CLASSES = f"{MAKER} for larger classes, of more than one sensitive value"
+
+BY_CHECK = {
+    "unmet_thresholds": f"{MAKER} to make them anew until they are met",
+    "exposed_variables": OTHERS,
+    "newly_certain": SMOOTHER,
+    "guessed_beyond_prior": SMOOTHER,
+    "risk_above_confidential": SMOOTHER,
+    "singling_out_excess": SMOOTHER,
+    "linkability_excess": SMOOTHER,
+    "inference_excess": SMOOTHER,
+    "membership_excess": SMOOTHER,
+    "standing_people": SMOOTHER,
+    "near_people": SMOOTHER,
+    "recoded_people": f"{OTHERS}; another spelling of a value is the same value",
+    "moved_people": f"{OTHERS}; a common factor or a shift is undone by whoever finds it",
+    "repeated_people": SMOOTHER,
+    "copied_counts": SMOOTHER,
+    "disguised_columns": OTHERS,
+    "own_values": SMOOTHER,
+    "unanimous_classes": CLASSES,
+    "roles_elsewhere": OTHERS,
+    "memorised": SMOOTHER,
+    "equal_records": SMOOTHER,
+    "near_records": SMOOTHER,
+    "equal_sensitive": SMOOTHER,
+    "lone_values": ROUNDER,
+    "rare_levels": f"{MAKER} to join rare levels",
+    "tail_values": ROUNDER,
+    "extremes": ROUNDER,
+    "recurring_records": SMOOTHER,
+    "agreed_values": SMOOTHER,
+    "kept_keys": OTHERS,
+    "kept_weight": f"{MAKER} to round the weight",
+    "identifying_columns": OTHERS,
+    "small_classes": CLASSES,
+    "constraints": f"{MAKER} to keep to the rule, or mend the rule",
+}
+
+
+def on_files(check: str, advice: str) -> str:
+    """The advice of a check where the release is files of another tool; no advice stays none."""
+    return BY_CHECK.get(check, advice) if advice else ""
