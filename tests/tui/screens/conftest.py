@@ -258,6 +258,8 @@ def sit(request, monkeypatch, tmp_path):
             await pilot.pause()
             await follow_parent(pilot)
             seat = Seat(pilot)
+            text_of(app)  # who presses a key has seen the screen: a plot makes its picture as it is drawn
+            await follow_parent(pilot)
             await seat.press(*keys)
             yield seat
 
