@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, entry_points
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
@@ -19,7 +19,7 @@ from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration, tally_text
 from sfumato.workspace.store.heads import words_for
 from sfumato.workspace.store.run_log import run_log
-from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line, tasks_of
+from sfumato.workspace.store.runs import Run, TaskRow, installed_version, list_runs, run_line, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 from sfumato.workspace.upkeep.maintenance import Check, workspace_checks
@@ -170,7 +170,7 @@ def _installation() -> list[Check]:
     findings = [Check("Python", "ok", platform.python_version())]
     for name in PACKAGES:
         try:
-            findings.append(Check(name, "ok", version(name)))
+            findings.append(Check(name, "ok", installed_version(name)))
         except PackageNotFoundError:
             findings.append(Check(name, "problem", "not installed; reinstall Sfumato with its dependencies"))
     return findings

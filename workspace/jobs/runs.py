@@ -8,13 +8,11 @@ public file.
 
 from __future__ import annotations
 
-import functools
 import json
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -40,7 +38,7 @@ from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, we
 from ..store.disk import bytes_needed, check_disk
 from ..store.keys import PUBLIC_NAME, fingerprint
 from ..store.redraw_counts import redraws_of
-from ..store.runs import Run, RunState, companions_of, find_run, names_of
+from ..store.runs import Run, RunState, companions_of, find_run, installed_version, names_of
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
 from ..upkeep.integrity import hold
@@ -244,7 +242,7 @@ def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: st
             recipe.to_toml(),
             recipe.sha256,
             recipe.seed,
-            json.dumps({name: _version(name) for name in dict.fromkeys((*VERSIONED, *recipe.packages))}),
+            json.dumps({name: installed_version(name) for name in dict.fromkeys((*VERSIONED, *recipe.packages))}),
             RunState.QUEUED.value,
             time.time(),
             key == PUBLIC_NAME,
@@ -262,10 +260,6 @@ def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: st
         seal=seal_run(connection, workspace.sealer, run_id),
     )
     return run_id
-
-
-_version = functools.cache(version)
-"""The version of an installed package, which is that of the code that is loaded."""
 
 
 def _next_number(connection: sqlite3.Connection) -> int:

@@ -169,14 +169,18 @@ def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examinat
 def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
     case = Case(workspace, plan, policy)
     try:
-        return tuple(_finding(check, case) for check in CHECKS)
+        found = tuple(_finding(check, case) for check in CHECKS)
+        return (
+            found
+            if case.recipe.makes_release
+            else tuple(replace(one, advice=on_files(one.check, one.advice)) for one in found)
+        )
     finally:
         case.close()
 
 
 def _finding(check: Check, case: Case) -> Finding:
-    found = finding_of(check, case.policy, lambda: check.look(case))
-    return found if case.recipe.makes_release else replace(found, advice=on_files(found.check, found.advice))
+    return finding_of(check, case.policy, lambda: check.look(case))
 
 
 def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.recipe.outcomes import OUTCOMES, outcome_of
@@ -21,6 +22,9 @@ from .workspace import Workspace
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
+
+installed_version = cache(version)
+"""The version of an installed package, which is that of the code that is loaded. Raises PackageNotFoundError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from ..store import run_names, tombstones
 from ..store.database import migrate, wrong_values
 from ..store.keys import NoKey
 from ..store.records import stored_table
-from ..store.runs import Run, find_run, list_runs
+from ..store.runs import Run, find_run, installed_version, list_runs
 from ..store.seals import (
     ENDED,
     LEFT,
@@ -311,7 +310,7 @@ def _cut(seals: bytes) -> list[bytes]:
 
 def _judged_otherwise(workspace: Workspace, run: Run) -> Iterator[str]:
     """The verdicts that do not follow from the rows; only the version that gave them is asked again."""
-    if run.versions.get("sfumato") != version("sfumato"):
+    if run.versions.get("sfumato") != installed_version("sfumato"):
         return
     try:
         thresholds = run.recipe.thresholds

@@ -106,7 +106,7 @@ def status(arguments: tuple[str, ...]) -> int:
     raise AssertionError("a command ends by exiting")
 
 
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.study)])
+@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.study)])
 def test_no_hostile_workspace_hangs_a_command_or_reaches_out(
     good: Path, home: Path, tmp_path: Path, deadline: Callable[[], None], capsys: pytest.CaptureFixture[str], every: int
 ) -> None:

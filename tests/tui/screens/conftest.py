@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from towns import towns_workspace
 
 from sfumato.engine.data.microdata import conform
@@ -26,8 +28,8 @@ from sfumato.workspace.store.workspace import Workspace
 
 SIZES = [
     (80, 24),
-    pytest.param((120, 40), marks=[pytest.mark.sizes, pytest.mark.between]),
-    pytest.param((200, 60), marks=pytest.mark.sizes),
+    pytest.param((120, 40), marks=[pytest.mark.sizes, pytest.mark.again]),
+    pytest.param((200, 60), marks=[pytest.mark.sizes, pytest.mark.again]),
 ]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 RECIPE = {
@@ -220,13 +222,32 @@ class Seat:
         return said or above[-2]
 
 
+DRAW = Compositor.render_update
+
+
+def nothing_to_send(compositor, full=False, screen_stack=None, simplify=False):
+    """Only pictures that are asked for: there is no terminal to send others to, and ``Seat.press`` draws the screen after every key."""
+    if full:
+        return DRAW(compositor, full, screen_stack, simplify)
+    visible_screen_stack.set(screen_stack or [])
+    compositor._dirty_regions.clear()
+    return None
+
+
 @pytest.fixture
-def sit(monkeypatch, tmp_path):
+def drawing():
+    """For tests of what is sent to a terminal, and how soon: every picture is drawn."""
+
+
+@pytest.fixture
+def sit(request, monkeypatch, tmp_path):
     """Run the app on a workspace and sit down at it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(
         "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
     )  # Pilot waits after each key anyway
+    if "drawing" not in request.fixturenames:
+        monkeypatch.setattr(Compositor, "render_update", nothing_to_send)
 
     @asynccontextmanager
     async def at(directory, *keys, size=(120, 40), run_id=None, tab=None):
@@ -237,6 +258,8 @@ def sit(monkeypatch, tmp_path):
             await pilot.pause()
             await follow_parent(pilot)
             seat = Seat(pilot)
+            text_of(app)  # who presses a key has seen the screen: a plot makes its picture as it is drawn
+            await follow_parent(pilot)
             await seat.press(*keys)
             yield seat
 

@@ -1,5 +1,6 @@
 """Text can be read in every theme of ours: its contrast with what is behind it, on every screen."""
 
+import functools
 import re
 
 import pytest
@@ -25,8 +26,6 @@ SCREENS = {
     "help": ("question_mark",), "palette": ("ctrl+p",), "audit": ("A",), "new run": ("n",), "confirm": ("g", "x"),
     "text": ("8", "t"), "distributions": ("1", "D"),
 }  # fmt: skip
-SOME = ("runs", "filter", "trial", "form", "palette")
-"""Those that every run of the suite looks at; the larger sizes look at all."""
 DRAWN = re.compile(r"[\s─-▟⠀-⣿]*")
 """Lines, blocks and braille are pictures, not text."""
 
@@ -38,6 +37,7 @@ def luminance(colour):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+@functools.cache
 def contrast(one, other):
     """The contrast ratio of two colours (WCAG 2.2), from 1 to 21."""
     low, high = sorted((luminance(one), luminance(other)))
@@ -67,11 +67,14 @@ def test_the_ratio_is_that_of_the_standard():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "size", [(80, 24), pytest.param((200, 60), marks=[pytest.mark.sizes, pytest.mark.again])], ids=str
+)
 async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, size):
     found = {}
     async with sit(built_data, tab="runs", size=size) as seat:
         project = seat.app.screen
-        for name in SOME if size == (80, 24) else SCREENS:
+        for name, keys in SCREENS.items():
             while len(seat.app.screen_stack) > 2:
                 await seat.app.pop_screen()
             if seat.app.screen is project:
@@ -79,7 +82,7 @@ async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, s
             else:
                 await seat.app.open_project(1, 1, "runs")
                 project = seat.app.screen
-            await seat.press("shift", *SCREENS[name])
+            await seat.press("shift", *keys)
             for theme, least in LEAST.items():
                 seat.app.theme = theme
                 await seat.pilot.pause()

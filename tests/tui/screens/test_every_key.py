@@ -373,25 +373,35 @@ class Walker:
         await self.seat.press("shift", *self.place.keys)
         self.at = self.app.screen, self.app.focused
 
-    async def is_offered(self, bound, key):
-        """Whether a key of this place can be pressed now."""
+    async def is_offered(self, bound, *keys):
+        """Whether keys of this place can all be pressed now, and are of the same act."""
         if self.at != (self.app.screen, self.app.focused):
             await self.go()
         await self.seat.press(*self.place.before.get(bound.id, ()))
-        active = self.app.screen.active_bindings.get(key)
-        return active is not None and active.binding.id == bound.binding.id and active.enabled
+        active = [self.app.screen.active_bindings.get(key) for key in keys]
+        return all(one is not None and one.binding.id == bound.binding.id and one.enabled for one in active)
 
     async def does_something(self, bound, key):
-        """Whether a key of this place changes what a user can notice."""
-        if not await self.is_offered(bound, key):
+        """Whether a key of this place changes what a user can notice, and the others of its act can be pressed as well."""
+        if not await self.is_offered(bound, *bound.keys):
             return False
         before = picture(self.seat)
         await self.seat.press(key)
         return picture(self.seat) != before
 
 
+def cases():
+    """Every place in every terminal; in the largest, those with acts that are offered where it is narrow show something new."""
+    narrow = {owner for owner, _ in (act.split(".") for act in WHERE_NARROW)}
+    for name, place in PLACES.items():
+        yield pytest.param((80, 24), name, id=f"80x24-{name}")
+        yield pytest.param((120, 40), name, id=f"120x40-{name}", marks=[pytest.mark.sizes, pytest.mark.again])
+        shown = [] if narrow.intersection(place.owners) else [pytest.mark.again]
+        yield pytest.param((200, 60), name, id=f"200x60-{name}", marks=[pytest.mark.sizes, *shown])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(("size", "name"), [*cases()])
 async def test_every_key_does_something(sit, request, no_worker, size, name, monkeypatch, tmp_path):
     place = PLACES[name]
     monkeypatch.chdir(tmp_path)

@@ -93,7 +93,7 @@ async def paints(seat, monkeypatch):
 
 
 @pytest.mark.slow
-async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory, monkeypatch):
+async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, drawing, directory, monkeypatch):
     set_sql(directory, "UPDATE run SET state = 'interrupted', finished = created WHERE state = 'running'")
     async with sit(directory, "enter", size=(200, 60)) as seat:
         painted = await paints(seat, monkeypatch)
@@ -104,7 +104,7 @@ async def test_a_screen_on_which_nothing_changes_is_not_repainted(sit, directory
 
 
 @pytest.mark.slow
-async def test_progress_is_followed_in_its_own_line(sit, directory, monkeypatch):
+async def test_progress_is_followed_in_its_own_line(sit, drawing, directory, monkeypatch):
     async with sit(directory, "enter", size=(240, 60)) as seat:
         for done in (800, 900):  # what the first paint after a layout covers is Textual's affair
             painted = await paints(seat, monkeypatch)

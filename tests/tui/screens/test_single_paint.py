@@ -7,6 +7,7 @@ from sfumato.tui.state import AppState, save_state
 from sfumato.tui.terminal.painting import SinglePaintScreen, _raw_lines_type
 from sfumato.tui.terminal.parts import RAW_LINES, is_on
 
+pytestmark = pytest.mark.usefixtures("drawing")
 DIALOGS = {"help": "question_mark", "new run": "n", "export": "e", "audit": "act:audit"}
 
 

@@ -225,7 +225,7 @@ async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, buil
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tab", ["results", "runs"])
-async def test_keys_are_answered_as_fast_beside_a_detail(sit, built_data, tab):
+async def test_keys_are_answered_as_fast_beside_a_detail(sit, drawing, built_data, tab):
     """Half of the keys within 16 ms of computing, while every pause of the cursor has a row read and painted."""
     async with sit(built_data, tab=tab, size=WIDE) as seat:
         await rest(seat)

@@ -71,7 +71,7 @@ def test_without_colour(finished: Path, tmp_path: Path) -> None:
     ("kind", "glyphs"),
     [
         pytest.param("xterm", "block", marks=pytest.mark.sizes),
-        pytest.param("screen", "braille", marks=pytest.mark.sizes),
+        pytest.param("screen", "braille", marks=[pytest.mark.sizes, pytest.mark.again]),
     ],
 )
 def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: str) -> None:
@@ -85,7 +85,10 @@ def test_in_sixteen_colours(finished: Path, tmp_path: Path, kind: str, glyphs: s
 
 @pytest.mark.parametrize(
     "environment",
-    [pytest.param({"TERM": "linux", "COLORTERM": ""}, marks=pytest.mark.sizes), {"LC_ALL": "C", "NO_COLOR": "1"}],
+    [
+        pytest.param({"TERM": "linux", "COLORTERM": ""}, marks=[pytest.mark.sizes, pytest.mark.again]),
+        {"LC_ALL": "C", "NO_COLOR": "1"},
+    ],
 )
 def test_in_ascii_alone(finished: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     terminal = look_at_everything(finished, tmp_path, environment)

@@ -20,7 +20,10 @@ pytestmark = pytest.mark.slow
 RECORDS, DATASETS = 60, 2
 REASON = "a test of the way"
 HERE = tmux_is_here()
-DRIVERS = [pytest.param("pty", marks=[pytest.mark.sizes] if HERE else []), *(["tmux"] if HERE else [])]
+DRIVERS = [
+    pytest.param("pty", marks=[pytest.mark.sizes, pytest.mark.again] if HERE else []),
+    *(["tmux"] if HERE else []),
+]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 from sfumato.tui.screens.split import READING
 from sfumato.tui.state import AppState, save_state
 
+pytestmark = pytest.mark.usefixtures("drawing")
 SCREENS = {
     "runs": ("runs", ()), "results": ("results", ()), "explain": ("results", ("enter",)),
     "verdicts": ("verdicts", ()), "trial": ("verdicts", ("T",)), "release": ("verdicts", ("w",)),
