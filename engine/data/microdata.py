@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,9 @@ from ..errors import BadInput, EngineError, NotComputable, suggestion
 from ..wording import agree, counted
 from .distinct_values import different, times, written_out
 from .missing_codes import kinds_of_missing, without_codes
+from .recoding_rules import Recode
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, whole_spelling
-
-if TYPE_CHECKING:
-    from .recoding import Recode
 
 LARGEST_COUNT = 2**53
 HASHED_AT_ONCE = 1 << 18

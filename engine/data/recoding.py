@@ -15,152 +15,20 @@ Source: Hundepool et al. (2012), Statistical Disclosure Control, section 3.2.3.1
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
 from ..errors import BadInput, suggestion
-from .arrays import Floats
 from .microdata import Microdata, as_column
+from .recoding_rules import Recode
 from .schema import Kind, Schema, Variable
-
-ROUNDING = 1e-9
-"""The share of a step by which a number may lie below its lower end and still belong to it: .3 is not below 3 times .1."""
-FORMS = 'a width (5), or groups of levels ({ other = ["4", "5"] })'
-
-
-@dataclass(frozen=True)
-class Recode:
-    """The rule of one variable: a ``width`` of steps, or ``groups`` of levels by the name of each."""
-
-    width: float | None = None
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, value: object) -> Recode:
-        """The rule that a recipe writes as a number or a table of lists. Raises ValueError."""
-        if isinstance(value, Recode):
-            return value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if not math.isfinite(value) or value <= 0:
-                raise ValueError(f"steps have a width above 0, not {value}")
-            return cls(float(value))
-        if not isinstance(value, Mapping) or not value:
-            raise ValueError(f"{value!r} is no rule: write {FORMS}")
-        groups = {str(name): _members(str(name), members) for name, members in value.items()}
-        _check_partition(groups)
-        return cls(None, groups)
-
-    @property
-    def written(self) -> Any:
-        """What ``parse`` reads back to an equal rule."""
-        if self.width is None:
-            return {name: list(members) for name, members in self.groups.items()}
-        return int(self.width) if self.width.is_integer() and self.width < 1e15 else self.width
-
-    def __str__(self) -> str:
-        if self.width is not None:
-            return f"lower ends of steps of {self.width:g}"
-        return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())
-
-    def in_public(self, variable: Variable) -> str:
-        """The rule as public files tell it: levels that no recipe declares are those that the records have, so that joined ones are not named."""
-        if self.width is not None or variable.levels:
-            return str(self)
-        return f"some levels as {', '.join(self.groups)}"
-
-    @property
-    def targets(self) -> dict[str, str]:
-        """By level that is shown by another name, that name."""
-        return {level: name for name, members in self.groups.items() for level in members}
-
-    def levels(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """What is left of these levels, in their order; a group stands where its first member stood."""
-        shown = self.targets
-        return tuple(dict.fromkeys(shown.get(level, level) for level in levels))
-
-    def all_levels(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """These levels with the names of groups besides, each before its first member."""
-        found: dict[str, None] = {}
-        for level in levels:
-            name = self.targets.get(level, level)
-            if name not in levels:
-                found[name] = None
-            found[level] = None
-        return tuple(found)
-
-    def of_numbers(self, numbers: Floats) -> Floats:
-        """Numbers (n,) as they are shown; NaN stays."""
-        assert self.width is not None
-        return np.asarray(np.floor(numbers / self.width + ROUNDING) * self.width)
-
-    def of_variable(self, variable: Variable) -> Variable:
-        """The variable as it is released."""
-        if self.width is None:
-            return replace(
-                variable,
-                levels=self.levels(variable.levels),
-                labels={code: label for code, label in variable.labels.items() if self._alone(code)},
-            )
-        if variable.bounds is None:
-            return variable
-        low, high = variable.bounds
-        return replace(variable, bounds=(None if low is None else float(self.of_numbers(np.array([low]))[0]), high))
-
-    def _alone(self, level: str) -> bool:
-        return level not in self.targets and level not in self.groups
-
-    def after(self, earlier: Recode | None, levels: Collection[str] = ()) -> Recode | None:
-        """What makes of values that ``earlier`` recoded those that this rule makes of the exact ones, of these ``levels``; None where nothing does."""
-        if earlier is None or earlier == self:
-            return self
-        if self.width is not None and earlier.width is not None:
-            times = self.width / earlier.width
-            return self if round(times) >= 1 and abs(times - round(times)) <= ROUNDING * times else None
-        if self.width is not None or earlier.width is not None:
-            return None
-        shown, own = dict(self.groups), self.targets
-        for name, members in earlier.groups.items():
-            to = {own.get(level, level) for level in (*members, *([name] if name in levels else []))}
-            if len(to) > 1:
-                return None
-            (target,) = to
-            if name != target:
-                shown[target] = tuple(dict.fromkeys((*shown.get(target, ()), name)))
-        return Recode(None, shown)
-
 
 Rules = Mapping[str, Recode]
 """Rules by variable."""
-
-
-def _members(name: str, members: object) -> tuple[str, ...]:
-    if not name.strip():
-        raise ValueError("a group of levels needs a name")
-    if not isinstance(members, list | tuple) or not members:
-        raise ValueError(f'"{name}" must be a list of the levels that it stands for, such as ["4", "5"]')
-    if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in members):
-        raise ValueError(f'"{name}" must be a list of levels, which are texts')
-    return tuple(str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in members)
-
-
-def _check_partition(groups: Mapping[str, tuple[str, ...]]) -> None:
-    """Raises ValueError where a level would have two names, or a name would be recoded itself."""
-    of: dict[str, str] = {}
-    for name, members in groups.items():
-        for level in members:
-            if level in of:
-                where = f'twice in "{name}"' if of[level] == name else f'in "{of[level]}" and in "{name}"'
-                raise ValueError(f'level "{level}" is {where}; each level has one group')
-            of[level] = name
-    for name in groups:
-        if of.get(name, name) != name:
-            raise ValueError(f'"{name}" is a group, and a level of "{of[name]}"; give the group another name')
 
 
 def check_rules(rules: Rules, schema: Schema, place: str) -> None:

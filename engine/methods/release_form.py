@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.declaration import LeverValues, Param, Section, keys_of
-from ..data.recoding import Recode, check_rules, recoded_schema
+from ..data.recoding import check_rules, recoded_schema
+from ..data.recoding_rules import Recode
 from ..data.schema import Kind, Role, Schema, Variable, check_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits

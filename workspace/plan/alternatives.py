@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding import Recode
+from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.design.binning import Binning
 from sfumato.engine.errors import BadInput

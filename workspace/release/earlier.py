@@ -18,7 +18,8 @@ import pandas as pd
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.declaration import written
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding import Recode, Rules, recoded
+from sfumato.engine.data.recoding import Rules, recoded
+from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.errors import EngineError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.engine.data.recoding import Recode
+from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.wording import counted

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.recoding import Recode, beside, recoded
+from sfumato.engine.data.recoding import beside, recoded
+from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 
 

@@ -1,4 +1,4 @@
-"""From a verdict that is not met to a new run by four keys."""
+"""From a verdict that is not met to a new run: four keys, and one for each lever that is passed over."""
 
 import pytest
 
@@ -21,6 +21,8 @@ async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no
         assert "How to fix it" in seat.text
         assert "+ m = 2" not in seat.text
         assert "release fewer datasets (m): m = 2" in seat.text
+        assert seat.text.index("make the quasi-identifiers coarser") < seat.text.index("release fewer datasets (m)")
+        await seat.press("j")
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, PlanChange)
         assert "- m = 3" in text
@@ -34,7 +36,10 @@ async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no
 @pytest.mark.slow
 async def test_a_change_is_undone_by_u(sit, built_data):
     before = plan_of(built_data)
-    async with sit(built_data, "enter", "enter", "u", tab="verdicts") as seat:
+    async with sit(built_data, "enter", "enter", tab="verdicts") as seat:
+        assert isinstance(seat.app.screen, PlanChange)
+        assert "recode" in plan_of(built_data)
+        await seat.press("u")
         assert "[2 Plan]" in seat.text
         assert plan_of(built_data) == before
 
@@ -42,7 +47,7 @@ async def test_a_change_is_undone_by_u(sit, built_data):
 @pytest.mark.slow
 async def test_what_a_person_decides_leads_to_the_plan(sit, built_data):
     before = plan_of(built_data)
-    async with sit(built_data, "enter", "j", "enter", tab="verdicts") as seat:
+    async with sit(built_data, "enter", "j", "j", "enter", tab="verdicts") as seat:
         assert "[2 Plan]" in seat.text
         assert "To do in the plan: " in seat.app.notices[-1]
         assert plan_of(built_data) == before

@@ -81,12 +81,12 @@ async def test_marked_rules_that_the_data_keep_to_are_taken_over_as_found(sit, i
 async def test_what_becomes_of_records_that_break_a_rule_stands_in_the_form_of_the_release(sit, ruled):
     async with sit(ruled, "enter", tab="plan", size=(100, 40)) as seat:
         assert "Data and release" in seat.text
-        await seat.press(*["down"] * 10, *"200", "down", "right", "enter")
+        await seat.press(*["down"] * 11, *"200", "down", "right", "enter")
         with Workspace.open(ruled, read_only=True) as reader:
             release = tomllib.loads(draft_of(reader, 1).toml)["release"]
         assert (release["redraws"], release["unmet"]) == (200, "keep")
         assert "redraws = 200" in seat.text
-        await seat.press("enter", *["down"] * 10, "ctrl+u", *"-1")
+        await seat.press("enter", *["down"] * 11, "ctrl+u", *"-1")
         assert "-1 must be at least 0" in seat.text
 
 
