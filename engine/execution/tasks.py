@@ -316,11 +316,10 @@ def compared(
     """
     if step.method.family not in INFORMATION:
         confidential = recipe.recoded(confidential)
-        return confidential, releases or [confidential]
-    if not recipe.form.recode:
-        return confidential, releases or [confidential]
-    pairs = [beside(confidential, one, recipe.form.recode) for one in releases or [confidential]]
-    return pairs[0][0], [one for _, one in pairs]
+    elif recipe.form.recode:
+        pairs = [beside(confidential, one, recipe.form.recode) for one in releases or [confidential]]
+        return pairs[0][0], [one for _, one in pairs]
+    return confidential, releases or [confidential]
 
 
 def _seen(step: Step, confidential: Microdata) -> Microdata:

@@ -7,13 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tomli_w
 
 from ..constraints.constraints import ConstraintTable, OneOf, bound_terms, read_constraints
 from ..constraints.rejection_sampling import ConstraintPlan, check_makers, check_synthesis_order, plan_constraints
 from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
+from ..data.microdata import Microdata
 from ..data.recoding import recoded
 from ..data.schema import Origin, Role, Schema, Variable, check_names
 from ..data.toml import read_toml, section_of, tables_of
@@ -29,9 +30,6 @@ from .search_table import SearchTable
 from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
 from .weights import Weighting
-
-if TYPE_CHECKING:
-    from ..data.microdata import Microdata
 
 
 def _recipe_name(value: object) -> str:
@@ -161,7 +159,7 @@ class Recipe:
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
         released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
-        _check_recode(form, released, anonymisation, schema)
+        _check_recode_beside(form, released, anonymisation, schema)
         keeping = plan_constraints([step.targets for step in synthesis], schema)
         check_makers(keeping, synthesis)
         released = (*released, *(name for name in form.changed if name not in released))
@@ -325,7 +323,9 @@ class Recipe:
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
 
 
-def _check_recode(form: ReleaseForm, released: Sequence[str], anonymisation: Sequence[Step], schema: Schema) -> None:
+def _check_recode_beside(
+    form: ReleaseForm, released: Sequence[str], anonymisation: Sequence[Step], schema: Schema
+) -> None:
     """BadInput where rules stand beside steps that make values coarser themselves, or hide a level that a constraint is about."""
     if form.recode and anonymisation:
         raise BadInput(
@@ -340,15 +340,14 @@ def _check_recode(form: ReleaseForm, released: Sequence[str], anonymisation: Seq
     for constraint in schema.constraints if form.recode else ():
         place = f"constraints.{constraint.name}"
         for bound in bound_terms(constraint.rule, schema, place):
-            shown = (
-                form.recode[bound.column].targets if isinstance(bound, OneOf) and bound.column in form.recode else {}
-            )
-            for level in bound.names if isinstance(bound, OneOf) else ():
-                if level in shown:
-                    raise BadInput(
-                        place,
-                        f'level "{level}" is released as "{shown[level]}"; change the rule, or leave the level out of release.recode',
-                    )
+            if not isinstance(bound, OneOf) or bound.column not in form.recode:
+                continue
+            shown = form.recode[bound.column].targets
+            if hidden := [level for level in bound.names if level in shown]:
+                raise BadInput(
+                    place,
+                    f'level "{hidden[0]}" is released as "{shown[hidden[0]]}"; change the rule, or leave the level out of release.recode',
+                )
 
 
 def _schema(table: Mapping[str, Any]) -> Schema:

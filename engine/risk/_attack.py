@@ -50,6 +50,19 @@ def attack_outputs(
     """
     title = attack.capitalize()
     about = "about people in the data"
+    p_value = Output(
+        "excess_p_value",
+        "chance to find as much about people in the data where nothing is told of them, by permuted people and controls",
+        "none",
+        range=SHARE,
+        short="p",
+        estimated=True,
+        label=Label(
+            f"{title}: chance of such a finding",
+            f"If the release revealed nothing, the {attack} attack would do as well {about} with probability {{value}}.",
+            counts="share",
+        ),
+    )
     return (
         Output(
             "attack_success",
@@ -139,22 +152,7 @@ def attack_outputs(
             estimated=True,
             label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
-        *(
-            Output(
-                "excess_p_value",
-                "chance to find as much about people in the data where nothing is told of them, by permuted people and controls",
-                "none",
-                range=SHARE,
-                short="p",
-                estimated=True,
-                label=Label(
-                    f"{title}: chance of such a finding",
-                    f"If the release revealed nothing, the {attack} attack would do as well {about} with probability {{value}}.",
-                    counts="share",
-                ),
-            )
-            for _ in range(exact)
-        ),
+        *((p_value,) if exact else ()),
     )
 
 
@@ -270,7 +268,7 @@ class AttackResult:
             self._excess(target, reason, params, said),
             self._detectable(target, reason, params),
             count,
-            *(self._p_value(target, reason, params) for _ in range(self.exact)),
+            *((self._p_value(target, reason, params),) if self.exact else ()),
         )
 
     def _p_value(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:

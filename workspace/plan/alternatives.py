@@ -57,7 +57,7 @@ RARER = (1, 5)
 WEIGHTS = "weights of records at risk"
 STRENGTHS = (0.5, 1.0)
 """What weight a record loses that is alone with what an intruder knows."""
-COARSER = {"as in the plan": 1, "half as many": 2, "a quarter": 4}
+COARSER = {AS_PLANNED: 1, "half as many": 2, "a quarter": 4}
 """What the lever of bins can be turned to, and how many bins become one."""
 KEPT_SECTIONS = ("data", "variables", "release")
 GUARANTEES = ("k", "l", "t")
@@ -284,7 +284,7 @@ def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
 
         return Option(str(given["method"]), change)
 
-    options = (Option("as in the plan", _nothing), *(option(step) for step in steps))
+    options = (Option(AS_PLANNED, _nothing), *(option(step) for step in steps))
     return Lever(JOINT, options, 0, rising=False, setting="method")
 
 
@@ -341,11 +341,9 @@ def _joined(counts: Mapping[str, int], least: int) -> Table:
     few = [level for level in ordered if counts[level] < least]
     while few and len(few) < len(ordered) and (len(few) < 2 or sum(counts[one] for one in few) < least):
         few.append(ordered[len(few)])
-    return (
-        {OTHER: [level for level in counts if level in few and level != OTHER]}
-        if few and len(few) < len(ordered)
-        else {}
-    )
+    if not few or len(few) == len(ordered):
+        return {}
+    return {OTHER: [level for level in counts if level in few and level != OTHER]}
 
 
 def _joined_neighbours(counts: Mapping[str, int], least: int) -> Table:
@@ -397,10 +395,10 @@ def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
 
     def option(strength: float) -> Option:
         def change(table: Table) -> None:
-            table["weights"] = {"known": known, "strength": strength}
-            if not strength:
-                del table["weights"]
-            _weigh_where_all_can(table)
+            table.pop("weights", None)
+            if strength:
+                table["weights"] = {"known": known, "strength": strength}
+                _weigh_where_all_can(table)
 
         return Option(f"strength {strength:g}" if strength else "all alike", change)
 
@@ -426,5 +424,5 @@ def _anonymisation(plans: Sequence[Sequence[Mapping[str, Any]]]) -> Lever:
 
         return Option(", then ".join(str(step["method"]) for step in steps), change)
 
-    options: tuple[Option, ...] = (Option("as in the plan", _nothing), *(option(steps) for steps in plans))
+    options: tuple[Option, ...] = (Option(AS_PLANNED, _nothing), *(option(steps) for steps in plans))
     return Lever(ANONYMISATION, options, 0, rising=False, setting="method")

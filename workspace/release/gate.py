@@ -170,11 +170,9 @@ def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[
     case = Case(workspace, plan, policy)
     try:
         found = tuple(_finding(check, case) for check in CHECKS)
-        return (
-            found
-            if case.recipe.makes_release
-            else tuple(replace(one, advice=on_files(one.check, one.advice)) for one in found)
-        )
+        if case.recipe.makes_release:
+            return found
+        return tuple(replace(one, advice=on_files(one.check, one.advice)) for one in found)
     finally:
         case.close()
 
