@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.labels import declared
 from sfumato.engine.methods.levers import Advice, Turn
-from sfumato.workspace.plan.edits import StepPlace, plan_view, with_sections, with_step
+from sfumato.workspace.plan.edits import StepPlace, plan_view, step_targets, with_sections, with_step
+from sfumato.workspace.plan.hierarchies import QUASI_IDENTIFIERS
 
 from .command_lines import changed_lines
 
@@ -91,19 +92,15 @@ FIRST_WIDTHS = {"count": 5, "date": 7}
 def _wider(table: Mapping[str, Any]) -> dict[str, Any]:
     """The ``[release]`` of a plan whose steps of kept quasi-identifiers are twice as wide, or begin; which levels to join, a person or a search says."""
     release = dict(table.get("release", {}))
-    made = {name for step in table.get("synthesis", []) for name in _listed(step.get("target", []))}
+    made = {name for step in table.get("synthesis", []) for name in step_targets(step)}
     rules = dict(release.get("recode", {}))
     for name, said in table.get("variables", {}).items():
-        known = said.get("role") in ("quasi_identifier", "known") and name not in made
+        known = said.get("role") in QUASI_IDENTIFIERS and name not in made
         if isinstance(rules.get(name), int | float):
             rules[name] = _doubled(rules[name])
         elif known and name not in rules and said.get("kind") in FIRST_WIDTHS and table.get("synthesis"):
             rules[name] = FIRST_WIDTHS[said["kind"]]
     return {**release, **({"recode": rules} if rules else {})}
-
-
-def _listed(target: Any) -> list[str]:
-    return list(target) if isinstance(target, list) else [target]
 
 
 def _steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:

@@ -15,13 +15,13 @@ from ..data.arrays import Floats
 DEALS = 999
 """Divisions that are drawn."""
 DIGITS = 9
-"""To so many decimals two differences are equal."""
+"""Decimals that are compared: sums that differ by rounding alone are equal."""
 
 
 def exact_p(own: Floats, others: Floats, rng: np.random.Generator, deals: int = DEALS) -> float:
     """Of the chances to be right about people in the data (n,) and about controls (c,): the p-value of the larger mean of the first.
 
-    The same for any order of the people. 1 where either has nobody.
+    The order of the people changes nothing. 1 where there are no people or no controls.
     """
     if not len(own) or not len(others):
         return 1.0
@@ -31,7 +31,7 @@ def exact_p(own: Floats, others: Floats, rng: np.random.Generator, deals: int = 
 
 
 def randomised(seen: float, dealt: Floats, rng: np.random.Generator) -> float:
-    """The place, in (0, 1], of what was ``seen`` among what was ``dealt`` (P,), from the largest: equal ones, itself among them, in random order."""
+    """The share, in (0, 1], of the differences ``dealt`` (P,) and the one ``seen`` that are as large as the one seen; equal ones count in random order."""
     above, dealt = round(seen, DIGITS - 2), np.round(dealt, DIGITS - 2)
     larger, equal = int((dealt > above).sum()), 1 + int((dealt == above).sum())
     return float(larger + (1 - rng.random()) * equal) / (len(dealt) + 1)

@@ -6,10 +6,10 @@
 
 Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she knows. So what an intruder knows of
 the people is seen through it (``recoded``), or a coarse value held against the exact one would look rare and unmatched, and a
-risk would be too low. What a release is worth is held against the exact values (``beside``), or the loss would not be seen.
+risk would be too low. Utility compares the release with the exact values (``beside``), so that it shows the loss.
 
 How it could mislead: a rule that joins the levels which few people have tells by itself that few have them. How it could be abused: steps so narrow, or
-groups so small, that nobody is hidden change little, and no number then says otherwise. What it costs: the values between the ends of a step.
+groups so small, that they hide no one protect little; the measured risks show it. What it costs: the values between the ends of a step.
 Source: Hundepool et al. (2012), Statistical Disclosure Control, section 3.2.3.1 (global recoding).
 """
 

@@ -34,6 +34,7 @@ from sfumato.engine.search.space import (
 )
 
 from .drafting import ranked_offers
+from .edits import step_targets
 from .hierarchies import proposed_settings
 
 ADDED = "synthesise besides"
@@ -274,10 +275,10 @@ def _is_slow(step: Mapping[str, Any]) -> bool:
 def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
     def option(given: Mapping[str, Any]) -> Option:
         def change(table: Table) -> None:
-            made = [str(name) for one in table.get("synthesis", ()) for name in _targets(one)]
+            made = [str(name) for one in table.get("synthesis", ()) for name in step_targets(one)]
             step = dict(given)
             if PREDICTORS in given:
-                every = [*_targets(given), *given[PREDICTORS]]
+                every = [*step_targets(given), *given[PREDICTORS]]
                 step |= {"target": made, PREDICTORS: [name for name in every if name not in made]}
             table["synthesis"] = [step]
             _weigh_where_all_can(table)
@@ -286,11 +287,6 @@ def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
 
     options = (Option(AS_PLANNED, _nothing), *(option(step) for step in steps))
     return Lever(JOINT, options, 0, rising=False, setting="method")
-
-
-def _targets(step: Mapping[str, Any]) -> list[str]:
-    target = step["target"]
-    return list(target) if isinstance(target, list) else [target]
 
 
 def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> Lever | None:
@@ -369,7 +365,7 @@ def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> Lever | None:
 
     def option(rule: Recode) -> Option:
         def change(table: Table) -> None:
-            made = {one for step in table.get("synthesis", ()) for one in _targets(step)}
+            made = {one for step in table.get("synthesis", ()) for one in step_targets(step)}
             if rule.width is None or name not in made:
                 form = table.get("release", {})
                 table["release"] = {**form, RECODE: {**form.get(RECODE, {}), name: rule.written}}

@@ -18,6 +18,12 @@ from .drafts import Draft, draft_of, plan_text, save_draft
 from .rewrite import PlanDocument
 
 
+def step_targets(step: Mapping[str, Any]) -> list[str]:
+    """The variables that a step of a recipe's table makes; none where it names none."""
+    target = step.get("target", [])
+    return list(target) if isinstance(target, list) else [target]
+
+
 @dataclass(frozen=True, slots=True)
 class StepLine:
     """A step: its place, what it does, and the table that says so."""
