@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.disclosure.cells import occurrences, rows_of
+from sfumato.engine.disclosure.evidence import LEVEL
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution.record_risk import RecordRisk
+from sfumato.engine.execution.record_risk import RecordRisk, knowledge_of
+from sfumato.engine.execution.wrong_matches import WrongMatches, wrong_matches
 from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find, method_called
@@ -22,6 +24,8 @@ from sfumato.engine.wording import counted
 
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
+from ..store.artefacts import released_dataset
+from ..store.rankings import record_arrays
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of, result_rows
@@ -29,6 +33,8 @@ from .checks import Case, Check, DoesNotApply, Sighting, numbered
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
+SURE = 0.9
+"""Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
 UNKNOWN = float(np.nextafter(LIKELY, 1.0))
 """What a record is taken for that nobody asked about."""
 
@@ -134,7 +140,7 @@ def _worst_records(case: Case) -> Sighting:
         scored = own_risk(case.workspace, measure)
         own = None if scored is None else float(np.nanmax(scored.probability))
         for together in _with_earlier(case, measure, risk.probability):
-            one = _most_at_risk(case, measure.key, together, own)
+            one = _most_at_risk(case, measure, together, own)
             worst = one if worst is None or _order(one) > _order(worst) else worst
     if worst is None or (inferred is not None and inferred.held > max(LIKELY, worst.held)):
         worst = _beside(worst, inferred)
@@ -176,7 +182,8 @@ def _with_earlier(case: Case, measure: RecordMeasure, probability: Floats) -> li
     return [alone, _Together(total / datasets, datasets, tuple(runs))] if runs else [alone]
 
 
-def _most_at_risk(case: Case, key: str, found: _Together, own: float | None) -> Sighting:
+def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: float | None) -> Sighting:
+    key = measure.key
     asked = ~np.isnan(found.probability)
     if not asked.any():
         return Sighting(f"{key}: no record was asked about in all releases")
@@ -187,17 +194,50 @@ def _most_at_risk(case: Case, key: str, found: _Together, own: float | None) -> 
     alone = _alone_with_kept(case) & asked
     others = found.probability[asked & ~alone]
     judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNKNOWN))
+    policy = case.policy.findings.get("worst_records")
+    strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
+    looked = judged > SURE and not (few or found.runs or strict)
+    chance = _of_wrong_people(case, measure, found.probability) if looked else None
     said = (
         f"{key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
         f"{len(likely):,} of {int(asked.sum()):,} with more than {LIKELY:g}"
     ) + ("; of one dataset it may be chance" if few else "")
+    if chance is not None:
+        said += (
+            f"; {chance.own:,} are in the right row with more than {SURE:g}, {chance.wrong:.3g} were it chance which of the people with the same kept "
+            f"values has which row (p = {chance.p_value:.2g})"
+        ) + (", so that it may be chance" if chance.p_value > LEVEL else "")
     if found.runs:
         said += f" ({len(found.runs) + 1} releases together, this one and {', '.join(map(str, found.runs))} before)"
     if alone[likely].any():
         said += f"; {int(alone[likely].sum()):,} of them are alone with the columns that stay, which find them whatever is drawn"
+    by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
-        said, highest, own, judged, records=numbered(likely) or (record,), at_most="warn" if few else "block"
+        said, highest, own, judged, records=numbered(likely) or (record,), at_most="warn" if by_chance else "block"
     )
+
+
+def _of_wrong_people(case: Case, measure: RecordMeasure, probability: Floats) -> WrongMatches | None:
+    """How often people are found in the rows of others with the same kept values; None where a measure matches by another rule."""
+    arrays = [record_arrays(case.workspace.tables, measure.key, sha256) for sha256 in measure.draws.values()]
+    if not case.synthetic or not measure.matches or measure.whole or not all("hit" in one for one in arrays):
+        return None
+    run = case.plan.run
+    names, radius = knowledge_of(case.recipe, measure.item)
+    groups = rows_of(case.own, case.plan.kept, len(case.confidential))
+    datasets = (released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draws)
+    found = wrong_matches(
+        case.confidential,
+        (one for one in datasets if one is not None),
+        names,
+        radius,
+        groups=groups,
+        order=rows_of(case.own, tuple(case.own), len(case.confidential)),
+        candidates=[one["candidates"] for one in arrays],
+        beyond=SURE,
+    )
+    shared = occurrences(groups, groups) > 1
+    return found if 0 < found.own == int((probability[shared] > SURE).sum()) else None
 
 
 def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
@@ -383,8 +423,9 @@ RUN_CHECKS = (
         "see what was changed in policy.toml", _policy_since,
     ),
     Check(
-        "worst_records", "the record that is most at risk", "probability", 0.5, 0.9,
-        "above one half an intruder is more often right than wrong; nine in ten over all datasets is no chance",
+        "worst_records", "the record that is most at risk", "probability", LIKELY, SURE,
+        "above one half an intruder is more often right than wrong; nine in ten over all datasets blocks, unless people with the same kept values are found in "
+        "each other's rows as often",
         "look at the record (Records, or sfumato records RUN), then change what drives its risk", _worst_records,
         "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
     ),

@@ -1,0 +1,130 @@
+"""Whether matching finds the right people more often than wrong ones who share what is kept.
+
+A synthetic release keeps some variables and draws others. Among people with the same kept values a drawn value agrees with somebody's by chance, and in a
+large table it does so for some of them in every dataset. Where what was drawn owes nothing to whose row it stands in, the rows of such people are
+exchangeable: a person is found in the row of another of them as often as in the own one. So identities are exchanged within each group of people with
+the same kept values, and the p-value is the share of exchanges by which as many people are found (a permutation test within strata: Good 2005,
+Permutation, Parametric and Bootstrap Tests of Hypotheses, ch. 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..matching.intruder import Knowledge, Nearness
+from ..matching.matching import Exact, Within
+
+MOST_OTHERS = 4
+"""Wrong rows that are tried for each person at most."""
+
+
+@dataclass(frozen=True)
+class WrongMatches:
+    """How many people are found in their ``own`` rows with more than a probability, and in ``wrong`` ones on average over all exchanges of identities.
+
+    ``p_value`` is the probability of as many as the own ones, were rows of people with the same kept values exchangeable.
+    """
+
+    own: int
+    wrong: float
+    p_value: float
+
+
+def wrong_matches(
+    confidential: Microdata,
+    releases: Iterable[Microdata],
+    names: Sequence[str],
+    radius: Mapping[str, Nearness],
+    *,
+    groups: NDArray[np.generic],
+    order: NDArray[np.generic],
+    candidates: Sequence[Floats],
+    beyond: float,
+) -> WrongMatches:
+    """Matches of people in their own rows and in those of others of their group, on average over m datasets.
+
+    Args:
+        confidential: n records.
+        releases: m datasets in which row i is that of record i.
+        names: what the intruder knows, kept variables among them.
+        radius: how near a released value has to be, by variable; equal without one.
+        groups: equal for records with the same values of the kept variables among ``names``, (n,).
+        order: what puts the people of a group in an order that says nothing of them, such as a hash of what they are, (n,).
+        candidates: for each dataset how many rows match each record, (n,); NaN of one that was not asked about.
+        beyond: the probability of being found, on average over the datasets, above which a person counts.
+
+    Raises:
+        NotComputable: as ``Knowledge.against``.
+    """
+    at_most = sum(np.divide(1.0, c, out=np.zeros(len(c)), where=c > 0) for c in candidates) / len(candidates)
+    others = _others(groups, order)
+    people = np.flatnonzero((at_most > beyond) & (others[:, 1] >= 0))
+    rows = others[people]
+    found = np.zeros(rows.shape)
+    knowledge = Knowledge.of(confidential.block(list(people)), names, radius)
+    for released, c in zip(releases, candidates, strict=True):
+        exact, within = knowledge.against(released)
+        agrees = np.ones(rows.shape, dtype=bool)
+        keys: list[Exact | Within] = [*exact, *within]
+        for key in keys:
+            agrees &= _agreeing(key, rows)
+        found += agrees / c[people, None]
+    sure = (found / len(candidates) > beyond) & (rows >= 0)
+    return _exchanged(sure, rows >= 0, _numbered_from_0(groups[people]))
+
+
+def _others(groups: NDArray[np.generic], by: NDArray[np.generic]) -> Integers:
+    """By record its own row, then those of the next ones of its group in a circle, (n, 1 + MOST_OTHERS); -1 where all of them came before."""
+    n = len(groups)
+    order = np.lexsort((by, groups))
+    starts = np.flatnonzero(np.append(True, groups[order[1:]] != groups[order[:-1]])) if n else np.zeros(0, dtype=int)
+    sizes = np.diff(np.append(starts, n))
+    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    place = np.arange(n) - start
+    found = np.full((n, 1 + MOST_OTHERS), -1, dtype=np.int64)
+    for shift in range(1 + MOST_OTHERS):
+        there = shift < size
+        found[order[there], shift] = order[(start + (place + shift) % size)[there]]
+    return found
+
+
+def _agreeing(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
+    """Whether what is known of each person agrees with each of some rows, (k, s)."""
+    if isinstance(key, Within):
+        values = key.released[rows]
+        return np.asarray((key.lower[:, None] <= values) & (values <= key.upper[:, None]))
+    ours, theirs = key.codes()
+    return np.asarray(ours[:, None] == theirs[rows])
+
+
+def _numbered_from_0(groups: NDArray[np.generic]) -> Integers:
+    return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
+
+
+def _exchanged(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: Integers) -> WrongMatches:
+    """The people found when each group as a whole is moved by as many places, each number of places as probable as another: the exact distribution.
+
+    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups`` (k,) from 0.
+    """
+    count = int(groups.max()) + 1 if len(groups) else 0
+    by_group = np.stack([np.bincount(groups, weights=column, minlength=count) for column in sure.T], axis=1)
+    tried = np.zeros((count, sure.shape[1]), dtype=bool)
+    tried[groups] = there
+    own = int(by_group[:, 0].sum())
+    kinds, times = np.unique(np.where(tried, by_group, -1).astype(np.int64), axis=0, return_counts=True)
+    length = int((times * kinds.max(axis=1, initial=0)).sum()) + 1
+    # the distribution of a sum is the product of the characteristic functions
+    turn = np.exp(-2j * np.pi * np.arange(length) / length)
+    product, wrong = np.ones(length, dtype=complex), 0.0
+    for kind, number in zip(kinds, times, strict=True):
+        moves = kind[kind >= 0]
+        product *= np.mean([turn**move for move in moves], axis=0) ** number
+        wrong += number * float(moves.mean())
+    probable = np.fft.ifft(product).real
+    return WrongMatches(own, wrong, float(np.clip(probable[own:].sum(), 0.0, 1.0)))

@@ -1,0 +1,80 @@
+"""The record most at risk where people share what is kept: found no more than wrong people are it warns, found more it blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.workspace import library
+from sfumato.workspace.policy.policy import Policy, policy_of
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+VARIABLES = {
+    "place": {"kind": "categorical", "role": "quasi_identifier"},
+    "gain": {"kind": "categorical", "role": "other"},
+    "rich": {"kind": "binary", "role": "sensitive"},
+    "days": {"kind": "count", "role": "sensitive"},
+}
+BY_CHANCE = {"target": "rich", "method": "cart", "minbucket": 20}
+OF_EACH_PERSON = {
+    "target": "days", "method": "zero_inflated_truncated_poisson", "predictors": ["gain"], "random_effect": "record",
+}  # fmt: skip
+
+
+def people(seed: int, n: int) -> pd.DataFrame:
+    """Mostly two of a place; whoever has a gain is rich, and of the others one in two is. Days are their own."""
+    rng = np.random.default_rng(seed)
+    gain = rng.random(n) < 0.1
+    return pd.DataFrame(
+        {
+            "place": [f"p{i}" for i in rng.integers(0, n // 2, n)],
+            "gain": np.where(gain, "yes", "no"),
+            "rich": np.where(gain | (rng.random(n) < 0.5), "yes", "no"),
+            "days": np.where(rng.random(n) < 0.1, 0, rng.lognormal(3.5, 1.2, n).astype(int)),
+        }
+    )
+
+
+def worst(where: Path, seed: int, step: dict[str, Any], n: int = 1200, policy: str = "", m: int = 2) -> Finding:
+    other, near = ("rich", {"radius": {"days": 10}}) if step["target"] == "days" else ("days", {})
+    table: dict[str, Any] = {
+        "variables": {name: given for name, given in VARIABLES.items() if name != other},
+        "release": {"m": m, "seed": 1},
+        "synthesis": [step],
+        "measure": [{"method": "risk.identification", "known": ["place"], "synthesised": [step["target"]], **near}],
+    }
+    number = library.synthesise(people(seed, n).drop(columns=other), table, where)
+    if policy:
+        (where / "policy.toml").write_text(policy, "utf-8")
+    with Workspace.open(where, read_only=True) as workspace:
+        examination = examine(workspace, plan_release(workspace, number), policy_of(where) if policy else Policy())
+    return next(one for one in examination.findings if one.check == "worst_records")
+
+
+@pytest.mark.parametrize(("seed", "predictors"), [(1, []), (2, []), (3, ["gain"])])
+def test_people_found_as_often_as_wrong_ones_are_chance(tmp_path: Path, seed: int, predictors: list[str]) -> None:
+    """Of two people of whom all that is kept is alike either is found, whatever the drawn value follows."""
+    finding = worst(tmp_path / "w", seed, {**BY_CHANCE, "predictors": predictors})
+    assert finding.held == 1
+    assert finding.status == "warn", finding.said
+    assert "so that it may be chance" in finding.said
+
+
+def test_people_whose_own_value_shines_through_are_not(tmp_path: Path) -> None:
+    """With an effect of each record the drawn value follows the person's own."""
+    finding = worst(tmp_path / "w", 1, OF_EACH_PERSON, n=400)
+    assert finding.status == "block", finding.said
+    assert "were it chance which of the people with the same kept values has which row" in finding.said
+    assert "so that it may be chance" not in finding.said
+
+
+def test_the_limit_of_an_office_holds_whatever_chance_does(tmp_path: Path) -> None:
+    policy = '[findings.worst_records]\nblock = 0.95\nsource = "rules, section 4"\n'
+    assert worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": []}, policy=policy).status == "block"
