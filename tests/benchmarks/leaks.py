@@ -57,6 +57,8 @@ Roles = Mapping[str, tuple[str, str]]
 MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "questions_open"}
 MANY = 20
 """Leaks that concern so many people or more are counted apart."""
+TRIED = 20
+"""Kinds of leak that an oracle tries which is not told the kind, as the gate is not: each has this part of the level, the least that its permutations can show."""
 KEY = sha256(b"a key of the benchmark").digest()
 Q, S, C, N, X = "quasi_identifier", "sensitive", "categorical", "count", "continuous"
 
@@ -937,6 +939,10 @@ def report_power(leaks: Sequence[Judged], fair: Sequence[Judged]) -> None:
             blocked = sum(bool(one.blocking) for one in those)
             print(f"  {who:46}{len(those):>8}{blocked:>10}{len(those) - blocked:>8}")
         print(f"  findable leaks blocked: {share(held)}; by either oracle: {share(held + known)}")
+        plain = [one for one in held if one.by_holdout[0] <= LEVEL / TRIED]
+        print(
+            f"  blocked of those that an oracle finds which has to try {TRIED} kinds of leak at this level: {share(plain)}"
+        )
         counts = [[len(one.blocking) for one in those] for those in (held, held + known, fair)]
         print(
             f"  AUC among findable leaks: {auc(counts[0], counts[2]):.3f}; by either oracle: {auc(counts[1], counts[2]):.3f}"

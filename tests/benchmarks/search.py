@@ -286,6 +286,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
                 "data": {**file.table["data"], "file": str(PUBLIC_DATA / table.file)},
                 "companions": [],
                 "study": [],
+                "published": [],
             }
             run_id = carried_out(shipped, workspace, opened)
             if run_id is not None:
