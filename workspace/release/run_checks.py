@@ -20,7 +20,7 @@ from sfumato.engine.methods.registry import Method, find, method_called
 from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.thresholds import output_of
 from sfumato.engine.statistics.estimated import Estimated, difference
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import agree, counted
 
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
@@ -204,9 +204,9 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     ) + ("; of one dataset it may be chance" if few else "")
     if chance is not None:
         said += (
-            f"; {chance.own:,} are in the right row with more than {SURE:g}, {chance.wrong:.3g} were it chance which of the people with the same kept "
-            f"values has which row (p = {chance.p_value:.2g})"
-        ) + (", so that it may be chance" if chance.p_value > LEVEL else "")
+            f"; among people who have all that is kept in common, {chance.own:,} {agree(chance.own, 'is', 'are')} found with more than {SURE:g}, and "
+            f"{chance.wrong:.3g} would be if their rows were dealt among them at random (p = {chance.p_value:.2g})"
+        ) + (": it may be chance" if chance.p_value > LEVEL else "")
     if found.runs:
         said += f" ({len(found.runs) + 1} releases together, this one and {', '.join(map(str, found.runs))} before)"
     if alone[likely].any():
