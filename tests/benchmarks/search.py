@@ -208,11 +208,11 @@ def _distance(one: Codes, other: Codes) -> float:
 
 
 def _overlap(own: pd.Series, other: pd.Series) -> float:
-    """The mean overlap of the intervals of a number's mean, or of the share of each level."""
+    """The mean overlap of the intervals of a number's mean, or of the share of each level that both have: a plan may drop incomplete records."""
     if _numeric(own):
         return _of_intervals(own.astype(float).dropna().to_numpy(), other.astype(float).dropna().to_numpy())
     ours, theirs = _texts(own).to_numpy(), _texts(other).to_numpy()
-    return float(np.mean([_of_intervals(ours == level, theirs == level) for level in np.unique(ours)]))
+    return float(np.mean([_of_intervals(ours == level, theirs == level) for level in np.intersect1d(ours, theirs)]))
 
 
 def _of_intervals(own: np.ndarray, other: np.ndarray) -> float:

@@ -284,6 +284,14 @@ def _with_names(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]
 PARAMETER_TABLE: Table[ModelLine] = Table(
     columns_of(PARAMETER_COLUMNS), lambda line: line.key, parameter_cells, fit=_with_trace
 )
+UNSAMPLED_TABLE: Table[ModelLine] = Table(
+    (
+        TableColumn("target", "model of", 24, cell=lambda line: line.line.target),
+        TableColumn("why", "why its convergence is not checked", 40, grows=1, cell=lambda line: line.why),
+    ),
+    lambda line: line.key,
+)
+"""Where no model of a run has a sampler."""
 STATISTIC_TABLE: Table[Diagnostic] = Table(columns_of(STATISTIC_COLUMNS), values=statistic_cells, fit=_with_names)
 
 
@@ -357,7 +365,8 @@ class Diagnostics(Pane):
         self._parameters = lines = [line for line in found if line.flagged or not self._failed]
         grid = self.query_one(ParameterGrid)
         grid.set_empty((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
-        grid.show_table(PARAMETER_TABLE, lines)
+        sampled = any(line.line.parameter for line in lines)
+        grid.show_table(PARAMETER_TABLE if sampled or not lines else UNSAMPLED_TABLE, lines)
         self._sum_up()
         self._say()
 

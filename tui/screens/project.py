@@ -102,11 +102,20 @@ class Panes(Backdrop, ContentSwitcher):
     pass
 
 
+def _with_tabs(title: str, tabs: Mapping[str, str]) -> str:
+    """What the key of a place does: pressed again, it goes to the next tab."""
+    return f"{title}; again: its next tab" if len(tabs) > 1 else title
+
+
 class Project(LeadsBehind, HoldsSeals, Page):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(bind(name, f"place('{name}')") for name in PLACES if name != "release"),
+        *(
+            bind(name, f"place('{name}')", _with_tabs(title, tabs))
+            for name, (title, tabs) in PLACES.items()
+            if name != "release"
+        ),
         *(bind(name, f"show_tab('{name}')") for name in TABS if name not in PLACES),
         *(bind(name, f"view('{name}')") for name in VIEWS),
         bind("projects", "app.close_place"),

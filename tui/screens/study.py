@@ -36,7 +36,7 @@ from sfumato.workspace.views.studies import Curve, Study, curves, studies
 from .behind import SaysPoint
 from .page import Dialog, Exports, Pane
 
-NONE = "This run has no study. Add [[study]] tables to its recipe to sweep what an intruder knows."
+NONE = "No study here. [[study]] in the plan sweeps what an intruder may know."
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
