@@ -156,7 +156,7 @@ PARAMETER_COLUMNS = (
 )
 CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
 WITHIN, NOTHING, NO_TRACE = "within limits", "no convergence check", "no trace kept"
-OLD = "no trace: an earlier version fitted it; run its recipe again (s in Runs)"
+OLD = "an earlier version fitted it; run its recipe again"
 Shapes = Mapping[tuple[str, str], Sequence[float]]
 """What a line draws of each parameter, by model and parameter."""
 
@@ -269,5 +269,5 @@ def summary(lines: Sequence[ModelLine], whys: Mapping[str, str]) -> str:
 
 
 def why_text(line: ModelLine) -> str:
-    """``price: no convergence check; its posterior draws are exact and independent``."""
-    return f"{line.line.target}: {line.why}" if line.why == OLD else f"{line.line.target}: {NOTHING}; {line.why}"
+    """``price: no convergence check; its posterior draws are exact and independent``, ``price: no trace kept; an earlier version fitted it ...``."""
+    return f"{line.line.target}: {NO_TRACE if line.why == OLD else NOTHING}; {line.why}"

@@ -211,8 +211,8 @@ async def test_a_model_of_an_earlier_version_without_chains_has_a_line(sit, buil
     directory = sampled(built_data, None, [])
     async with sit(directory, tab="diagnostics", size=(80, 24)) as seat:
         assert "why its convergence is not checked" in seat.text
-        assert re.search(r"│ income +no trace: an earlier version fitted it", seat.text)
-        assert "income: no trace: an earlier version fitted it" in seat.text
+        assert re.search(r" income +an earlier version fitted it; run its recipe again", seat.text)
+        assert "income: no trace kept; an earlier version fitted it" in seat.text
 
 
 def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
