@@ -286,7 +286,7 @@ PARAMETER_TABLE: Table[ModelLine] = Table(
 )
 UNSAMPLED_TABLE: Table[ModelLine] = Table(
     (
-        TableColumn("target", "model of", 24, cell=lambda line: line.line.target),
+        TableColumn("target", "model of", 20, cell=lambda line: line.line.target),
         TableColumn("why", "why its convergence is not checked", 40, grows=1, cell=lambda line: line.why),
     ),
     lambda line: line.key,
