@@ -55,6 +55,9 @@ from ..wording import counted
 from ._attack import MOST_EXCESS, WITHOUT_CONTROLS, AttackResult, Rate, asked_about, attack_outputs, whole_limits
 from ._attacked_records import drawn, of_rows
 
+REFERENCE, FALSE_POSITIVES = 0.5, 0.01
+"""The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MembershipInferenceSpec(Spec):
@@ -64,10 +67,10 @@ class MembershipInferenceSpec(Spec):
     neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
     reference: Annotated[
         float, Param("share of the controls that the intruder has; the others are scored", gt=0, lt=1)
-    ] = 0.5
+    ] = REFERENCE
     false_positives: Annotated[
         float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
-    ] = 0.01
+    ] = FALSE_POSITIVES
     records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
     people: TargetKinds = BOTH
     vulnerable: Vulnerable = None
@@ -259,7 +262,12 @@ def _offer(case: Case) -> Offer | Declined | None:
         return None
     if not case.holdout:
         return Declined(WITHOUT_CONTROLS)
-    limits, sizes = whole_limits("membership", case, 0.01, scored=0.5), asked_about(case, 0.5)
+    limits, sizes = whole_limits("membership", case, FALSE_POSITIVES, scored=REFERENCE), asked_about(case, REFERENCE)
+    if (
+        case.controls is not None
+        and _allowed(FALSE_POSITIVES, case.controls - _of_reference(case.controls, REFERENCE)) < 1
+    ):
+        limits = tuple(replace(limit, detectable=1.0) for limit in limits)
     if limits and sizes is not None:
         family = OfferedLimit(
             "family_auc", "max", NO_LEAK + (1 - NO_LEAK) * MOST_EXCESS, OURS, "membership", params={"people": "random"},
@@ -403,8 +411,13 @@ def _divided(controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.
         raise NotComputable("there is one control record; the reference and what is scored need one each")
     order = drawn(controls, len(controls), rng)
     shuffled = order[rng.permutation(len(order))]
-    size = min(max(round(spec.reference * len(order)), 1), len(order) - 1)
+    size = _of_reference(len(order), spec.reference)
     return shuffled[:size], shuffled[size : size + spec.records]
+
+
+def _of_reference(controls: int, share: float) -> int:
+    """How many of the controls are the reference: one at least, and one at least is left."""
+    return min(max(round(share * controls), 1), controls - 1)
 
 
 def _estimates(scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec) -> Iterator[Estimate]:

@@ -387,7 +387,8 @@ class _Draft:
             if decided is None and limit.extra:
                 continue
             if decided is None:
-                self.undecidable.append(f"{method.key} finds {limit.detectable:.2g} or more only")
+                of = f" of {limit.target}" if limit.target else ""
+                self.undecidable.append(f"{method.key}{of} finds {limit.detectable:.2g} or more only")
                 continue
             value, source = decided
             target = {"target": limit.target} if limit.target else {}

@@ -348,6 +348,19 @@ def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share:
     assert any("risk.linkability finds" in one for one in found.notes) is (limit is None)
 
 
+@pytest.mark.parametrize("records", [994, 997, 1_000, 1_200])
+def test_a_limit_of_membership_has_the_controls_that_its_measure_needs(records: int) -> None:
+    """One false positive of a hundred scored controls: half of the hold-out is scored, and a fifth of 994 records is one short of it."""
+    table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
+    made = tomllib.loads(
+        draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), gate_limit(Policy())).toml
+    )
+    held_out = round(made["data"]["holdout"] * records)
+    assert any(one["value"] == "risk.membership_inference.excess_risk" for one in made["threshold"])
+    assert held_out - round(held_out / 2) >= 100
+    assert (made["data"]["holdout"] == 0.2) is (records >= 1_000), "no more than is needed"
+
+
 @pytest.mark.parametrize(("yes", "decided"), [(0.5, True), (0.2, True), (0.05, False)])
 def test_a_limit_of_inference_is_set_where_what_everybody_guesses_leaves_enough_to_decide(
     yes: float, decided: bool
