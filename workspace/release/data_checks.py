@@ -145,26 +145,26 @@ def _worst(sightings: Iterable[Sighting], otherwise: str) -> Sighting:
 
 def _rare_levels(case: Case) -> Sighting:
     schema = case.confidential.schema
-    counted, records, said = 0, [np.zeros(0, dtype=np.int64)], []
+    levels, records, said = 0, [np.zeros(0, dtype=np.int64)], []
     for name in case.own:
         if not schema[name].kind.has_levels or name in case.recipe.generalised:
             continue
         having = [one for one in case.earlier(partial(ReleasedData.has, names=(name,), schema=schema)) if one.synthetic]
         cells = case.pool(case.release, *having).cells
         count, those = rare_levels(case.own[name], (one[name] for one in cells), case.policy.smallest_cell)
-        counted += count
+        levels += count
         records.append(those)
-        said += [f"{name} {count}"] * bool(count)
+        said += [f"{name} ({counted(count, 'level')})"] * bool(count)
     people = np.unique(np.concatenate(records))
     few = f"fewer than {case.policy.smallest_cell} people"
     words = (
-        f"{len(people):,} people have a category that {few} have and that is released: {', '.join(said)}"
-        if counted
+        f"{len(people):,} {agree(len(people), 'person has', 'people have')} a category that {few} have and that is released: {', '.join(said)}"
+        if levels
         else f"no category that {few} have is released"
     )
     if case.related:
         words += f" ({len(case.related) + 1} releases together)"
-    return Sighting(words, counted, records=numbered(people))
+    return Sighting(words, levels, records=numbered(people))
 
 
 def _several(seen: Sighting) -> Sighting:
