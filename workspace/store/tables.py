@@ -113,7 +113,7 @@ def verified_parquet(file: BufferedReader, size: int, sha256: str, part: Part = 
     spans = [(0, size)] if part == WHOLE else _spans(file, size, part)
     memory = mmap.mmap(-1, max(1, size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     found, at = hashlib.sha256(), 0
-    for piece in _pieces(file):
+    for piece in _pieces(file, min(PIECE, size + 1)):
         found.update(piece)
         for low, high in spans:
             begin, end = max(low, at), min(high, at + len(piece), size)
@@ -126,10 +126,10 @@ def verified_parquet(file: BufferedReader, size: int, sha256: str, part: Part = 
     return buffer if part == WHOLE or spans == _spans(pa.BufferReader(buffer), size, part) else None
 
 
-def _pieces(file: BufferedReader) -> Iterator[memoryview]:
-    """The bytes from the beginning, a piece at a time in the same memory."""
+def _pieces(file: BufferedReader, most: int) -> Iterator[memoryview]:
+    """The bytes from the beginning, at most so many at a time in the same memory: no more than a small table has, since clearing it takes longer than reading."""
     file.seek(0)
-    room = bytearray(PIECE)
+    room = bytearray(most)
     while length := file.readinto(room):
         yield memoryview(room)[:length]
 
