@@ -6,6 +6,7 @@ import atexit
 import dataclasses
 import functools
 import gc
+import importlib
 import itertools
 import json
 import os
@@ -55,6 +56,10 @@ atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
 
+# the same drawing is the same picture, and many releases of tests have the same
+PICTURES = importlib.import_module("sfumato.workspace.documents.acro")
+vars(PICTURES)["png"] = functools.lru_cache(512)(vars(PICTURES)["png"])
+
 TOO_LONG = 5.0
 """Seconds of processor time after which a test is no quick one: far above what CONTRIBUTING.md allows, so that no test fails on a slow day."""
 FEW_MODULES = 20
@@ -74,10 +79,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """For the quick suite, files whose every test is marked as longer are not even loaded."""
-    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+    """Files without a test that is asked for are not even loaded: for the quick suite those whose every test is marked as longer, for longer ones those
+    that name none of their marks. The contract's tests get marks by the methods that they are of.
+    """
+    asked = set(re.findall(r"\w+", config.option.markexpr))
+    if collection_path.suffix != ".py" or not asked & {"quick", *LONGER}:
         return None
-    return WHOLLY_LONGER.search(collection_path.read_text("utf-8")) is not None or None
+    text = collection_path.read_text("utf-8")
+    if asked == {"quick"}:
+        return WHOLLY_LONGER.search(text) is not None or None
+    named = "contract" in collection_path.parts or any(mark in text for mark in asked & LONGER)
+    return None if "quick" in asked or named else True
 
 
 @pytest.hookimpl(tryfirst=True)

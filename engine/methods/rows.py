@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from ..data.intervals import UNBOUNDED, Range, narrowed
@@ -51,7 +51,10 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """The row as the JSON contract has it."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in _NAMES} | {"params": dict(self.params)}
+
+
+_NAMES = tuple(one.name for one in fields(Row))
 
 
 def from_estimate(

@@ -22,6 +22,8 @@ SEVERAL = ("if ", "many", "progress(", "{key}", "// 2", "divisor", "count[1]", "
 
 def loose(source: str) -> list[str]:
     """The numbers with a noun that stays in the plural, in the texts of a module."""
+    if not LOOSE.search(source):
+        return []
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     texts = [token.string for token in tokens if token.type == tokenize.STRING and token.string[0] in "fF"]
     found = [match[0] for text in texts if '"""' not in text for match in LOOSE.finditer(text)]

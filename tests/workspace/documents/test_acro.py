@@ -43,6 +43,13 @@ ACRO_STATBARNS = {
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here no picture is remembered from another test."""
+    module = sys.modules[acro.__module__]
+    monkeypatch.setattr(module, "png", vars(module)["png"].__wrapped__)
+
+
 def opened(folder: Path) -> dict[str, Any]:
     """What SACRO-Viewer reads of a folder: one JSON file with a version, results, each with files that have a name and a sum."""
     (path,) = folder.glob("*.json")
