@@ -54,7 +54,7 @@ def wrong_matches(
         releases: m datasets in which row i is that of record i.
         names: what the intruder knows, kept variables among them.
         radius: how near a released value has to be, by variable; equal without one.
-        groups: equal for records with the same values of the kept variables among ``names``, (n,).
+        groups: equal for records that have all kept values in common, (n,): a model that draws from kept values cannot tell them apart.
         order: what puts the people of a group in an order that says nothing of them, such as a hash of what they are, (n,).
         candidates: for each dataset how many rows match each record, (n,); NaN of one that was not asked about.
         beyond: the probability of being found, on average over the datasets, above which a person counts.
@@ -76,7 +76,7 @@ def wrong_matches(
             agrees &= _agreeing(key, rows)
         found += agrees / c[people, None]
     sure = (found / len(candidates) > beyond) & (rows >= 0)
-    return _exchanged(sure, rows >= 0, _numbered_from_0(groups[people]))
+    return _exchanged(sure, rows >= 0, np.unique(groups[people], return_inverse=True)[1])
 
 
 def _others(groups: NDArray[np.generic], by: NDArray[np.generic]) -> Integers:
@@ -103,11 +103,7 @@ def _agreeing(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
     return np.asarray(ours[:, None] == theirs[rows])
 
 
-def _numbered_from_0(groups: NDArray[np.generic]) -> Integers:
-    return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
-
-
-def _exchanged(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: Integers) -> WrongMatches:
+def _exchanged(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: NDArray[np.intp]) -> WrongMatches:
     """The people found when each group as a whole is moved by as many places, each number of places as probable as another: the exact distribution.
 
     ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups`` (k,) from 0.
