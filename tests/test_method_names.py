@@ -53,7 +53,7 @@ def named(text: str) -> list[tuple[int, str]]:
     found = []
     for line, literal in literals(tree):
         words = set(re.findall(r"[\w.]+", literal))
-        for method in methods:
+        for method in (one for one in methods if one.name in literal):
             whole = literal == method.name or f"'{method.name}'" in literal or f'"{method.name}"' in literal
             odd = "_" in method.name and method.name in re.findall(r"\w+", literal)
             key = any(word == method.key or word.startswith(f"{method.key}.") for word in words)

@@ -74,6 +74,7 @@ def honest(rng: np.random.Generator, n: int = 4000, levels: int = 2, m: int = 5)
     return place, draw(), [draw() for _ in range(m)]
 
 
+@pytest.mark.slow
 def test_people_who_are_found_by_chance_are_no_more_than_wrong_ones() -> None:
     rng = np.random.default_rng(2)
     found = [compared(*honest(rng, m=3)) for _ in range(200)]
