@@ -275,10 +275,8 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
         for one in found.finalists:
             kind = "search" if one is found.winner else "finalist"
             print(line(kind, judged(one.label, one.run_id, workspace, names, whole)), flush=True)
-    with Workspace.create(folder / "others", KEY) as workspace, pool(asked.jobs) as opened:
-        run_id = carried_out(plan, workspace, opened)
-        if run_id is not None:
-            print(line("draft", judged("unchanged", run_id, workspace, names, whole)), flush=True)
+    # each in a workspace of its own: the gate minds what another run of the same data calls sensitive
+    with Workspace.create(folder / "shipped", KEY) as workspace, pool(asked.jobs) as opened:
         if table.shipped and asked.shipped:
             file = find_recipe(table.shipped)
             shipped = {
@@ -291,6 +289,10 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
             run_id = carried_out(shipped, workspace, opened)
             if run_id is not None:
                 print(line("shipped recipe", judged(table.shipped, run_id, workspace, names, whole)), flush=True)
+    with Workspace.create(folder / "others", KEY) as workspace, pool(asked.jobs) as opened:
+        run_id = carried_out(plan, workspace, opened)
+        if run_id is not None:
+            print(line("draft", judged("unchanged", run_id, workspace, names, whole)), flush=True)
         compare_random(plan, workspace, opened, asked.random, names, whole)
 
 
