@@ -108,11 +108,10 @@ def _offer(case: Case) -> Offer | None:
         return None
     full = set(case.compared) <= set(case.released)
     said = "all variables are synthesised" if full else "some variables are synthesised, others kept"
+    # none is named: a plan may come to release others
     return Offer(
         f"whether means and quantiles come out as from the data, all datasets together; the combining rule for: {said}",
-        {
-            "synthesis": "full" if full else "partial"
-        },  # of whatever numbers are released, if a search releases others too
+        {"synthesis": "full" if full else "partial"},
     )
 
 
