@@ -11,10 +11,12 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.search.space import Lever, changed
 from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of, offered_steps
+from sfumato.workspace.plan.drafting import Wanted, drafted
 
 VARIABLES = {
     "age": {"kind": "count", "role": "quasi_identifier"},
@@ -68,6 +70,23 @@ def test_every_plan_that_one_lever_makes_is_one():
             choice = tuple(to if one == at else other.now for one, other in enumerate(found))
             made = Recipe.from_table(changed(table, found, choice))
             assert set(recipe.released) <= set(made.released)
+
+
+def test_a_drafted_plan_measures_what_a_lever_synthesises_besides():
+    """Else it would look as if that lost nothing, and a search would take it."""
+    seen = table_seen(read(Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": SYNTHESIS})))
+    plan = drafted({"title": "t", "variables": VARIABLES}, seen, Wanted()).table
+    _, found = levers(plan)
+    every = [len(lever.options) - 1 if lever.name == ADDED else lever.now for lever in found]
+    made = Recipe.from_table(changed(plan, found, every))
+    assert "age" in made.released
+    compared = {
+        name
+        for step in made.measures
+        if step.method.family == "utility"
+        for name in getattr(step.spec.for_release(made.schema, made.released), "means", ())
+    }
+    assert compared == {"age", "income"}
 
 
 def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
