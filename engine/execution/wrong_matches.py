@@ -2,9 +2,9 @@
 
 A synthetic release keeps some variables and draws others. Among people with the same kept values a drawn value agrees with somebody's by chance, and in a
 large table it does so for some of them in every dataset. Where what was drawn owes nothing to whose row it stands in, the rows of such people are
-exchangeable: a person is found in the row of another of them as often as in the own one. So identities are exchanged within each group of people with
-the same kept values, and the p-value is the share of exchanges by which as many people are found (a permutation test within strata: Good 2005,
-Permutation, Parametric and Bootstrap Tests of Hypotheses, ch. 3).
+exchangeable: a person is found in the row of another of them as often as in the own one. So identities are exchanged among a few people with the same
+kept values, a large group in blocks, and the p-value is the share of exchanges by which as many people are found (a permutation test within strata: Good
+2005, Permutation, Parametric and Bootstrap Tests of Hypotheses, ch. 3). Were a large group moved as a whole, it would have few exchanges, and a copy a large p.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..data.microdata import Microdata
 from ..matching.intruder import Knowledge, Nearness
 from ..matching.matching import Exact, Within
 
-MOST_OTHERS = 4
-"""Wrong rows that are tried for each person at most."""
+MOST = 5
+"""People of a block at most: the own row and four wrong ones are tried for each."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def wrong_matches(
     candidates: Sequence[Floats],
     beyond: float,
 ) -> WrongMatches:
-    """Matches of people in their own rows and in those of others of their group, on average over m datasets.
+    """Matches of people in their own rows and in those of others of their block, on average over m datasets.
 
     Args:
         confidential: n records.
@@ -55,7 +55,7 @@ def wrong_matches(
         names: what the intruder knows, kept variables among them.
         radius: how near a released value has to be, by variable; equal without one.
         groups: equal for records that have all kept values in common, (n,): a model that draws from kept values cannot tell them apart.
-        order: what puts the people of a group in an order that says nothing of them, such as a hash of what they are, (n,).
+        order: a number of each record that says nothing of it, such as a hash, (n,): by it a group is divided into blocks.
         candidates: for each dataset how many rows match each record, (n,); NaN of one that was not asked about.
         beyond: the probability of being found, on average over the datasets, above which a person counts.
 
@@ -63,7 +63,7 @@ def wrong_matches(
         NotComputable: as ``Knowledge.against``.
     """
     at_most = sum(np.divide(1.0, c, out=np.zeros(len(c)), where=c > 0) for c in candidates) / len(candidates)
-    others = _others(groups, order)
+    blocks, others = _blocks(groups, order)
     people = np.flatnonzero((at_most > beyond) & (others[:, 1] >= 0))
     rows = others[people]
     found = np.zeros(rows.shape)
@@ -76,22 +76,28 @@ def wrong_matches(
             agrees &= _agreeing(key, rows)
         found += agrees / c[people, None]
     sure = (found / len(candidates) > beyond) & (rows >= 0)
-    return _exchanged(sure, rows >= 0, np.unique(groups[people], return_inverse=True)[1])
+    return _exchanged(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
 
 
-def _others(groups: NDArray[np.generic], by: NDArray[np.generic]) -> Integers:
-    """By record its own row, then those of the next ones of its group in a circle, (n, 1 + MOST_OTHERS); -1 where all of them came before."""
+def _blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tuple[Integers, Integers]:
+    """The block of each record, (n,), and its own row followed by those of the next ones of its block in a circle, (n, MOST); -1 where all of them came before."""
     n = len(groups)
     order = np.lexsort((by, groups))
-    starts = np.flatnonzero(np.append(True, groups[order[1:]] != groups[order[:-1]])) if n else np.zeros(0, dtype=int)
-    sizes = np.diff(np.append(starts, n))
-    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    place = np.arange(n) - start
-    found = np.full((n, 1 + MOST_OTHERS), -1, dtype=np.int64)
-    for shift in range(1 + MOST_OTHERS):
-        there = shift < size
-        found[order[there], shift] = order[(start + (place + shift) % size)[there]]
-    return found
+    _, sizes = np.unique(groups, return_counts=True)
+    size = np.repeat(sizes, sizes)
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    number = -(-size // MOST)  # blocks of a group, as large as each other but for one person
+    within = place * number // size
+    first = np.append(True, (np.diff(within) != 0) | (place[1:] == 0))[:n]
+    starts = np.flatnonzero(first)
+    lengths = np.diff(np.append(starts, n))
+    start, length, block = (np.repeat(one, lengths) for one in (starts, lengths, np.arange(len(starts))))
+    blocks, rows = np.empty(n, dtype=np.int64), np.full((n, MOST), -1, dtype=np.int64)
+    blocks[order] = block
+    for shift in range(MOST):
+        there = shift < length
+        rows[order[there], shift] = order[(start + (np.arange(n) - start + shift) % length)[there]]
+    return blocks, rows
 
 
 def _agreeing(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
@@ -104,9 +110,9 @@ def _agreeing(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
 
 
 def _exchanged(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: NDArray[np.intp]) -> WrongMatches:
-    """The people found when each group as a whole is moved by as many places, each number of places as probable as another: the exact distribution.
+    """The people found when each block is moved by as many places, each number of places as probable as another: the exact distribution.
 
-    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups`` (k,) from 0.
+    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups``, their blocks, (k,) from 0.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     by_group = np.stack([np.bincount(groups, weights=column, minlength=count) for column in sure.T], axis=1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata, Origin
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.execution.wrong_matches import MOST_OTHERS, WrongMatches, wrong_matches
+from sfumato.engine.execution.wrong_matches import MOST, WrongMatches, wrong_matches
 from sfumato.engine.matching.intruder import Knowledge
 from sfumato.engine.matching.matching import match
 from sfumato.engine.matching.radius import Radius
@@ -44,10 +44,10 @@ SMALL = st.lists(st.tuples(st.integers(0, 3), *[st.integers(0, 1)] * 3), min_siz
 @given(SMALL)
 @settings(max_examples=200)
 def test_every_exchange_by_hand(people: list[tuple[int, int, int, int]]) -> None:
-    """Groups of three and fewer: each is moved by no, one or two places, and who is found is counted anew."""
+    """Groups of five and fewer: each is moved by each number of places, and who is found is counted anew."""
     place, pay, *drawn = (np.array(column) for column in zip(*people, strict=True))
     groups = [np.flatnonzero(place == one) for one in np.unique(place)]
-    if max(map(len, groups)) > MOST_OTHERS or not any(len(group) > 1 for group in groups):
+    if max(map(len, groups)) > MOST or not any(len(group) > 1 for group in groups):
         return
     counts = []
     for moves in product(*(range(len(group)) for group in groups)):
@@ -115,3 +115,13 @@ def test_numbers_within_a_radius_are_found_too_and_nobody_is_where_all_are_alone
     assert compared(place, pay, near, radius=5).p_value < 1e-6
     assert compared(place, pay, far, radius=5).p_value == 1
     assert compared(np.arange(400), pay, near, radius=5) == WrongMatches(0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("places", [1, 2, 40])
+def test_a_copy_is_found_in_groups_of_any_size_and_strangers_in_none(places: int) -> None:
+    """A fully synthetic table is one group: moved as a whole it would have so few exchanges that no copy could be told from chance."""
+    rng = np.random.default_rng(6)
+    place, pay = rng.integers(0, places, 600), rng.permutation(600)
+    copied = [np.where(rng.random(600) < 0.02, pay, 10_000 + pay) for _ in range(1)] * 3
+    assert compared(place, pay, copied).p_value < 1e-3
+    assert compared(place, pay, [rng.permutation(600) for _ in range(3)]).p_value > 0.05
