@@ -58,7 +58,7 @@ MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_meas
 MANY = 20
 """Leaks that concern so many people or more are counted apart."""
 TRIED = 20
-"""Kinds of leak that an oracle tries which is not told the kind, as the gate is not: each has this part of the level, the least that its permutations can show."""
+"""Kinds of leak that an oracle tries in turn where nobody tells it the kind; each has a twentieth of the level, the smallest p of the permutations."""
 KEY = sha256(b"a key of the benchmark").digest()
 Q, S, C, N, X = "quasi_identifier", "sensitive", "categorical", "count", "continuous"
 

@@ -1,4 +1,4 @@
-"""Right matches beside wrong ones of people with the same kept values: against brute force, and on releases with and without a leak."""
+"""Matches in the own row and in rows of others with the same kept values: by brute force, and on releases with and without a leak."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SMALL = st.lists(st.tuples(st.integers(0, 3), *[st.integers(0, 1)] * 3), min_siz
 @given(SMALL)
 @settings(max_examples=200)
 def test_every_exchange_by_hand(people: list[tuple[int, int, int, int]]) -> None:
-    """Groups of five and fewer: each is moved by each number of places, and who is found is counted anew."""
+    """In groups of at most five all moves of all groups are tried, and each time the people who are found are counted."""
     place, pay, *drawn = (np.array(column) for column in zip(*people, strict=True))
     groups = [np.flatnonzero(place == one) for one in np.unique(place)]
     if max(map(len, groups)) > MOST or not any(len(group) > 1 for group in groups):

@@ -1,4 +1,4 @@
-"""The record most at risk where people share what is kept: found no more than wrong people are it warns, found more it blocks."""
+"""The record most at risk, where people share all kept values: it warns where wrong rows match as often, and blocks where they do not."""
 
 from __future__ import annotations
 
