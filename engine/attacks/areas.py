@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import rankdata
 
 from ..data.arrays import Floats, Integers
 from ..statistics.score_interval import Z
@@ -14,6 +12,8 @@ from ..statistics.score_interval import Z
 
 def area(above: Floats | Integers, below: Floats | Integers) -> float:
     """The share of the pairs, one of each group (m,) and (n,), in which the first is larger, equal ones counting half."""
+    from scipy.stats import rankdata
+
     ranks = rankdata(np.concatenate([above, below]))[: len(above)]
     return float((math.fsum(ranks) - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
 
@@ -35,6 +35,7 @@ def area_interval(area: float, above: int, below: int, z: float = Z) -> tuple[fl
     N* = (m + n) / 2 - 1 in place of m - 1 and n - 1, is that at θ, so that an area of 1 has an interval too. At θ = 1/2 it is the exact
     one of the Mann-Whitney test, (m + n + 1) / (12 m n).
     """
+    from scipy.optimize import brentq
 
     def beyond(theta: float) -> float:
         spread = (1 - theta) / (2 - theta) + theta / (1 + theta)

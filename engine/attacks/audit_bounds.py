@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, norm
 
 from ..data.arrays import Booleans, Floats, Integers
 
@@ -48,6 +47,8 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
 
 
 def _delta_of_mu(mu: float, epsilon: float) -> float:
+    from scipy.stats import norm
+
     return float(norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
 
 
@@ -60,6 +61,8 @@ class Bound(NamedTuple):
 
 def clopper_pearson(hits: Integers, cases: int, level: float) -> tuple[Floats, Floats]:
     """One-sided lower and upper limits of shares of ``cases``, (k,) each, each exceeded with probability ``level`` at most."""
+    from scipy.stats import beta
+
     hits = np.asarray(hits)
     low = beta.ppf(level, np.maximum(hits, 1), cases - hits + 1)
     high = beta.ppf(1 - level, hits + 1, np.maximum(cases - hits, 1))
@@ -73,6 +76,8 @@ def bounds(
 
     Both limits together hold with 1 - ``level``; epsilon but for a chance of ``delta``.
     """
+    from scipy.stats import norm
+
     tpr, fnr = (
         clopper_pearson(positives, members, level / 2)[0],
         clopper_pearson(members - positives, members, level / 2)[1],

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..data.arrays import Booleans, Floats
 from ..statistics.score_interval import Z
@@ -146,6 +145,8 @@ class _Half:
     def of(
         cls, scores: Floats, member: Booleans, false_positives: float, rng: np.random.Generator, deals: int
     ) -> _Half:
+        from scipy.stats import rankdata
+
         q, n = len(member), int(member.sum())
         c = q - n
         labels = np.empty((1 + deals, q), dtype=np.bool_)

@@ -24,7 +24,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..statistics.score_interval import Z
@@ -145,6 +144,8 @@ def judged(
 def _judged(
     smooth: Floats, label: Booleans, part: Integers, share: float, order: Integers
 ) -> tuple[NDArray[np.float64], ...]:
+    from scipy.stats import rankdata
+
     labels = np.concatenate([label[None], label[order]]).T
     signs = np.where(labels, 1.0, -1.0)
     scores = smooth @ signs if smooth.ndim == 2 else np.broadcast_to(smooth[:, None], labels.shape)

@@ -18,9 +18,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
-from scipy.stats import norm
-
 from ..statistics.score_interval import score_interval
 
 LEVEL, POWER = 0.05, 0.8
@@ -28,6 +25,8 @@ LEVEL, POWER = 0.05, 0.8
 
 def deviates(level: float = LEVEL, power: float = POWER) -> float:
     """How many standard errors a leak must be above 0 to be detected with this power."""
+    from scipy.stats import norm
+
     return float(norm.ppf(1 - level / 2) + norm.ppf(power))
 
 
@@ -35,6 +34,9 @@ def detectable_share(
     control: float, targets: float, controls: float, level: float = LEVEL, power: float = POWER
 ) -> float:
     """The smallest success rate of ``targets`` people that is distinguished from the rate ``control`` of ``controls`` records; 1 where none is."""
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
     z = float(norm.ppf(1 - level / 2))
     above = score_interval(control, controls, z)[1] - control
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
 
 from .cells import Keys
 from .people import Subset
@@ -41,6 +40,8 @@ def copied_counts(
 
     ``own`` are marked cells of the joint table, its first ``members`` rows the members'.
     """
+    from scipy.stats import chi2
+
     found = []
     for subset in subsets:
         rows = np.sum([own[name][:members] for name in subset.names], axis=0, dtype=np.uint64)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from ..data.arrays import Floats, Integers
 from .cells import Keys
@@ -91,6 +90,8 @@ def _grouped(cells: Keys) -> float:
 
 def _monotone(ours: Floats, theirs: Floats) -> bool:
     """Whether one rises or falls wherever the other does, by ranks; columns of a few values are groups, not orders."""
+    from scipy.stats import rankdata
+
     present = ~(np.isnan(ours) | np.isnan(theirs))
     if present.sum() < FEW or len(np.unique(theirs[present])) < 10 or len(np.unique(ours[present])) < 10:
         return False

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.stats import binom, hypergeom
 
 from ..data.arrays import Integers
 
@@ -62,6 +61,8 @@ class Found:
     @property
     def by_holdout(self) -> float:
         """The probability of so many members among all who were found."""
+        from scipy.stats import hypergeom
+
         if not self.of_controls:
             return 1.0
         total = self.of_members + self.of_controls
@@ -70,6 +71,8 @@ class Found:
     @property
     def p(self) -> float:
         """The probability of so many members among all who were found here and by chance."""
+        from scipy.stats import binom
+
         if not self.exposure:
             return self.by_holdout
         share = self.exposure / (1 + self.exposure + self.rate)
@@ -85,6 +88,8 @@ class Found:
     @property
     def least(self) -> float:
         """The smallest p that this number of people could have: all of them are members, and the hold-out alone still shows ``weak``."""
+        from scipy.stats import hypergeom
+
         share = self.exposure / (1 + self.exposure + self.rate) if self.exposure else 1.0
         total = self.members + self.controls
         by_chance = share**total if self.exposure else 1.0

@@ -13,7 +13,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
 
 from ..data.arrays import Integers, side_by_side
 from ..data.sorting import in_order, is_first, sorted_values
@@ -248,6 +247,8 @@ def _multiplied(
     way, so that those alone in the release say how many are expected. Beyond the k that still occur the number falls with every time more by
     the share of the release in both tables, times (k + 2) / (k + 1), which is at most 1.25 from there on.
     """
+    from scipy.stats import poisson
+
     if times.max(initial=0) < TIMES[0]:
         return []
     n, size = len(rows.alone), len(those.ascending)

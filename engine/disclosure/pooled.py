@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
@@ -63,6 +62,8 @@ def _in_datasets(rows: Keys, released: Iterable[Keys]) -> tuple[Integers, int]:
 
 def _again(expected: float, m: int, least: int) -> float:
     """The probability that a row is drawn in at least ``least`` of m datasets, in each of which it is ``expected`` on average."""
+    from scipy.stats import binom
+
     means = -expected * np.log1p(-(np.arange(GRID) + 0.5) / GRID)
     return float(binom.sf(least - 1, m, -np.expm1(-means)).mean())
 

@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Literal, Self
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsqr
 
 from ..data.arrays import Floats
 from ..errors import NotComputable
@@ -55,6 +54,8 @@ class LogLinear:
         Its weighed sum of squares is the variance, by the delta method, of an estimate whose derivatives by the cells' log means
         are ``values`` times the means; of residuals times ``values`` only what it leaves varies.
         """
+        from scipy.sparse.linalg import LinearOperator, lsqr
+
         root = np.sqrt(self.fitted)
         margins = list(combinations(range(root.ndim), min(self.order, root.ndim)))
         scales = [_inverse_root(_margin(self.fitted, axes)) for axes in margins]

@@ -15,7 +15,6 @@ import emcee
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.stats import rankdata
 
 from ..data.arrays import Floats
 from ..methods.chains import bytes_of_chains
@@ -70,6 +69,8 @@ def autocorrelation(chains: Floats, lags: int) -> Floats:
 
 def rank_places(chains: Floats, bins: int) -> NDArray[np.int64]:
     """For every draw in which ``bins``-th of all draws' ranks it falls, from 0: (chains, steps), section 4.2."""
+    from scipy.stats import rankdata
+
     ranks = rankdata(chains, method="average").reshape(chains.shape)
     return np.asarray((ranks - 0.5) / chains.size * bins).astype(np.int64)
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 from scipy.special import expit, gammaln
 
 from ..data.arrays import Floats
 from ..errors import NotComputable
 from .truncated_poisson import log_normaliser
 from .zero_inflated_poisson import ZeroInflatedPoisson
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 _DROP = 45.0
 _MOST_POINTS = 100_000
@@ -112,6 +115,8 @@ def _normaliser(bound: int, g: Floats) -> Floats:
 @lru_cache(maxsize=4)
 def _table(bound: int) -> CubicSpline:
     """The normaliser over log rates, to 1e-6."""
+    from scipy.interpolate import CubicSpline
+
     points = np.arange(-12.0, float(np.log(bound + 1)) + 12, 0.1 / np.sqrt(max(bound, 100)))
     return CubicSpline(points, log_normaliser(points, bound))
 

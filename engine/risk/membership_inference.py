@@ -28,7 +28,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from ..attacks.areas import area, area_interval
 from ..attacks.attackers import Family, density_scores, halves
@@ -119,6 +118,8 @@ class _FalsePositives(Rate):
     @property
     def interval(self) -> tuple[float, float]:
         """Of K independent people without a release of theirs a share beta(j, K + 1 - j) reaches the j-th highest score of K others: its 95 % limits."""
+        from scipy.stats import beta
+
         j, k = int(self.successes), self.guesses
         low = float(beta.ppf(0.025, j, k + 1 - j)) if j else 0.0
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))

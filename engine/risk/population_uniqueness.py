@@ -65,9 +65,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
 from scipy.special import expi, gamma, gammainc, gammaln, hyp1f1, psi
-from scipy.stats import hypergeom
 
 from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, bounded_interval
@@ -209,6 +207,8 @@ def pitman_fit(sizes: Integers) -> tuple[float, float]:
     Raises:
         NotComputable: where all records are unique or all alike, or the likelihood has no largest value.
     """
+    from scipy.optimize import minimize
+
     n = int(sizes.sum())
     if len(sizes) == n or len(sizes) == 1:
         raise NotComputable("the Pitman model needs records that share a key and keys that differ")
@@ -242,6 +242,8 @@ def pitman_share(alpha: float, theta: float, n: int, population: float) -> float
 
 def zayatz_share(sizes: Integers, population: float) -> float:
     """Share of the sample's uniques that are population uniques, from class sizes (u,) of the sample, some of them 1."""
+    from scipy.stats import hypergeom
+
     j, s = np.unique(sizes, return_counts=True)
     chance = hypergeom.pmf(1, round(population), j, int(sizes.sum()))
     return float(s[0] * chance[0] / (s * chance).sum())

@@ -37,7 +37,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.stats import hypergeom
 
 from ..attacks.permuted import randomised
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
@@ -473,6 +472,8 @@ class _Tried:
 
 def _chosen(records: int, marked: Integers, drawn: int, wanted: int) -> Floats:
     """The probability that a sample of ``drawn`` of all ``records``, without replacement, has exactly ``wanted`` of the ``marked`` ones, in their shape."""
+    from scipy.stats import hypergeom
+
     table = hypergeom.pmf(wanted, records, np.arange(int(marked.max(initial=0)) + 1), drawn)
     found: Floats = table[marked]
     return found

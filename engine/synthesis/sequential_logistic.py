@@ -41,7 +41,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import betaln, expit
-from scipy.stats import norm, qmc
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata, as_column
@@ -296,6 +295,8 @@ def _mixed(weight: Floats, draws: Floats, means: Floats, information: Floats) ->
 
 def standard_normals(rng: np.random.Generator, width: int) -> Floats:
     """Scrambled Sobol points (DRAWS, width) as standard normal draws."""
+    from scipy.stats import norm, qmc
+
     return np.asarray(norm.ppf(qmc.Sobol(width, rng=rng).random(DRAWS)))
 
 

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from ..data.arrays import Floats, Integers
 from ..data.intervals import SHARE
@@ -97,6 +95,8 @@ def average_linkage(points: Floats, weights: Floats, watch: Watch = unwatched) -
 
 def _nearest_pairs(points: Floats) -> Merges:
     """The pairs of points that are each other's nearest neighbour."""
+    from scipy.spatial import cKDTree
+
     if len(points) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     here = np.arange(len(points))
@@ -132,6 +132,8 @@ def _distances(first: Floats, second: Floats, share: Floats, watch: Watch) -> Fl
 
 def _to_clusters(points: Floats, first: Floats, second: Floats, share: Floats) -> Floats:
     """The average distance from each of r points to each cluster, (r, K)."""
+    from scipy.spatial.distance import cdist
+
     away = cdist(points, first)
     away[:, : len(second)] *= share
     away[:, : len(second)] += (1 - share) * cdist(points, second)

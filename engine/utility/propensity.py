@@ -35,7 +35,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
@@ -367,6 +366,8 @@ def ratio_limits(pmse: float, null: Estimate) -> Range:
 
 def _repeats(ratio: float, degrees: int) -> str:
     """That a ratio is too low, and how often a right release has one as low: d times it is chi-squared with d degrees (Snoke et al. 2018)."""
+    from scipy.stats import chi2
+
     if ratio >= REPEATS:
         return ""
     words = (

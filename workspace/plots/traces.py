@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, Trace
 
@@ -94,6 +93,8 @@ def _density(trace: ChainTrace, j: int, only: int | None) -> Drawn:
 
 def _smoothed(counts: Floats, width: float) -> Floats:
     """A Gaussian kernel density from counts in bins (k,), with the rule of thumb's bandwidth (Silverman 1986, eq. 3.28)."""
+    from scipy.ndimage import gaussian_filter1d
+
     number, places = counts.sum(), np.arange(counts.size)
     centre = counts @ places / number
     sd = math.sqrt(counts @ (places - centre) ** 2 / number)
