@@ -19,8 +19,8 @@ UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "in
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """An empty workspace with a key of its own: with a public one a release would need a reason."""
-    made = Workspace.create(tmp_path / "workspace")
+    """An empty workspace with a key that is not public, for then a release would need a reason, and the same each time."""
+    made = Workspace.create(tmp_path / "workspace", b"k" * 32)
     yield made
     made.close()
 
