@@ -40,15 +40,6 @@ def loaded_by(*modules: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_layers_and_families_keep_apart() -> None:
-    linter = Path(sys.executable).with_name("lint-imports")
-    if not linter.is_file():
-        pytest.skip("import-linter is not installed")
-    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer", "forbidden"), [("engine", DATABASES | DRAWING | {"workspace", "tui"}), ("workspace", DRAWING | {"tui"})]
 )
@@ -70,6 +61,18 @@ def test_no_file_of_the_command_line_loads_the_toolkit() -> None:
     loaded = loaded_by(*(name for name in modules_of("tui") if name.startswith("sfumato.tui.cli.")))
     assert {"click", "numpy"} <= loaded
     assert "textual" not in loaded
+
+
+def test_slow_parts_of_scipy_are_loaded_when_they_are_needed() -> None:
+    """They take longer to load than all else that ``sfumato results`` needs, and only computations use them."""
+    slow = {f"scipy.{part}" for part in ("stats", "optimize", "interpolate", "spatial", "ndimage")}
+    loads = [
+        f"{path.relative_to(ROOT)}: {node.module}"
+        for path in FILES
+        for node in tree_of(path).body
+        if isinstance(node, ast.ImportFrom) and any(f"{node.module}.".startswith(f"{part}.") for part in slow)
+    ]
+    assert not loads
 
 
 def test_what_screens_read_loads_no_numerical_library() -> None:
