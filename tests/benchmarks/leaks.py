@@ -58,7 +58,7 @@ MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_meas
 MANY = 20
 """Leaks that concern so many people or more are counted apart."""
 TRIED = 20
-"""Kinds of leak that an oracle tries in turn where nobody tells it the kind; each has a twentieth of the level, the smallest p of the permutations."""
+"""An oracle that does not know the kind of leak tries so many. Each is tested at a twentieth of the level: no permutation test here gives a smaller p."""
 KEY = sha256(b"a key of the benchmark").digest()
 Q, S, C, N, X = "quasi_identifier", "sensitive", "categorical", "count", "continuous"
 

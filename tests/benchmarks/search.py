@@ -5,8 +5,8 @@
 Needs the public files in ../shared/data or where SFUMATO_DATA says. Each table is drafted from its roles as ``sfumato draft`` does and searched; the
 shipped recipe and ``--random`` plans of the search's own space are carried out on all records. The best random plan is that of the
 best s_pMSE among those that meet the drafted limits and that the gate does not block. First each is measured by s_pMSE alone; then, the best first, each
-is made again with all measures and judged, until one passes. The machine may be loaded: processor seconds, of this process and of its workers, are printed beside those of the
-clock.
+is made again with all measures and judged, until one passes. Seconds are printed by the clock and of the processor, for this process and its workers:
+other programs may run at the same time.
 
 Utility: s_pMSE as the run says it (1 is best); ``overlap`` is the mean overlap of 95 % intervals of means and shares (Karr et al. 2006, unweighted);
 ``pairs`` is the mean total variation distance of all pairs of variables, numbers in ten bins of the confidential quantiles. Both are of released

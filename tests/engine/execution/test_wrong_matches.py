@@ -119,9 +119,9 @@ def test_numbers_within_a_radius_are_found_too_and_nobody_is_where_all_are_alone
 
 @pytest.mark.parametrize("places", [1, 2, 40])
 def test_a_copy_is_found_in_groups_of_any_size_and_strangers_in_none(places: int) -> None:
-    """A fully synthetic table is one group: moved as a whole it would have so few exchanges that no copy could be told from chance."""
+    """People of a fully synthetic table are one group. A group that moved as a whole would have few exchanges, and a copy would pass as chance."""
     rng = np.random.default_rng(6)
     place, pay = rng.integers(0, places, 600), rng.permutation(600)
-    copied = [np.where(rng.random(600) < 0.02, pay, 10_000 + pay) for _ in range(1)] * 3
+    copied = [np.where(rng.random(600) < 0.02, pay, 10_000 + pay)] * 3
     assert compared(place, pay, copied).p_value < 1e-3
     assert compared(place, pay, [rng.permutation(600) for _ in range(3)]).p_value > 0.05

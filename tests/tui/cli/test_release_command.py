@@ -19,7 +19,7 @@ UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "in
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """An empty workspace with a key that is not public, for then a release would need a reason, and the same each time."""
+    """An empty workspace. Its key is not public, since a public one would ask for a reason, and fixed, so that each test finds the same."""
     made = Workspace.create(tmp_path / "workspace", b"k" * 32)
     yield made
     made.close()
