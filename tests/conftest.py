@@ -6,6 +6,7 @@ import atexit
 import dataclasses
 import functools
 import gc
+import hashlib
 import importlib
 import itertools
 import json
@@ -163,6 +164,19 @@ SMALL: dict[str, Any] = {
 def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is a machine of its own: it knows no head of a workspace that another test has copied."""
     monkeypatch.setenv("XDG_STATE_HOME", str(STATE / str(next(NUMBERS))))
+
+
+@pytest.fixture(autouse=True)
+def own_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys that workspaces make for themselves are the same each time that a test runs: the gate stops one in two hundred
+    honest releases by chance, and what a test finds shall not depend on chance. Fixtures of a session name their keys.
+    """
+    numbers = itertools.count()
+
+    def key() -> bytes:
+        return hashlib.sha256(f"{request.node.nodeid} {next(numbers)}".encode()).digest()
+
+    monkeypatch.setattr("sfumato.workspace.store.workspace.new_key", key)
 
 
 @pytest.fixture

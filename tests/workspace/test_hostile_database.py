@@ -80,7 +80,7 @@ RELEASING = "INSERT INTO releasing VALUES (4, 1, '/tmp/a', '/tmp/b', '{}', '', 1
 def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a row in every table but one: a finished run with a name, one beside it, two deleted, one of them released, and a plan."""
     directory = tmp_path_factory.mktemp("hostile") / "workspace"
-    with Workspace.create(directory) as workspace:
+    with Workspace.create(directory, b"k" * 32) as workspace:
         enter_runs(workspace, [Entry(small[0], SOURCE, small[1])] * 2)
         released = enter_run(workspace, small[0], SOURCE, small[1])
         work(directory, idle=0)

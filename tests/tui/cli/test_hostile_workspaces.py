@@ -42,7 +42,7 @@ def good(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     """A run that is done, and one that was interrupted."""
     directory = tmp_path_factory.mktemp("good") / "workspace"
     recipe, data = small
-    with Workspace.create(directory) as workspace:
+    with Workspace.create(directory, b"k" * 32) as workspace:
         enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
         work(directory, idle=0)
         request_stop(

@@ -32,6 +32,11 @@ from sfumato.workspace.views.results import result_rows
 SOURCE = Source("simulated.csv", b"simulated")
 
 
+@pytest.fixture(autouse=True)
+def own_keys() -> None:
+    """Here keys are those that users get: no two are the same."""
+
+
 @pytest.fixture
 def own(tmp_path: Path) -> Workspace:
     """A workspace with a key of its own."""
