@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loaded_process import PYTEST, run_loaded
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
@@ -134,18 +135,12 @@ def test_the_command_line_lists_runs_and_reports_them(
         assert words in report, words
 
 
-def contract(site: Path, *arguments: str) -> tuple[int, str]:
-    """What pytest says in the folder of the package."""
-    script = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    done = subprocess.run(script, cwd=site, capture_output=True, text=True, check=False, timeout=300)
-    return done.returncode, done.stdout
-
-
 @pytest.mark.slow
 def test_its_own_tests_are_those_of_the_contract(example_package: Path) -> None:
-    status, said = contract(example_package)
-    assert status == 0, said
-    assert "skipped" not in said
+    script = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(script, cwd=example_package, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout
+    assert "skipped" not in done.stdout
 
 
 WRONG = {
@@ -168,9 +163,10 @@ def test_the_contract_notices_a_wrong_build(example_package: Path) -> None:
         for right, wrong in WRONG.items():
             text = text.replace(right, wrong)
         file.write_text(text, "utf-8")
-    status, said = contract(example_package, "-k", " or ".join(name.partition("[")[0] for name in NOTICED))
-    assert status == 1
-    failed = "".join(line for line in said.splitlines() if line.startswith("FAILED"))
+    names = " or ".join(name.partition("[")[0] for name in NOTICED)
+    done = run_loaded("-q", "-p", "no:cacheprovider", "-k", names, code=PYTEST, folder=example_package)
+    assert done.returncode == 1
+    failed = "".join(line for line in done.stdout.splitlines() if line.startswith("FAILED"))
     assert [name for name in NOTICED if name not in failed] == []
     assert "measure_is_sound[quality.values_kept]" not in failed
 

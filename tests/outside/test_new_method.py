@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from loaded_process import PYTEST, run_loaded
 
 from sfumato.engine.methods.protocols import FAMILIES
 from sfumato.tui.cli.main import main
@@ -26,14 +26,12 @@ def written(key: str, directory: Path) -> Path:
     return directory
 
 
-def contract_of(package: Path, site: Path, key: str) -> subprocess.CompletedProcess[str]:
+def contract_of(package: Path, site: Path) -> subprocess.CompletedProcess[str]:
     """The package's tests and the contract, as its own ``pytest`` runs them where it is installed."""
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"],
-        cwd=package,
-        env={**os.environ, "PYTHONPATH": str(site), "PYTEST_ADDOPTS": ""},
-        capture_output=True, text=True, check=False, timeout=280,
-    )  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTEST_ADDOPTS": ""}
+    return run_loaded(
+        "-q", "-p", "no:cacheprovider", "-W", "ignore", code=PYTEST, folder=package, environment=environment
+    )
 
 
 @pytest.mark.slow
@@ -45,7 +43,7 @@ def test_a_new_method_keeps_the_contract_as_it_is_written(
     package = written(key, tmp_path / "package")
     assert "pytest" in capsys.readouterr().out
     install(package, tmp_path / "site")
-    done = contract_of(package, tmp_path / "site", key)
+    done = contract_of(package, tmp_path / "site")
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None
@@ -63,7 +61,7 @@ def test_the_contract_refuses_a_new_method_that_is_spoilt(
     module.write_text(text.replace("float(np.mean(counts == 1))", "float(100 * np.mean(counts >= 0))"), "utf-8")
     assert module.read_text("utf-8") != text
     install(package, tmp_path / "site")
-    assert contract_of(package, tmp_path / "site", "risk.of_mine").returncode == 1
+    assert contract_of(package, tmp_path / "site").returncode == 1
 
 
 @pytest.mark.slow
@@ -75,5 +73,5 @@ def test_the_example_of_contributing_keeps_the_contract_as_it_is_printed(
     package = written("risk.my_measure", tmp_path / "package")
     (package / "sfumato_my_measure" / "my_measure.py").write_text(example[1], "utf-8")
     install(package, tmp_path / "site")
-    done = contract_of(package, tmp_path / "site", "risk.my_measure")
+    done = contract_of(package, tmp_path / "site")
     assert done.returncode == 0, done.stdout[-3000:]

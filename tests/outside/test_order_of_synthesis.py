@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from loaded_process import PYTEST, run_loaded
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput, EngineError
@@ -141,8 +140,7 @@ def test_what_is_not_declared_finds_no_confidential_value_when_it_draws(
 def contract(site: Path) -> tuple[int, list[str]]:
     """The contract's tests of the order of synthesis, and which of them fail."""
     names = "order_of_synthesis or copy_its_target or own_record"
-    script = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--sfumato-method", KEY, "-k", names]
-    done = subprocess.run(script, cwd=site, capture_output=True, text=True, check=False, timeout=300)
+    done = run_loaded("-q", "-p", "no:cacheprovider", "--sfumato-method", KEY, "-k", names, code=PYTEST, folder=site)
     return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
 
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
+from loaded_process import run_loaded
 
 pytestmark = pytest.mark.slow
 SFUMATO = (sys.executable, "-P", "-c", "from sfumato.tui.cli.main import main; main()")
@@ -28,12 +28,12 @@ def place(computed: Callable[..., Path]) -> Path:
     return computed()
 
 
-def called(command: Sequence[str], place: Path, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+def called(
+    command: Sequence[str], place: Path, stdout: int | None = None, stderr: int | None = None
+) -> subprocess.CompletedProcess[str]:
     named = () if command[0] in NO_WORKSPACE or "--help" in command else ("--workspace", str(place))
-    return subprocess.run(
-        [*SFUMATO, *command, *named], env=os.environ | {"XDG_STATE_HOME": str(place.parent)}, stdin=subprocess.DEVNULL,
-        check=False, timeout=120, **streams,
-    )  # fmt: skip
+    environment = os.environ | {"XDG_STATE_HOME": str(place.parent)}
+    return run_loaded(*command, *named, environment=environment, stdout=stdout, stderr=stderr)
 
 
 def closed_pipe() -> int:
@@ -45,10 +45,10 @@ def closed_pipe() -> int:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_command_whose_reader_is_gone_ends_with_141_and_no_message(place: Path, command: Sequence[str]) -> None:
-    done = called(command, place, stdout=(writer := closed_pipe()), stderr=subprocess.PIPE)
+    done = called(command, place, stdout=(writer := closed_pipe()))
     os.close(writer)
     assert done.returncode == CLOSED
-    assert done.stderr == b""
+    assert done.stderr == ""
 
 
 def test_a_reader_that_goes_in_the_middle_of_a_large_output_ends_it_too(place: Path) -> None:
@@ -67,10 +67,10 @@ def test_a_reader_that_goes_in_the_middle_of_a_large_output_ends_it_too(place: P
     "command", [("results", "99"), ("no-such-command",), ("runs", "--no-such-option")], ids=" ".join
 )
 def test_a_message_that_nobody_reads_ends_with_141(place: Path, command: Sequence[str]) -> None:
-    done = called(command, place, stdout=subprocess.PIPE, stderr=(writer := closed_pipe()))
+    done = called(command, place, stderr=(writer := closed_pipe()))
     os.close(writer)
     assert done.returncode == CLOSED
-    assert done.stdout == b""
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_message_that_nobody_reads_ends_with_141(place: Path, command: Sequenc
 )
 def test_a_reader_that_stays_sees_the_status_of_the_command(place: Path, command: Sequence[str], status: int) -> None:
     """The control."""
-    done = called(command, place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = called(command, place)
     assert done.returncode == status
     assert done.stdout or done.stderr
 
