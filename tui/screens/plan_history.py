@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from textual import on, work
 
@@ -50,7 +52,19 @@ class EditsPlan(PlanPane):
 
     _history: PlanHistory | None = None
     _saving = False
+    _saves = 0
     _revision = 0
+
+    def reload(self) -> None:
+        if (query := self.read_query()) is not None:
+            self.read(query, partial(self._take_unless_stale, self._saves))
+
+    def _take_unless_stale(self, saves: int, answer: Any) -> None:
+        """Take what was read, or read again where an edit has been stored since."""
+        if saves == self._saves:
+            self.take(answer)
+        else:
+            self.reload()
 
     def read_plan(self, draft: Draft) -> PlanHistory | None:
         """The history with a plan that was read; None where it is the one at hand, or an edit of that is under way."""
@@ -90,6 +104,7 @@ class EditsPlan(PlanPane):
     @on(PlanSaved)
     def _saved(self, event: PlanSaved) -> None:
         self._saving = False
+        self._saves += 1
         if event.error:
             self.sfumato.say(event.error, severity="error")
             self.load()

@@ -1,3 +1,6 @@
+import asyncio
+import threading
+
 import pytest
 
 from sfumato.engine.data.schema import Variable
@@ -214,6 +217,36 @@ async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(s
         await seat.press("r", "i", "escape")
     draft = plan_of(imported)
     assert 'title = "persons"' in draft.toml
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("tab", "key"), [("data", "x"), ("plan", "X")])
+async def test_a_plan_that_was_read_before_an_edit_was_stored_does_not_take_it_back(
+    sit, built_data, monkeypatch, tab, key
+):
+    monkeypatch.setattr("sfumato.tui.app.POLL_SECONDS", 60)
+    async with sit(built_data, "j", tab=tab) as seat, asyncio.timeout(30):
+        pane, may_answer, held = seat.app.screen.query_one(f"#{tab}"), threading.Event(), []
+        query, before = pane.read_query(), pane._history.now.revision
+
+        def answer_late(workspace):
+            held.append(query(workspace))
+            may_answer.wait(10)
+            return held[-1]
+
+        monkeypatch.setattr(pane, "read_query", lambda: answer_late)
+        pane.reload()
+        while not held:
+            await asyncio.sleep(0.001)
+        await seat.pilot.press(key)
+        while pane._history.now.revision == before:
+            await asyncio.sleep(0.001)
+        edited = pane._history.now
+        may_answer.set()
+        await seat.press("shift")
+        assert pane._history.now == edited == plan_of(built_data)
+        await seat.press("u")
+        assert pane._history.now == plan_of(built_data) != edited
 
 
 @pytest.mark.slow
