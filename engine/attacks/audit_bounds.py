@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..data.arrays import Booleans, Floats, Integers
 
@@ -47,9 +48,7 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
 
 
 def _delta_of_mu(mu: float, epsilon: float) -> float:
-    from scipy.stats import norm
-
-    return float(norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
+    return float(ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
 class Bound(NamedTuple):
@@ -76,8 +75,6 @@ def bounds(
 
     Both limits together hold with 1 - ``level``; epsilon but for a chance of ``delta``.
     """
-    from scipy.stats import norm
-
     tpr, fnr = (
         clopper_pearson(positives, members, level / 2)[0],
         clopper_pearson(members - positives, members, level / 2)[1],
@@ -85,7 +82,7 @@ def bounds(
     fpr, tnr = clopper_pearson(false, others, level / 2)[1], clopper_pearson(others - false, others, level / 2)[0]
     with np.errstate(divide="ignore"):
         epsilon = np.log(np.maximum(np.maximum((tpr - delta) / fpr, (tnr - delta) / fnr), 1.0))
-        mu = norm.ppf(tpr) - norm.ppf(fpr)
+        mu = ndtri(tpr) - ndtri(fpr)
     return epsilon, np.maximum(np.where(np.isfinite(mu), mu, 0.0), 0.0)
 
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import math
 
+from scipy.special import ndtri
+
 from ..statistics.score_interval import score_interval
 
 LEVEL, POWER = 0.05, 0.8
@@ -25,9 +27,7 @@ LEVEL, POWER = 0.05, 0.8
 
 def deviates(level: float = LEVEL, power: float = POWER) -> float:
     """How many standard errors a leak must be above 0 to be detected with this power."""
-    from scipy.stats import norm
-
-    return float(norm.ppf(1 - level / 2) + norm.ppf(power))
+    return float(ndtri(1 - level / 2) + ndtri(power))
 
 
 def detectable_share(
@@ -35,9 +35,8 @@ def detectable_share(
 ) -> float:
     """The smallest success rate of ``targets`` people that is distinguished from the rate ``control`` of ``controls`` records; 1 where none is."""
     from scipy.optimize import brentq
-    from scipy.stats import norm
 
-    z = float(norm.ppf(1 - level / 2))
+    z = float(ndtri(1 - level / 2))
     above = score_interval(control, controls, z)[1] - control
 
     def beyond(share: float) -> float:
@@ -47,7 +46,7 @@ def detectable_share(
         return 1.0
     reached = float(brentq(beyond, control, 1.0))
     error = math.sqrt(reached * (1 - reached) / targets + control * (1 - control) / controls)
-    return min(1.0, reached + float(norm.ppf(power)) * error)
+    return min(1.0, reached + float(ndtri(power)) * error)
 
 
 def detectable_excess(

@@ -40,7 +40,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaln, expit
+from scipy.special import betaln, expit, ndtri
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata, as_column
@@ -295,9 +295,9 @@ def _mixed(weight: Floats, draws: Floats, means: Floats, information: Floats) ->
 
 def standard_normals(rng: np.random.Generator, width: int) -> Floats:
     """Scrambled Sobol points (DRAWS, width) as standard normal draws."""
-    from scipy.stats import norm, qmc
+    from scipy.stats import qmc
 
-    return np.asarray(norm.ppf(qmc.Sobol(width, rng=rng).random(DRAWS)))
+    return np.asarray(ndtri(qmc.Sobol(width, rng=rng).random(DRAWS)))
 
 
 DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
