@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from keyed_workspace import KEY
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
@@ -104,10 +107,26 @@ def tables_of(workspace: Workspace, search_id: int) -> list[tuple[int, str, str]
     ]
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory, people: Path) -> Path:
+    """The directory of a workspace whose search 1 has ended: to be copied."""
+    directory = tmp_path_factory.mktemp("ended") / "workspace"
+    with Workspace.create(directory, KEY) as made:
+        to_the_end(made, begin_search(made, plan(people)))
+    return directory
+
+
+@pytest.fixture
+def searched(tmp_path: Path, ended: Path) -> Iterator[Workspace]:
+    """A workspace of its own whose search 1 has ended."""
+    shutil.copytree(ended, tmp_path / "searched")
+    with Workspace.open(tmp_path / "searched") as copied:
+        yield copied
+
+
 @pytest.mark.slow
-def test_a_search_ends_with_finalists_whose_plan_can_be_taken(workspace: Workspace, people: Path):
-    search_id = begin_search(workspace, plan(people))
-    to_the_end(workspace, search_id)
+def test_a_search_ends_with_finalists_whose_plan_can_be_taken(searched: Workspace):
+    workspace, search_id = searched, 1
     found = outcome(workspace, search_id)
     assert 2 <= len(found.finalists) <= 5
     assert found.looked_at <= 10
@@ -159,17 +178,15 @@ def test_a_search_makes_a_quasi_identifier_coarser_where_nothing_else_hides_the_
 
 
 @pytest.mark.slow
-def test_the_utility_is_that_of_its_own_method(workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_utility_is_that_of_its_own_method(searched: Workspace, monkeypatch: pytest.MonkeyPatch):
     """Two methods may have an output of one name: the best is chosen by the one that the plan asks for."""
 
     def row(method: str, value: float, dataset: str = "synthetic", draw: int | None = None) -> Row:
         return Row("utility", method, "s_pmse", "", dataset, draw, None, value)
 
-    search_id = begin_search(workspace, plan(people))
-    to_the_end(workspace, search_id)
     rows = [row("another", 9.0), row("propensity", 8.0, "confidential"), row("propensity", 7.0, draw=1)]
     monkeypatch.setattr(searching, "result_rows", lambda *_: [*rows, row("propensity", 1.5)])
-    assert {one.fresh for one in outcome(workspace, search_id).finalists} == {1.5}
+    assert {one.fresh for one in outcome(searched, 1).finalists} == {1.5}
 
 
 @pytest.mark.slow
@@ -228,9 +245,8 @@ def test_finalists_are_judged_on_datasets_that_no_look_has_seen(
 
 
 @pytest.mark.slow
-def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(workspace: Workspace, people: Path):
-    whole = begin_search(workspace, plan(people))
-    to_the_end(workspace, whole)
+def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(searched: Workspace, people: Path):
+    workspace, whole = searched, 1
     stopped = begin_search(workspace, plan(people))
     rng = random.Random(4)
     while runs := advance(workspace, stopped):
@@ -310,11 +326,10 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
 
 @pytest.mark.slow
 def test_a_search_that_another_version_began_says_what_its_looks_changed_and_goes_on_no_more(
-    workspace: Workspace, people: Path, monkeypatch: pytest.MonkeyPatch
+    searched: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     """Levers in another order give the same numbers other plans: a label of this version would be a wrong one."""
-    search_id = begin_search(workspace, plan(people))
-    to_the_end(workspace, search_id)
+    workspace, search_id = searched, 1
     before = outcome(workspace, search_id)
     searching._planned.cache_clear()
     monkeypatch.setattr(searching, "levers_of", lambda *given: levers_of(*given)[::-1])
