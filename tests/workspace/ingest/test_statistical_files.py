@@ -51,9 +51,9 @@ def read(path: Path) -> RawTable:
 def kinds_read(raw: RawTable, name: str, columns: list[ColumnProfile]) -> list[str | None]:
     """The kind of each missing value of a column (RECORDS,), by its label where it has one."""
     variable = next(one.variable for one in columns if one.variable.name == name)
-    data = conform(raw.frame[[name]], Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
+    data = conform(raw.frame_of([name]), Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
     if data.kinds is None:
-        return [None] * len(raw.frame)
+        return [None] * raw.records
     return [variable.labels.get(kind, kind) if isinstance(kind, str) else None for kind in data.kinds[name]]
 
 
@@ -65,13 +65,13 @@ def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
     path = write(tmp_path / name)
     assert format_of(path.read_bytes()).name == program
     raw = read(path)
-    wanted, cells = values(), missing_cells()
-    assert list(raw.frame.columns) == list(wanted.columns)
+    frame, wanted, cells = raw.frame, values(), missing_cells()
+    assert list(frame.columns) == list(wanted.columns)
     assert len(wanted.columns) == 60
     columns = describe(raw)
     of_sas = {"a": ".A", "b": ".B", "z": ".Z"}
     for column in columns:
-        here, there = raw.frame[column.variable.name], wanted[column.variable.name]
+        here, there = frame[column.variable.name], wanted[column.variable.name]
         if column.variable.name in cells:
             own = kinds()[column.variable.name]
             said = [of_sas[letter] if program == "sas-xpt" else label for label, letter, _ in own]
@@ -100,14 +100,16 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     raw = read(write(tmp_path / name))
     columns = describe(raw)
     everything = Schema(tuple(one.variable for one in columns))
-    data = conform(raw.frame, everything, MissingPolicy.KEEP, tags=raw.tags)
+    came = raw.frame
+    data = conform(came, everything, MissingPolicy.KEEP, tags=raw.tags)
     content = released(data, form)
     assert content == released(data, form), "the bytes are the same at another time of day"
     again = read_foreign(content, format_of(content).name)
+    went = again.frame
     for column in columns:
         one = column.variable
-        assert list(raw.frame[one.name].isna()) == list(again.frame[one.name].isna())
-        assert list(raw.frame[one.name].dropna()) == list(again.frame[one.name].dropna()), one.name
+        assert list(came[one.name].isna()) == list(went[one.name].isna())
+        assert list(came[one.name].dropna()) == list(went[one.name].dropna()), one.name
         before, after = raw.descriptions[one.name], again.descriptions[one.name]
         assert (after.title, dict(after.labels)) == (before.title, dict(before.labels))
         assert set(after.missing) == set(before.missing)
