@@ -52,6 +52,11 @@ def made(of: Recipe, n: int, seed: int = 1) -> Microdata:
     return conform(pd.DataFrame({"age": age, "place": place, "colour": colour}), of.schema)
 
 
+def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
+    """The datasets of a run that measures nothing: they are the same."""
+    return execute(replace(of, measures=()), data, key=PUBLIC).releases
+
+
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[MultinomialRelease, ...]:
     found = []
     for step in of.synthesis:
@@ -95,7 +100,7 @@ def integral(stratum: StratumRelease, draw: int, rng: np.random.Generator, draws
 def test_a_dataset_is_as_probable_as_the_integral_says() -> None:
     of = recipe()
     data = made(of, 120)
-    for model in models(of, data, execute(of, data, key=PUBLIC).releases):
+    for model in models(of, data, released(of, data)):
         (stratum,) = model.strata
         found = [integral(stratum, draw, np.random.default_rng(draw)) for draw in range(3)]
         assert stratum.likelihood == pytest.approx(found, abs=0.05)
@@ -118,7 +123,7 @@ def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
     """The control is the weighing of coefficients at the maximum: it is far from the integrals."""
     of = recipe()
     data, records = made(of, 150), np.array([0, 7, 11])
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     fitted, guesses = models(of, data, releases), every_guess(records)
     found = relative(weighed(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
@@ -138,7 +143,7 @@ def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
 def step_error(n: int) -> tuple[float, float]:
     of = recipe()
     data, records = made(of, n), np.arange(2)
-    fitted, guesses = models(of, data, execute(of, data, key=PUBLIC).releases), every_guess(records)
+    fitted, guesses = models(of, data, released(of, data)), every_guess(records)
     found = relative(weighed(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
@@ -161,9 +166,7 @@ def believed_truth(parameters: str, seed: int) -> float:
     """The mean posterior probability of the truth, all guesses alike before, of the first 60 records."""
     of, records = recipe(parameters, 8), np.arange(60)
     data = made(of, 150, seed)
-    found = weighed(models(of, data, execute(of, data, key=PUBLIC).releases), every_guess(records)).likelihood.sum(
-        axis=2
-    )
+    found = weighed(models(of, data, released(of, data)), every_guess(records)).likelihood.sum(axis=2)
     truth = (data.numbers("place") * 2 + data.numbers("colour"))[records].astype(int)
     return float(np.exp(found - logsumexp(found, axis=1, keepdims=True))[records, truth].mean())
 
@@ -179,7 +182,7 @@ def test_log_probabilities_are_those_of_the_mode() -> None:
     """The mode is one: no coefficients nearby make the dataset and themselves more probable."""
     of = recipe(m=1)
     data = made(of, 90)
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     (model, _) = models(of, data, releases)
     (stratum,) = model.strata
     x, mode, hessian = stratum.released[0].x, stratum.modes[0], stratum.model.factor @ stratum.model.factor.T

@@ -57,6 +57,11 @@ def made(of: Recipe, n: int, seed: int = 1, *, separated: bool = False) -> Micro
     return conform(raw, of.schema)
 
 
+def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
+    """The datasets of a run that measures nothing: they are the same."""
+    return execute(replace(of, measures=()), data, key=PUBLIC).releases
+
+
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:
     found = []
     for step in of.synthesis:
@@ -76,7 +81,7 @@ def errors(n: int, records: int = 6, *, separated: bool = False) -> tuple[float,
     """The largest error of log p(Z | guess) - log p(Z | truth) by the step, and the largest of that itself."""
     of = recipe()
     data = made(of, n, separated=separated)
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     fitted = models(of, data, releases)
     chosen = np.arange(records)
     guesses = every_guess(chosen)
@@ -108,7 +113,7 @@ def test_a_step_from_the_fit_is_near_a_fit_anew_and_nearer_with_more_records() -
 def test_the_likelihood_at_the_truth_is_that_of_the_fit() -> None:
     of = recipe()
     data = made(of, 120)
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     total = np.zeros(2)
     for target, predictors in (("place", ["age", "sex"]), ("colour", ["age", "sex", "place"])):
         design = CompletedDesign.of(predictors, data)
@@ -191,7 +196,7 @@ def test_what_a_record_s_own_released_values_say_is_that_of_fits_anew(weighted: 
     data = made(of, 150)
     weight = np.where(np.arange(150) % 3 == 0, 0.4, 1.0) if weighted else np.ones(150)
     data = data.weighted(weight)
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     chosen = np.array([0, 1, 8])
     found = np.sum([m.own_record(every_guess(chosen)) for m in models(of, data, releases)], axis=0)  # type: ignore[attr-defined]
     for r, record in enumerate(chosen):
@@ -205,7 +210,7 @@ def test_what_a_record_s_own_released_values_say_is_that_of_fits_anew(weighted: 
 def test_a_record_of_weight_0_leaves_its_released_values_as_probable_whatever_is_guessed() -> None:
     of = recipe()
     data = made(of, 120).weighted(np.where(np.arange(120) == 2, 0.0, 1.0))
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     (first, _) = models(of, data, releases)
     said = first.own_record(every_guess(np.array([2, 3])))  # type: ignore[attr-defined]
     assert np.ptp(said[0], axis=0).max() == 0
@@ -240,7 +245,7 @@ def test_r_by_a_record_s_own_values_is_told_beside_r_and_below_it() -> None:
 def test_a_release_of_other_people_gives_nothing_away(others: bool, gives_away: bool) -> None:
     of = recipe(m=5)
     data = made(of, 150)
-    releases = execute(of, made(of, 150, seed=2) if others else data, key=PUBLIC).releases
+    releases = released(of, made(of, 150, seed=2) if others else data)
     weighing = weighed(models(of, data, releases), every_guess(np.arange(150)))
     logs = weighing.likelihood.sum(axis=2) + weighing.prior
     truth = (data.numbers("place") * 3 + data.numbers("colour")).astype(int)
@@ -267,7 +272,7 @@ def test_records_that_are_alike_are_weighed_as_one_row(
     """As each by itself; with another dataset in the place of the first it says something else."""
     of = recipe(first=first)
     data = made(of, 300)
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = released(of, data)
     if weighted:
         data = data.weighted(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
     guesses = every_guess(np.array([0, 1, 5, 7, 299]))
