@@ -104,7 +104,7 @@ def write(workspace: Workspace, name: str, text: str) -> Path:
     return path
 
 
-RECORDS = 4000
+RECORDS = 2000
 KEY = b"k" * 32
 """So many records that every model converges, and random numbers that are the same each time."""
 
@@ -146,7 +146,7 @@ def _released(name: str, directory: Path) -> Path:
     table["measure"] = [step for step in table.get("measure", []) if step["method"] != "risk.bayesian_posterior"]
     for step in table.get("synthesis", []):
         if "sweeps" in step:
-            step.update(sweeps=1000, burn_in=500, accept_unconverged=True)
+            step.update(sweeps=200, burn_in=100, accept_unconverged=True)
     recipe = Recipe.from_table(
         {key: value for key, value in table.items() if key not in ("study", "published", "companions")}
     )
