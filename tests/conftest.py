@@ -325,20 +325,36 @@ def before_seals() -> Callable[[Workspace], None]:
 
 @pytest.fixture(scope="session")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """The directory of a workspace with one finished run of the small recipe, computed once for the same sections: to be copied."""
+    """The directory of a workspace with one finished run of the small recipe, computed once for the same key and sections: to be copied."""
     found: dict[str, Path] = {}
 
-    def make(**sections: object) -> Path:
-        key = json.dumps(sections, sort_keys=True)
-        if key not in found:
-            found[key] = tmp_path_factory.mktemp("computed") / "workspace"
-            with Workspace.create(found[key], PUBLIC) as made:
+    def make(*, key: bytes = PUBLIC, **sections: object) -> Path:
+        asked = json.dumps([key.hex(), sections], sort_keys=True)
+        if asked not in found:
+            found[asked] = tmp_path_factory.mktemp("computed") / "workspace"
+            with Workspace.create(found[asked], key) as made:
                 recipe = Recipe.from_table({**SMALL, **sections})
                 enter_run(made, recipe, Source("simulated.csv", b"simulated"), _small_data())
-            work(found[key], idle=0)
-        return found[key]
+            work(found[asked], idle=0)
+        return found[asked]
 
     return make
+
+
+@pytest.fixture
+def finished(workspace: Workspace, computed: Callable[..., Path]) -> Callable[..., int]:
+    """Put a copy of one with a finished run of the small recipe in place of the empty workspace; returns the run's number."""
+
+    def put(**sections: object) -> int:
+        found = computed(key=workspace.key(), **sections)
+        workspace.close()
+        for replaced in (workspace.directory, state_directory()):
+            shutil.rmtree(replaced, ignore_errors=True)
+        shutil.copytree(found, workspace.directory)
+        Workspace.open(workspace.directory).close()
+        return 1
+
+    return put
 
 
 def install(source: Path, site: Path) -> None:

@@ -46,11 +46,9 @@ def dossier_for(workspace: Workspace) -> Callable[[int], Dossier]:
 
 
 @pytest.fixture
-def done(workspace: Workspace, enter: Callable[..., int]) -> int:
+def done(finished: Callable[..., int]) -> int:
     """A run of the small recipe that is done."""
-    run_id = enter()
-    work(workspace.directory, idle=0)
-    return run_id
+    return finished()
 
 
 @pytest.fixture

@@ -29,9 +29,8 @@ OTHER = 4_000_001
 
 
 @pytest.fixture
-def run_id(workspace: Workspace, enter: Callable[..., int], tmp_path: Path) -> int:
-    made = enter()
-    work(workspace.directory, idle=0)
+def run_id(workspace: Workspace, finished: Callable[..., int], tmp_path: Path) -> int:
+    made = finished()
     (tmp_path / "requests").mkdir()
     write_policy(workspace, tmp_path)
     return made

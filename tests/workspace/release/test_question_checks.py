@@ -36,10 +36,9 @@ def row(key: str, value: float | None, baseline: float | None = None, lower: flo
 
 
 @pytest.fixture
-def look(workspace: Workspace, enter: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> Look:
+def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> Look:
     """The findings by question on made-up rows of a run."""
-    run_id = enter()
-    work(workspace.directory, idle=0)
+    run_id = finished()
 
     def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
         monkeypatch.setattr(question_checks, "_rows", lambda _: list(rows))

@@ -7,12 +7,13 @@ import hmac
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from keyed_workspace import KEY
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
@@ -30,17 +31,31 @@ Enter = Callable[..., int]
 PLAIN: dict[str, Any] = {"measure": [{"method": "utility.ecdf"}], "threshold": []}
 
 
-@pytest.fixture
-def run_id(workspace: Workspace, enter: Enter) -> int:
-    made = enter(**PLAIN)
-    work(workspace.directory, idle=0)
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory, computed: Callable[..., Path]) -> Path:
+    """A workspace whose run 1 was released, and beside it what left: to be copied."""
+    made = tmp_path_factory.mktemp("released")
+    shutil.copytree(computed(key=KEY, **PLAIN), made / "workspace")
+    with Workspace.open(made / "workspace") as workspace:
+        release(workspace, 1, made / "out", reason="no risk is measured")
     return made
 
 
 @pytest.fixture
-def out(workspace: Workspace, run_id: int, tmp_path: Path) -> Path:
-    release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
-    return tmp_path / "out"
+def workspace(released: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(released / "workspace", tmp_path / "workspace")
+    with Workspace.open(tmp_path / "workspace") as copied:
+        yield copied
+
+
+@pytest.fixture
+def run_id() -> int:
+    return 1
+
+
+@pytest.fixture
+def out(released: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(released / "out", tmp_path / "out")
 
 
 def manifest_of(out: Path, package: str = "public") -> dict[str, Any]:

@@ -52,19 +52,15 @@ DOCUMENTS = (
 
 
 @pytest.fixture
-def done(workspace: Workspace, enter: Enter) -> int:
+def done(finished: Enter) -> int:
     """A run whose only threshold is met."""
-    run_id = enter()
-    work(workspace.directory, idle=0)
-    return run_id
+    return finished()
 
 
 @pytest.fixture
-def unmet(workspace: Workspace, enter: Enter) -> int:
+def unmet(finished: Enter) -> int:
     """A run that fails one of its two thresholds."""
-    run_id = enter(threshold=STRICT)
-    work(workspace.directory, idle=0)
-    return run_id
+    return finished(threshold=STRICT)
 
 
 def acts(workspace: Workspace) -> list[dict[str, Any]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotFound, NotReady
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import done_together
 from sfumato.workspace.store.workspace import Workspace
@@ -20,20 +24,33 @@ INTERVALS = {"method": "utility.interval_overlap", "means": ["income"]}
 RISK = {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}}
 
 
-@pytest.fixture
-def runs(workspace: Workspace, enter: Callable[..., int]) -> list[int]:
-    """Two runs, the second beside the first."""
-    both = [enter(measure=[RISK, INTERVALS], study=[SWEEP], label=label) for label in ("first", "second")]
-    with workspace.writing() as connection:
-        connection.execute("INSERT INTO companion VALUES (?, 0, ?)", both)
-    work(workspace.directory, idle=0)
-    return both
+@pytest.fixture(scope="module")
+def shown(
+    tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]
+) -> Iterator[tuple[Workspace, list[int]]]:
+    """Two runs, the second beside the first, in a workspace that nobody writes in."""
+    with Workspace.create(tmp_path_factory.mktemp("shown") / "workspace", PUBLIC) as workspace:
+        table, source = small[0].to_table(), Source("simulated.csv", b"simulated")
+        both = [
+            enter_run(
+                workspace,
+                Recipe.from_table({**table, "measure": [RISK, INTERVALS], "study": [SWEEP], "label": label}),
+                source,
+                small[1],
+            )
+            for label in ("first", "second")
+        ]
+        with workspace.writing() as connection:
+            connection.execute("INSERT INTO companion VALUES (?, 0, ?)", both)
+        work(workspace.directory, idle=0)
+        yield workspace, both
 
 
 @pytest.mark.slow
 def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
-    workspace: Workspace, runs: list[int], small_data: Microdata
+    shown: tuple[Workspace, list[int]],
 ) -> None:
+    workspace, runs = shown
     done = done_together(workspace, runs[0])
     assert [run.id for run in done] == runs
     figures = figures_of(workspace, done)
@@ -53,7 +70,8 @@ def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
 
 
 @pytest.mark.slow
-def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace, runs: list[int]) -> None:
+def test_how_many_datasets_and_how_wide_bins_can_be_chosen(shown: tuple[Workspace, list[int]]) -> None:
+    workspace, runs = shown
     figures = figures_of(
         workspace, done_together(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10}
     )
@@ -76,8 +94,9 @@ def test_how_many_datasets_and_how_wide_bins_can_be_chosen(workspace: Workspace,
      ({"visits": float("nan")}, "above 0"), ({"income": 1e-6}, "no more than 1,000 bins")],
 )  # fmt: skip
 def test_bins_that_cannot_be_are_refused(
-    workspace: Workspace, runs: list[int], widths: dict[str, float], says: str
+    shown: tuple[Workspace, list[int]], widths: dict[str, float], says: str
 ) -> None:
+    workspace, runs = shown
     with pytest.raises(BadInput, match=says) as caught:
         figures_of(workspace, done_together(workspace, runs[0]), bin_widths=widths)
     assert caught.value.place.startswith("--bin-width")

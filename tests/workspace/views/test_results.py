@@ -33,10 +33,8 @@ STUDY = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": 
 
 
 @pytest.fixture
-def run_id(workspace, enter):
-    number = enter(study=[STUDY])
-    work(workspace.directory, idle=0)
-    return number
+def run_id(finished):
+    return finished(study=[STUDY])
 
 
 def as_tuple(row):
