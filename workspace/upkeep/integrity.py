@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, 
 from ..errors import DamagedRecord, WorkspaceError
 from ..policy.policy import policy_of
 from ..store import run_names, tombstones
-from ..store.database import migrate, wrong_values
+from ..store.database import MIGRATIONS, migrate, wrong_values
 from ..store.keys import NoKey
 from ..store.records import stored_table
 from ..store.runs import Run, find_run, installed_version, list_runs
@@ -420,9 +420,7 @@ def _database(workspace: Workspace) -> Iterator[str]:
         yield f"the database is damaged: {answer.splitlines()[0]}"
     if place := wrong_values(workspace.connection):
         yield f"the database is damaged, or another program wrote in it: {place} holds what cannot be there"
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        migrate(made)
-        own, theirs = _schema(made), _schema(workspace.connection)
+    own, theirs = _own_schema(len(MIGRATIONS)), _schema(workspace.connection)
     for name in sorted({*own, *theirs}):
         if name not in own:
             yield f"the database has a {theirs[name][0]} that is not ours: {name}"
@@ -430,6 +428,14 @@ def _database(workspace: Workspace) -> Iterator[str]:
             yield f"the database lacks the {own[name][0]} {name}"
         elif own[name] != theirs[name]:
             yield f"the {own[name][0]} {name} of the database is another than ours"
+
+
+@lru_cache(maxsize=1)
+def _own_schema(version: int) -> Mapping[str, tuple[str, str]]:
+    """What a new database of a version holds."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        migrate(made)
+        return _schema(made)
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
