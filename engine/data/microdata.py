@@ -126,9 +126,10 @@ class Microdata:
         for variable in self.schema:
             if variable.kind.has_levels:
                 values, own = controls.frame[variable.name], self.frame[variable.name].cat.categories
-                columns[variable.name] = values.cat.set_categories(
-                    [*own, *(c for c in values.cat.categories if c not in own)]
-                )
+                if not values.cat.categories.equals(own):
+                    columns[variable.name] = values.cat.set_categories(
+                        [*own, *(c for c in values.cat.categories if c not in own)]
+                    )
         return replace(self, controls=replace(controls, frame=controls.frame.assign(**columns)))
 
     @property
@@ -363,8 +364,8 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     text = _respelt(_as_text(some), variable)
     found = text.unique()
     levels = list(variable.levels) or _natural_order(list(found))
-    listed = set(levels)
-    strange = [level for level in found if level not in listed]
+    code_of = {level: code for code, level in enumerate(levels)}
+    strange = [level for level in found if level not in code_of]
     if strange:
         count = int(times(codes, len(text))[text.isin(strange)].sum())
         raise BadInput(
@@ -376,7 +377,7 @@ def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
             f"{place}.kind", f'binary, but the column has {counted(len(levels), "level")}; use "categorical"'
         )
     dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
-    level = text.astype(dtype).cat.codes.to_numpy()
+    level = np.array([code_of[one] for one in text], dtype=np.intp)
     return pd.Series(pd.Categorical.from_codes(level[codes], dtype=dtype), index=values.index)
 
 

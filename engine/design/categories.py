@@ -85,7 +85,8 @@ class Categories:
 
     def codes(self, data: Microdata) -> Codes:
         """The category of every record, (n,)."""
-        numbers, missing = data.numbers(self.variable.name), data.missing(self.variable.name)
+        numbers = data.numbers(self.variable.name)
+        missing = np.isnan(numbers)
         filled = np.where(missing, self.edges[0] if len(self.edges) else 0.0, numbers)
         if len(self.edges):
             places = np.searchsorted(self.edges, filled, side="right") - 1

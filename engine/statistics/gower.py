@@ -13,8 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
 import numpy as np
+import pandas as pd
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
@@ -48,7 +51,7 @@ class Gower:
         values: dict[str, Floats] = {}
         for name in names:
             if tables[0].schema[name].kind.has_levels:
-                found = (level for table in tables for level in _categories(table, name))
+                found = (str(level) for table in tables for level in _levels(table, name).categories)
                 levels[name] = {level: k for k, level in enumerate(dict.fromkeys(found))}
             else:
                 values[name] = np.sort(np.concatenate([table.present(name) for table in tables]))
@@ -69,21 +72,31 @@ class Gower:
         return self._level(data, name) if name in self.levels else self._place(data, name)
 
     def _level(self, data: Microdata, name: str) -> Floats:
-        numbers = np.array([self.levels[name].get(level, _UNKNOWN) for level in _categories(data, name)], dtype=float)
-        codes = data.column(name).cat.codes.to_numpy()
-        return np.where(codes < 0, _MISSING, np.append(numbers, _MISSING)[codes])
+        column = _levels(data, name)
+        numbers = np.array([self.levels[name].get(str(level), _UNKNOWN) for level in column.categories], dtype=float)
+        return np.where(column.codes < 0, _MISSING, np.append(numbers, _MISSING)[column.codes])
 
     def _place(self, data: Microdata, name: str) -> Floats:
         if data.schema[name].kind.has_levels:
             raise NotComputable(_MEANS.format(name))
-        own, known = data.numbers(name), self.values[name]
-        if not len(known):
+        own = data.numbers(name)
+        if not len(self.values[name]):
             return np.where(np.isnan(own), _MISSING, 0.0)
-        values, counts = np.unique(known, return_counts=True)
-        middle = (2 * np.cumsum(counts) - counts) * (self.records / len(known))
-        scale = float(column_scales(values)) * 2
-        place = np.interp(own / scale, values / scale, middle, left=0.0, right=self.unit)
+        scale, values, middle = self._middles[name]
+        place = np.interp(own / scale, values, middle, left=0.0, right=self.unit)
         return np.where(np.isnan(own), _MISSING, np.rint(place * _GRAIN) / _GRAIN)
+
+    @cached_property
+    def _middles(self) -> Mapping[str, tuple[float, Floats, Floats]]:
+        """Of each number by what values are divided, and its different values, divided, with their places."""
+        found = {}
+        for name, known in self.values.items():
+            if len(known):
+                values, counts = np.unique(known, return_counts=True)
+                scale = float(column_scales(values)) * 2
+                middle = (2 * np.cumsum(counts) - counts) * (self.records / len(known))
+                found[name] = scale, values / scale, np.asarray(middle, dtype=np.float64)
+        return found
 
     def apart(self, own: Floats, other: Floats) -> Floats:
         """Distances (q, r) of records at places (q, d) and (r, d), the second of them of the tables."""
@@ -116,8 +129,8 @@ class Gower:
             yield rows, self.apart(own[rows], other)
 
 
-def _categories(data: Microdata, name: str) -> list[str]:
+def _levels(data: Microdata, name: str) -> pd.Categorical:
     column = data.column(name)
     if not data.schema[name].kind.has_levels:
         raise NotComputable(_MEANS.format(name))
-    return [str(level) for level in column.cat.categories]
+    return cast("pd.Categorical", column.array)
