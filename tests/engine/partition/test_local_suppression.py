@@ -125,7 +125,7 @@ def random_table(seed: int, n: int = 120, levels: Sequence[int] = (2, 4, 6, 3)) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", ["value", "anything"])
-@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("k", [2, 4])
 def test_no_record_stays_below_k_and_a_restored_cell_brings_one_back(missing: Meaning, k: int) -> None:
     codes = random_table(3)
     assert violations([tuple(row) for row in codes.tolist()], k, missing) > 0
@@ -140,7 +140,7 @@ def test_no_record_stays_below_k_and_a_restored_cell_brings_one_back(missing: Me
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", ["value", "anything"])
 def test_the_order_of_the_records_means_nothing(missing: Meaning) -> None:
-    codes = random_table(4)
+    codes = random_table(10)
     rng = np.random.default_rng(5)
     order, shuffled = rng.permutation(len(codes)), rng.permutation(len(codes))
     found = suppress_locally(codes, 4, np.ones(4), order, missing=missing)
