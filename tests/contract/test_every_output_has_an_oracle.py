@@ -24,7 +24,7 @@ from sfumato.engine.recipe.recipe import Recipe
 pytestmark = pytest.mark.slow
 
 TINY, LARGE = 12, 3
-CONTROLS = resynthesised(larger(7, 31), larger(7, 32))
+CONTROLS = microdata(resynthesised(larger(7, 31), larger(7, 32)))
 
 
 def measured_outputs() -> list[str]:
@@ -112,7 +112,7 @@ def cases(of: Callable[[Evidence], Sequence[Settings]]) -> list[Any]:
 
 def beside_controls(confidential: Sequence[Record]) -> Microdata:
     """The confidential table with a few control records."""
-    return microdata(confidential).with_controls(microdata(CONTROLS))
+    return microdata(confidential).with_controls(CONTROLS)
 
 
 def may_lack(method: Method, made: str, table: Mapping[str, Any]) -> bool:
