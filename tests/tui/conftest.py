@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.tui.cli import importing
 from sfumato.tui.cli.main import main
+from sfumato.workspace.jobs import processes
 from sfumato.workspace.jobs.worker import work
 
 RECIPE = """
@@ -124,3 +127,19 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return Done()
 
     monkeypatch.setattr("sfumato.workspace.jobs.following.start_worker", start)
+
+
+@pytest.fixture
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command has another process find out is found out here: what is asked and answered is as it would go between the two.
+
+    For tests of what is found and said. That a process does it, and how it may end, is tried with real ones.
+    """
+
+    def call(function: Callable[..., object], *arguments: object, what: str, **_: object) -> object:
+        asked = json.loads(json.dumps(processes.to_json(arguments)))
+        found = processes._called(function.__module__, function.__name__, asked)
+        return processes._answer(function, json.dumps(found), 0, what)
+
+    for module in (processes, importing):
+        monkeypatch.setattr(module, "call_in_process", call)

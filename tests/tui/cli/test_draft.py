@@ -34,7 +34,7 @@ def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
     assert not Path("workspace").exists()
 
 
-@pytest.mark.usefixtures("in_process")
+@pytest.mark.usefixtures("in_process", "read_here")
 @pytest.mark.slow
 def test_a_drafted_recipe_runs(people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("draft", people, "--known", "town", "--sensitive", "smoker", "-m", "2", "-o", "new.toml") == 0
@@ -42,7 +42,7 @@ def test_a_drafted_recipe_runs(people: str, sfumato: Command, capsys: pytest.Cap
     assert sfumato("run", "new.toml", "--workspace", "w", "--jobs", "1", "--quiet") in (0, 1)
 
 
-@pytest.mark.usefixtures("in_process")
+@pytest.mark.usefixtures("in_process", "read_here")
 @pytest.mark.slow
 def test_tables_are_drafted_and_run(people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
@@ -69,6 +69,7 @@ def test_a_project_is_drafted_for_by_its_name(
     assert (step["k"], step["l"], step["sensitive"]) == (4, 2.0, ["smoker"])
 
 
+@pytest.mark.usefixtures("read_here")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
