@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from loaded_process import run_loaded
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
@@ -142,12 +143,13 @@ def test_a_read_only_workspace_is_refused_in_words_by_every_command_and_stays_as
     with mounted(workspace.directory, "--bind", str(workspace.directory)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(workspace.directory)], check=True)
         for arguments in (["run", "randhie", "--set", "release.m=1"], ["resume", "1"], ["cancel", "1"], ["worker"]):
-            status, said = sfumato(workspace.directory, *arguments)
-            assert status == 2, (arguments, said)
-            assert "read-only" in said.lower(), (arguments, said)
-            assert "Traceback" not in said
+            done = run_loaded(*arguments, "--workspace", str(workspace.directory))
+            assert done.returncode == 2, (arguments, done.stderr)
+            assert "read-only" in done.stderr.lower(), (arguments, done.stderr)
+            assert "Traceback" not in done.stderr
         for arguments in (["results"], ["runs"], ["runs", "1"], ["audit", "verify"]):
-            assert sfumato(workspace.directory, *arguments) == (0, ""), arguments
+            done = run_loaded(*arguments, "--workspace", str(workspace.directory))
+            assert (done.returncode, done.stderr) == (0, ""), arguments
     assert result_rows(workspace, run_id) == rows
 
 
