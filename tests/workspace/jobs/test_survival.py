@@ -73,12 +73,11 @@ def found(workspace: Workspace, run_id: int) -> str:
     )
 
 
-@pytest.fixture
-def undisturbed(workspace: Workspace, enter_hard: Enter) -> str:
-    run_id = enter_hard()
-    work(workspace.directory, idle=0)
-    assert find_run(workspace, run_id).state is RunState.DONE
-    return found(workspace, run_id)
+@pytest.fixture(scope="module")
+def undisturbed(computed: Callable[..., Path]) -> str:
+    with Workspace.open(computed(**SECTIONS), read_only=True) as workspace:
+        assert find_run(workspace, 1).state is RunState.DONE
+        return found(workspace, 1)
 
 
 @contextlib.contextmanager
