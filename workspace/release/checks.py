@@ -16,6 +16,7 @@ from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, 
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
@@ -23,6 +24,7 @@ from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
 from ..store.artefacts import read_controls
 from ..store.workspace import Dataset, Workspace
+from ..views.results import result_rows
 from .contents import ReleasePlan
 from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
@@ -164,6 +166,11 @@ class Case:
         return (
             self.recipe.recoded(read_controls(self.workspace.tables, sha256, self.exact)).controls if sha256 else None
         )
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """What the run found."""
+        return result_rows(self.workspace, self.plan.run.id)
 
     @cached_property
     def release(self) -> ReleasedData:

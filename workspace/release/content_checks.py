@@ -28,7 +28,6 @@ from sfumato.engine.wording import agree
 
 from ..reporting.results import output_of
 from ..store.runs import list_runs
-from ..views.results import result_rows
 from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
 from .data_checks import quasi_identifiers
 from .earlier import ReleasedData
@@ -402,7 +401,7 @@ def _memorised(case: Case) -> Sighting:
             "coarser values are further from the exact ones than a fitted model is, and would hide that the others are repeated"
         )
     rows = [
-        row for row in result_rows(case.workspace, case.plan.run.id)
+        row for row in case.rows
         if (output := output_of(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
     ]  # fmt: skip
     if not rows:

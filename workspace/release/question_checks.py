@@ -32,7 +32,6 @@ from ..reporting.questions import (
     would_answer,
 )
 from ..reporting.results import output_of
-from ..views.results import result_rows
 from ..views.weights import weights_said
 from .checks import Case, Check, Sighting, Status
 from .contents import treatment_of
@@ -42,7 +41,7 @@ FoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 
 
 def _rows(case: Case) -> list[Row]:
-    return list(result_rows(case.workspace, case.plan.run.id))
+    return list(case.rows)
 
 
 def limits_of(question: Question, policy: Policy) -> tuple[float | None, float | None]:

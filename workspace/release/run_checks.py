@@ -28,7 +28,7 @@ from ..store.artefacts import released_dataset
 from ..store.rankings import record_arrays
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
-from ..views.results import diagnostics_of, result_rows
+from ..views.results import diagnostics_of
 from .checks import Case, Check, DoesNotApply, Sighting, numbered
 
 LIKELY = 0.5
@@ -41,7 +41,7 @@ UNKNOWN = float(np.nextafter(LIKELY, 1.0))
 
 def _rows(case: Case) -> list[Row]:
     """The averages over the datasets, outside sweeps."""
-    return [row for row in result_rows(case.workspace, case.plan.run.id) if row.draw is None and row.level is None]
+    return [row for row in case.rows if row.draw is None and row.level is None]
 
 
 def _measured(case: Case, families: tuple[str, ...], what: str) -> Sighting:

@@ -171,7 +171,7 @@ SEEDS: Mapping[Stage, int] = {"judge": 0, "compare": 2}
 @dataclass(frozen=True)
 class _Search:
     """A search as it stands: its plan, its looks, and what they found. ``read`` are the records that were read last, and as which recipe asks for them;
-    ``titles`` those of the looks' runs.
+    ``titles`` those of the looks' runs, ``rows`` the results of those that are done.
     """
 
     workspace: Workspace
@@ -182,6 +182,7 @@ class _Search:
     looks: dict[int, StoredLook]
     read: dict[str, Any] = field(default_factory=dict)
     titles: dict[int, str] = field(default_factory=dict)
+    rows: dict[int, list[Row]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
@@ -233,16 +234,21 @@ class _Search:
     def objective(self) -> str:
         return objective_of(self.recipe)
 
+    def rows_of(self, run_id: int) -> list[Row]:
+        """The results of a run that is done."""
+        if run_id not in self.rows:
+            self.rows[run_id] = result_rows(self.workspace, run_id)
+        return self.rows[run_id]
+
     def value(self, run_id: int) -> float | None:
         """The utility of a run; None where it was not computed."""
-        rows = result_rows(self.workspace, run_id)
-        averages = (row for row in rows if row.key == self.objective and row.draw is None)
+        averages = (row for row in self.rows_of(run_id) if row.key == self.objective and row.draw is None)
         return next((row.value for row in averages if row.dataset != "confidential"), None)
 
     def utilities(self, run_id: int) -> dict[str, list[Row]]:
         """By utility the rows of a run's release that are averages over its datasets, of each variable one."""
         found: dict[str, list[Row]] = {key: [] for key in utilities_of(self.recipe)}
-        for row in result_rows(self.workspace, run_id):
+        for row in self.rows_of(run_id):
             if row.key in found and row.draw is None and row.dataset != "confidential":
                 found[row.key].append(row)
         return found
@@ -514,7 +520,7 @@ def _finalist(search: _Search, one: _Begun, done: Sequence[_Begun], among: int) 
     return Finalist(
         run.id,
         one.label,
-        tuple(judge(run.recipe.thresholds, result_rows(search.workspace, run.id), among=among)),
+        tuple(judge(run.recipe.thresholds, search.rows_of(run.id), among=among)),
         search.blocks(one.stored),
         search.value(same[-1]) if same else None,
         search.value(run.id),
