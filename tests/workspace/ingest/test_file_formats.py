@@ -47,7 +47,9 @@ FORMAT = Format(kind="a JSON lines", suffixes=(".jsonl",), recognised=lambda hea
 SITE = "import sfumato.workspace.ingest.formats as folder\nfolder.__path__.append({!r})\n"
 """What each Python process begins with, those that read the file among them."""
 COMMAND = "from sfumato.tui.cli.main import main; main()"
-BLOCK = "from sfumato.tui.manual_blocks import formats_block; print(formats_block())"
+HELP = """from sfumato.tui.manual_blocks import formats_block
+print(formats_block())
+from sfumato.tui.cli.main import main; main()"""
 
 
 @pytest.fixture
@@ -100,8 +102,9 @@ def test_a_format_is_imported_run_released_and_scored_by_its_module_alone(added:
 
     said(COMMAND, "import", "people.jsonl", "--workspace", "ws")
     said(COMMAND, "draft", "people.jsonl", "--known", "age", "--sensitive", "town", "-m", "2", "-o", "people.toml")
-    assert "json-lines" in said(COMMAND, "release", "--help")
-    assert "JSON lines (`.jsonl`), written with `--format json-lines`. One object a record." in said(BLOCK)
+    block, _, page = said(HELP, "release", "--help").partition("Usage:")
+    assert "JSON lines (`.jsonl`), written with `--format json-lines`. One object a record." in block
+    assert "json-lines" in page
     said(COMMAND, "run", "people.toml", "--workspace", "ws", "--quiet", "--jobs", "1")
     said(COMMAND, "release", "1", "--workspace", "ws", "-o", "out", "--reason", "a test")
     files = sorted((tmp_path / "out" / "public").glob("dataset-SYNTHETIC-*.jsonl"))
