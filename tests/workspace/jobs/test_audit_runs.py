@@ -1,4 +1,4 @@
-"""An audit by shadow releases as tasks of a run: interrupted, in several processes and on a cluster it finds what one process finds."""
+"""An audit by shadow releases as tasks of a run: interrupted and in several processes it finds what one process finds; on a cluster: ``test_dask.py``."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ AUDIT = {"method": "risk.record_audit", "targets": 3, "shadows": 40, "blocks": B
 Enter = Callable[..., int]
 
 
-@pytest.fixture
-def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> list[Row]:
-    return list(execute(small_recipe(measure=[AUDIT], threshold=[]), small_data, key=PUBLIC).rows)
+@pytest.fixture(scope="module")
+def expected(small: tuple[Recipe, Microdata]) -> list[Row]:
+    recipe, data = small
+    audit = Recipe.from_table(recipe.to_table() | {"measure": [AUDIT], "threshold": []})
+    return list(execute(audit, data, key=PUBLIC).rows)
 
 
 def audited(workspace: Workspace, run_id: int) -> tuple[list[Row], Mapping[str, str]]:
@@ -75,20 +77,6 @@ def test_an_audit_finds_the_same_in_any_number_of_processes(
     run_id = enter(measure=[AUDIT], threshold=[])
     work(workspace.directory, jobs, idle=0)
     assert audited(workspace, run_id)[0] == expected
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_an_audit_finds_the_same_on_a_cluster(workspace: Workspace, enter: Enter, expected: list[Row]) -> None:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp://"
-    ) as cluster:
-        run_id = enter(measure=[AUDIT], threshold=[])
-        work(workspace.directory, idle=0, dask=cluster.scheduler_address)
-    assert audited(workspace, run_id)[0] == expected
-    blocks = [task for task in tasks_of(workspace, run_id) if "/block/" in task.key]
-    assert len(blocks) == BLOCKS
-    assert all(task.seconds is not None and task.peak_bytes for task in blocks)
 
 
 def test_another_key_makes_other_shadows(

@@ -70,6 +70,22 @@ def test_a_cluster_reads_the_key_from_the_workspace(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+def test_an_audit_in_blocks_finds_the_same_on_a_cluster(
+    address: str, workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata
+) -> None:
+    measure = {"method": "risk.record_audit", "targets": 3, "shadows": 40, "blocks": 4, "datasets": 1}
+    run_id = enter(measure=[measure], threshold=[])
+    work(workspace.directory, idle=0, dask=address)
+    assert find_run(workspace, run_id).state is RunState.DONE
+    expected = execute(small_recipe(measure=[measure], threshold=[]), small_data, key=PUBLIC).rows
+    assert result_rows(workspace, run_id) == list(expected)
+    blocks = [task for task in tasks_of(workspace, run_id) if "/block/" in task.key]
+    assert len(blocks) == 4
+    assert all(task.seconds is not None and task.peak_bytes for task in blocks)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_a_task_that_fails_on_a_cluster_fails_its_run_in_the_same_words(
     address: str, workspace: Workspace, enter: Enter
 ) -> None:
