@@ -473,7 +473,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
     def here(self) -> RunLine | None:
         """The run under the cursor, or the one that the tabs show."""
         pane = self.pane  # a key may come while the app is closing, when the list is gone
-        return pane.here if isinstance(pane, Runs) and pane.is_mounted and pane.query(Grid) else pane.line
+        return pane.here if isinstance(pane, Runs) and pane.is_mounted and pane.walk_children(Grid) else pane.line
 
     @property
     def views(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
 
 from ..terminal.painting import Backdrop
 from .lines import Line
@@ -44,8 +45,8 @@ class Edge(Line):
 
     def _look_beside(self, _: Screen[object]) -> None:
         """Learn where a second pane begins, if there is one."""
-        parent = self.parent
-        shown = (one for one in parent.query(f".{SECOND}") if one.is_on_screen and one.region) if parent else ()
+        beside = self.parent.walk_children(Widget) if self.parent else []
+        shown = (one for one in beside if one.has_class(SECOND) and one.is_on_screen and one.region)
         found = (one for one in shown if one.region.x > self.region.x + 1)
         second = next(iter(found), None)
         at = (0, "") if second is None else (second.region.x - self.region.x, getattr(second, "pane_title", ""))
