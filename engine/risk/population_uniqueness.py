@@ -624,9 +624,10 @@ def _per_record(
         return {}
     cell = np.ravel_multi_index(codes, model.counts.shape)
     counts, others = model.counts.ravel()[cell], model.others.ravel()[cell]
+    _, first, which = np.unique(cell, return_index=True, return_inverse=True)
     values = {
         "frequency": counts,
-        "right_match": expected_inverse(counts, others),
+        "right_match": expected_inverse(counts[first], others[first])[which],
         "population_unique": np.where(counts == 1, np.exp(-others), 0.0),
     }
     found = {name: np.full(len(confidential), np.nan) for name in values}
