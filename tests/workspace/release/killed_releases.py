@@ -6,6 +6,8 @@ synchronises, or statement of the database; ``time:S``, so many seconds after th
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -13,6 +15,7 @@ import threading
 import time
 from pathlib import Path
 
+from sfumato.engine.methods.registry import registry
 from sfumato.workspace.service import release
 from sfumato.workspace.store.workspace import Workspace
 
@@ -64,6 +67,10 @@ def child(directory: Path, out: Path, moment: str) -> None:
 
 def main() -> None:
     directory, out, moments = Path(sys.argv[1]), Path(sys.argv[2]), sys.stdin
+    registry()  # what a release loads, the children have from here
+    for name in ("cairosvg", "scipy.optimize", "scipy.stats"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for moment in map(str.strip, moments):
         number = os.fork()
         if not number:
