@@ -191,6 +191,7 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
 
 
+@pytest.mark.usefixtures("read_here")
 @pytest.mark.slow
 def test_import_finds_how_a_file_is_written_and_the_recipe_reads_it_so(
     study: Path, visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str]
