@@ -408,7 +408,8 @@ def _but_for(strange: Sequence[str], levels: Sequence[str]) -> str:
 def _as_text(values: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(values.dtype) and np.isfinite(values).all() and (values == np.floor(values)).all():
         values = values.astype("int64")
-    return values.astype("str").astype("object")
+    text = values if isinstance(values.dtype, pd.StringDtype) else values.astype("str")
+    return text.astype("object")
 
 
 def _natural_order(levels: list[str]) -> list[str]:
@@ -445,7 +446,8 @@ def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         raise BadInput(place, f'the column holds dates, not a {variable.kind}; is it "date"?')
     numbers = read_numbers(values)
-    wrong = int((~np.isfinite(numbers)).sum())
+    found = numbers.to_numpy()
+    wrong = int((~np.isfinite(found)).sum())
     if wrong and may_be_thousands(values):
         raise BadInput(
             place,
@@ -457,13 +459,13 @@ def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
             f'{counted(wrong, "record")} {agree(wrong, "is", "are")} not a number, as a {variable.kind} must be; is it "categorical"?',
         )
     if variable.kind is Kind.COUNT:
-        wrong = int((numbers != np.floor(numbers)).sum())
+        wrong = int((found != np.floor(found)).sum())
         if wrong:
             raise BadInput(
                 place,
                 f'{counted(wrong, "record")} {agree(wrong, "is", "are")} not whole numbers, as a count must be; is it "continuous"?',
             )
-        if wrong := int((numbers.abs() >= LARGEST_COUNT).sum()):
+        if wrong := int((np.abs(found) >= LARGEST_COUNT).sum()):
             raise BadInput(
                 place,
                 f'{counted(wrong, "record")} {agree(wrong, "is", "are")} 2^53 or more, too large to count exactly; is it "continuous"?',
