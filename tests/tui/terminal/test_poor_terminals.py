@@ -34,7 +34,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
             terminal.pictures.append(terminal.screen)
             terminal.seen_colours |= terminal.colours
         terminal.press("1").see(r"\[1 Data\]").press(":").until_quiet(0.1).type("distributions").press("enter")
-        terminal.see("region", "s.den").until_quiet(0.1)
+        terminal.see("region . shares", "s.den").until_quiet(0.1)
         terminal.pictures.append(terminal.screen)
         terminal.press("q").until_quiet(0.1)
         for key in ("4",) * 2:
