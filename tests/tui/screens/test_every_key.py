@@ -386,7 +386,7 @@ class Walker:
         if not await self.is_offered(bound, *bound.keys):
             return False
         before = picture(self.seat)
-        await self.seat.press(key)
+        await self.seat.press_unseen(key)
         return picture(self.seat) != before
 
 
