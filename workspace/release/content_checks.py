@@ -112,12 +112,12 @@ def _none(count: int) -> str:
     return "none does" if count == 0 else f"{count:,} {agree(count, 'does', 'do')}"
 
 
-def _by_people(case: Case, pool: Pool, counts: Sequence[Found], shows: str, nothing: str) -> Sighting:
-    controlled = case.controls is not None
+def _by_people(joint: Joint, counts: Sequence[Found], shows: str, nothing: str) -> Sighting:
+    controlled = joint.case.controls is not None
     chosen = _chosen(counts, controlled=controlled)
     beside = "" if controlled else "; no record was held out to compare with"
     if chosen is None:
-        return Sighting(f"{nothing} ({pool.size}){beside}", 0.0, judged=0.0)
+        return Sighting(f"{nothing} ({joint.size}){beside}", 0.0, judged=0.0)
     found, blocks = chosen[0].found, chosen[1]
     among = "" if found.who.startswith("all ") else f" among {found.who} of both"
     against = (
@@ -127,7 +127,7 @@ def _by_people(case: Case, pool: Pool, counts: Sequence[Found], shows: str, noth
     )
     said = (
         f"{found.members:,} of {found.of_members:,} people of the data{among} {shows.format(what=found.what)}; {against} "
-        f"({pool.size}){beside}"
+        f"({joint.size}){beside}"
     )
     return Sighting(
         said, float(found.members), float(found.expected), found.excess, numbered(np.sort(found.records)),
@@ -142,7 +142,7 @@ def _standing(case: Case) -> Sighting:
         joint = _joint(case, pool)
         counts = joint.standing.found
         return _by_people(
-            case, pool, counts, "who are alone with their values in {what} stand in the release with them",
+            joint, counts, "who are alone with their values in {what} stand in the release with them",
             "people of the data stand in the release no more often than others",
         )  # fmt: skip
 
@@ -159,7 +159,7 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
         counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
         shows = "stand in the release with nearly their own values, nearer to them {what} than another person would be"
         return _by_people(
-            case, pool, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"
+            joint, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"
         )
 
     return pooled(case, _fits(case), look, together=False)
@@ -173,7 +173,7 @@ def _moved(case: Case) -> Sighting:
         if len(joint.scaled) < 2:
             raise DoesNotApply("no two numbers or dates are drawn")
         return _by_people(
-            case, pool, joint.moved, "stand in the release {what}",
+            joint, joint.moved, "stand in the release {what}",
             "no common change of numbers or of dates shows people of the data more often than others",
         )  # fmt: skip
 
@@ -188,11 +188,11 @@ def _multiplied(case: Case) -> Sighting:
         found = most_multiplied(joint.standing.multiplied)
         if found is None or found.p > WEAKLY:
             return Sighting(
-                f"no row of a person is repeated more often than chance repeats it ({pool.size})", 0.0, judged=0.0
+                f"no row of a person is repeated more often than chance repeats it ({joint.size})", 0.0, judged=0.0
             )
         said = (
             f"{found.people:,} {agree(found.people, 'person', 'people')} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
-            f"stand in {found.rows:,} of {found.of_rows:,} released rows, one of them in {found.times:,}; by chance {found.expected:.2g} people would be repeated {found.times} times or more ({pool.size})"
+            f"stand in {found.rows:,} of {found.of_rows:,} released rows, one of them in {found.times:,}; by chance {found.expected:.2g} people would be repeated {found.times} times or more ({joint.size})"
         )
         return Sighting(
             said,
@@ -282,7 +282,8 @@ def _own_values(case: Case) -> Sighting:
     def look(pool: Pool) -> Sighting:
         every = Joint(case, pool, (*kept, *drawn))
         order = every.order[every.order < every.members]
-        coded = Joint(case, pool, drawn).coded
+        joint = Joint(case, pool, drawn)
+        coded = joint.coded
         levels = [name for name in kept if case.confidential.schema[name].kind.has_levels]
         rows = rows_of(case.own, levels, len(case.confidential))
         counts, asked = list[Found](), 0
@@ -297,7 +298,7 @@ def _own_values(case: Case) -> Sighting:
             other, asked = pairs.other[alike][first], asked + len(own)
             if not len(own):
                 continue
-            for at in range(len(pool.datasets)):
+            for at in range(joint.looked_at):
                 counts += own_rows(coded, at, own, other, f"{len(own):,} of {who}", ", ".join(drawn))
                 if len(coded) > 1:
                     for one in coded:
@@ -307,14 +308,14 @@ def _own_values(case: Case) -> Sighting:
         chosen = _chosen(counts, controlled=True)
         if chosen is None:
             return Sighting(
-                f"a record's own row says no more of its drawn values than that of somebody like it ({pool.size})",
+                f"a record's own row says no more of its drawn values than that of somebody like it ({joint.size})",
                 0.0,
                 judged=0.0,
             )
         found, blocks = chosen[0].found, chosen[1]
         said = (
             f"of {found.who}, {found.members:,} have their own values in {found.what} in their own row and not in that of the person most like them; "
-            f"the other way round it is {found.chance:.0f} ({pool.size})"
+            f"the other way round it is {found.chance:.0f} ({joint.size})"
         )
         return Sighting(
             said,

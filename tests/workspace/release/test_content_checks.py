@@ -59,14 +59,15 @@ def judge(workspace: Workspace) -> Judge:
 
     def find(
         released: pd.DataFrame, kept: tuple[str, ...] = (), mine: pd.DataFrame = MINE, roles: Mapping[str, str] = ROLES,
-        kinds: Mapping[str, str] = KINDS, held_out: bool = True, form: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, str] = KINDS, held_out: bool = True, form: Mapping[str, Any] | None = None, datasets: int = 1,
     ) -> dict[str, Finding]:  # fmt: skip
         names = list(kinds)
         table = {
             "variables": {n: {"kind": kinds[n], **({"role": roles[n]} if roles.get(n) else {})} for n in names},
             "data": {"holdout": "held_out"} if held_out else {},
             "release": {
-                "released": [n for n in names if n not in kept], "order": "original" if kept else "shuffled", **(form or {}),
+                "released": [n for n in names if n not in kept], "order": "original" if kept else "shuffled", "m": datasets,
+                **(form or {}),
             },
             "measure": [{"method": "quality.non_suppressed"} if form else {"method": "utility.propensity", "permutations": 2}],
         }  # fmt: skip
@@ -78,9 +79,8 @@ def judge(workspace: Workspace) -> Judge:
         frame = released[names].iloc[order].reset_index(drop=True)
         made = conform(frame, recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
-        run = enter_run(
-            workspace, recipe, Source("people.csv", b"people"), data, given=[(Source("made.csv", b"made"), made)]
-        )
+        files = [(Source(f"made{k}.csv", b"made%d" % k), made) for k in range(datasets)]
+        run = enter_run(workspace, recipe, Source("people.csv", b"people"), data, given=files)
         work(workspace.directory, idle=0)
         return {one.check: one for one in examine(workspace, plan_release(workspace, run), Policy()).findings}
 
@@ -138,6 +138,20 @@ def test_beside_kept_columns_only_what_is_remembered_blocks(judge: Judge) -> Non
     assert blocking(judge(honest, kept)) == set()
     told = honest.assign(illness=np.where(np.arange(MEMBERS) < 150, MINE["illness"][:MEMBERS], honest["illness"]))
     assert "own_values" in blocking(judge(told, kept))
+
+
+def test_datasets_for_which_there_is_no_room_are_named_and_those_looked_at_still_block(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.workspace.release.joint.MOST_CELLS", 5 * (len(MINE) + 2 * MEMBERS))
+    found = judge(pd.concat([MINE[:40], FRESH[40:]]), datasets=3)["standing_people"]
+    assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
+    assert "2 of 3 datasets were looked at" in judge(FRESH, datasets=3)["repeated_people"].said
+    kept = ("region", "job", "visits")
+    monkeypatch.setattr("sfumato.workspace.release.joint.MOST_CELLS", 2 * (len(MINE) + 2 * MEMBERS))
+    told = MINE[:MEMBERS].assign(income=FRESH["income"])
+    found = judge(told, kept, datasets=3)["own_values"]
+    assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
 
 
 def test_columns_that_say_a_hidden_one_and_identifiers_block_whatever_their_role(judge: Judge) -> None:
