@@ -30,13 +30,14 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
 from ..store.artefacts import released_dataset
+from ..store.rankings import record_arrays
 from ..store.runs import Run, find_run
 from ..store.seals import Sealer
 from ..store.tombstones import Marks, RiskTable, Tombstone, deleted_runs, fault, released_runs
 from ..store.tombstones import read as read_tombstone
 from ..store.workspace import Dataset, Workspace, schema_from_json, schema_to_json
 from ..upkeep.integrity import faults_of_runs
-from ..views.records import record_measures, risk_of_records
+from ..views.records import RecordMeasure, record_measures, risk_of_records
 from .contents import released_tables, treatment_of
 from .read_on_demand import CellsOnDemand
 
@@ -125,12 +126,16 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class RecordRisks:
-    """The probability, (n,), that a measure of these settings gives of every confidential record, on average over so many datasets."""
+    """The probability, (n,), that a measure of these settings gives of every confidential record, on average over so many datasets.
+
+    ``candidates`` says for each dataset how many rows match each record, (n,); None where nothing is matched, or where no more than the risk is left.
+    """
 
     key: str
     params: str
     datasets: int
     probability: Floats
+    candidates: Callable[[], Sequence[Floats] | None] = lambda: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,8 +334,27 @@ def _risks(workspace: Workspace, run_id: int) -> list[RecordRisks]:
         if method is not None and method.record_part("prior") is None:
             risk = risk_of_records(workspace, measure)
             params = json.dumps(dict(measure.params), sort_keys=True, default=str)
-            found.append(RecordRisks(measure.key, params, len(measure.draws), risk.probability))
+            candidates = partial(candidates_of, workspace, measure)
+            found.append(RecordRisks(measure.key, params, len(measure.draws), risk.probability, candidates))
     return found
+
+
+def candidates_of(workspace: Workspace, measure: RecordMeasure) -> list[Floats] | None:
+    """For each dataset of a run how many rows match each record, (n,); None where a measure matches by another rule than what is near."""
+    arrays = [record_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draws.values()]
+    if not measure.matches or measure.whole or not all("hit" in one for one in arrays):
+        return None
+    return [one["candidates"] for one in arrays]
+
+
+def _candidates_left(workspace: Workspace, risk: RiskTable) -> list[Floats] | None:
+    found = workspace.tables.read_arrays(risk.table)
+    return [found[_candidates(place)] for place in range(risk.datasets)] if _candidates(0) in found else None
+
+
+def _candidates(place: int) -> str:
+    """The column of a tombstone's risks that says how many rows of a dataset, from 0, match each record."""
+    return f"candidates.{place}"
 
 
 def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Microdata]) -> Earlier:
@@ -352,7 +376,10 @@ def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Mic
         lambda: Cost(left.epsilon, left.steps, left.covered),
         lambda: tables.read_arrays(left.classes)["classes"] if left.classes else None,
         lambda: [
-            RecordRisks(one.key, one.params, one.datasets, tables.read_arrays(one.table)["probability"])
+            RecordRisks(
+                one.key, one.params, one.datasets, tables.read_arrays(one.table)["probability"],
+                partial(_candidates_left, workspace, one),
+            )
             for one in left.risks
         ],
     )  # fmt: skip
@@ -399,9 +426,14 @@ def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
     key = workspace.sealer
     columns = {str(i): marks_of(rows_of(own, one.names, len(data)), one.names, key.key) for i, one in enumerate(marks)}
     risks = [
-        RiskTable(one.key, one.params, one.datasets, tables.write_arrays({"probability": one.probability}))
+        RiskTable(
+            one.key, one.params, one.datasets,
+            tables.write_arrays(
+                {"probability": one.probability} | {_candidates(k): those for k, those in enumerate(one.candidates() or ())}
+            ),
+        )
         for one in _risks(workspace, run.id)
-    ]
+    ]  # fmt: skip
     cost = cost_of(run, data)
     return Tombstone(
         run.id, original.id, original.source_sha256, original.table_sha256, original.records, recipe.origin, schema_to_json(schema),

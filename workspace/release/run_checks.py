@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.disclosure.cells import occurrences, rows_of
 from sfumato.engine.disclosure.evidence import LEVEL
 from sfumato.engine.errors import NotComputable
@@ -25,11 +28,11 @@ from sfumato.engine.wording import agree, counted
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
 from ..store.artefacts import released_dataset
-from ..store.rankings import record_arrays
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of
 from .checks import Case, Check, DoesNotApply, Sighting, numbered
+from .earlier import RecordRisks, ReleasedData, candidates_of
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
@@ -154,32 +157,29 @@ def _worst_records(case: Case) -> Sighting:
 
 @dataclass(frozen=True, eq=False)
 class _Together:
-    """The probability, (n,), with which each record is given away, on average over the datasets of some releases."""
+    """The probability, (n,), with which each record is given away, on average over the datasets of this release and of some ``earlier`` ones."""
 
     probability: Floats
     datasets: int
-    runs: tuple[int, ...] = ()
+    earlier: tuple[tuple[ReleasedData, RecordRisks], ...] = ()
 
 
 def _with_earlier(case: Case, measure: RecordMeasure, probability: Floats) -> list[_Together]:
     """What a measure says of this release alone, and with the earlier ones of the same records that it was asked of too."""
     params = json.dumps(dict(measure.params), sort_keys=True, default=str)
     alone = _Together(probability, len(measure.draws))
-    total, datasets, runs = probability * alone.datasets, alone.datasets, list[int]()
+    total, datasets, earlier = probability * alone.datasets, alone.datasets, list[tuple[ReleasedData, RecordRisks]]()
     seen = set(case.plan.tables)
     for one in (related.earlier for related in case.related):
         if one.table_sha256 != case.original.table_sha256 or seen.issuperset(one.release.tables):
             continue
         for risk in one.risks():
             if (risk.key, risk.params) == (measure.key, params) and len(risk.probability) == len(total):
-                total, datasets, runs = (
-                    total + risk.probability * risk.datasets,
-                    datasets + risk.datasets,
-                    [*runs, one.run_id],
-                )
+                total, datasets = total + risk.probability * risk.datasets, datasets + risk.datasets
+                earlier.append((one.release, risk))
                 seen.update(one.release.tables)
                 break
-    return [alone, _Together(total / datasets, datasets, tuple(runs))] if runs else [alone]
+    return [alone, _Together(total / datasets, datasets, tuple(earlier))] if earlier else [alone]
 
 
 def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: float | None) -> Sighting:
@@ -196,8 +196,8 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNKNOWN))
     policy = case.policy.findings.get("worst_records")
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
-    looked = judged > SURE and not (few or found.runs or strict)
-    chance = _of_wrong_people(case, measure, found.probability) if looked else None
+    looked = judged > SURE and not (few or strict)
+    chance = _of_wrong_people(case, measure, found) if looked else None
     said = (
         f"{key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
         f"{len(likely):,} of {int(asked.sum()):,} with more than {LIKELY:g}"
@@ -207,8 +207,9 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
             f"; among people who have all that is kept in common, {chance.own:,} {agree(chance.own, 'is', 'are')} found with more than {SURE:g}, and "
             f"{chance.wrong:.3g} would be if their rows were dealt among them at random (p = {chance.p_value:.2g})"
         ) + (": it may be chance" if chance.p_value > LEVEL else "")
-    if found.runs:
-        said += f" ({len(found.runs) + 1} releases together, this one and {', '.join(map(str, found.runs))} before)"
+    if found.earlier:
+        runs = ", ".join(str(release.run_id) for release, _ in found.earlier)
+        said += f" ({len(found.earlier) + 1} releases together, this one and {runs} before)"
     if alone[likely].any():
         said += f"; {int(alone[likely].sum()):,} of them are alone with the columns that stay, which find them whatever is drawn"
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
@@ -217,27 +218,37 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     )
 
 
-def _of_wrong_people(case: Case, measure: RecordMeasure, probability: Floats) -> WrongMatches | None:
-    """How often people are found in the rows of others with the same kept values; None where a measure matches by another rule."""
-    arrays = [record_arrays(case.workspace.tables, measure.key, sha256) for sha256 in measure.draws.values()]
-    if not case.synthetic or not measure.matches or measure.whole or not all("hit" in one for one in arrays):
-        return None
-    run = case.plan.run
+def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) -> WrongMatches | None:
+    """How often people are found in the rows of others with the same kept values; None where a measure matches by another rule, or nothing
+    is left of an earlier release but its risks.
+    """
+    run, kept = case.plan.run, set(case.plan.kept)
     names, radius = knowledge_of(case.recipe, measure.item)
-    groups = rows_of(case.own, case.plan.kept, len(case.confidential))
-    datasets = (released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draws)
+    candidates: list[Sequence[Floats] | None] = [candidates_of(case.workspace, measure)]
+    datasets: list[Iterable[Microdata | None]] = [
+        (released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draws)
+    ]
+    for release, risk in together.earlier:
+        if not set(names) <= set(release.schema.names):
+            return None
+        kept |= set(release.kept)
+        candidates.append(risk.candidates())
+        datasets.append(map(release.read, range(risk.datasets), repeat(names)))
+    if not case.synthetic or None in candidates:
+        return None
+    groups = rows_of(case.own, [name for name in case.own if name in kept], len(case.confidential))
     found = wrong_matches(
         case.confidential,
-        (one for one in datasets if one is not None),
+        (one for one in chain(*datasets) if one is not None),
         names,
         radius,
         groups=groups,
         order=rows_of(case.own, tuple(case.own), len(case.confidential)),
-        candidates=[one["candidates"] for one in arrays],
+        candidates=[one for some in candidates for one in some or ()],
         beyond=SURE,
     )
     shared = occurrences(groups, groups) > 1
-    return found if 0 < found.own == int((probability[shared] > SURE).sum()) else None
+    return found if 0 < found.own == int((together.probability[shared] > SURE).sum()) else None
 
 
 def _alone_with_kept(case: Case) -> NDArray[np.bool_]:

@@ -13,6 +13,8 @@ from sfumato.workspace import library
 from sfumato.workspace.policy.policy import Policy, policy_of
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import Finding, examine
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -42,7 +44,10 @@ def people(seed: int, n: int) -> pd.DataFrame:
     )
 
 
-def worst(where: Path, seed: int, step: dict[str, Any], n: int = 1200, policy: str = "", m: int = 2) -> Finding:
+def worst(
+    where: Path, seed: int, step: dict[str, Any], n: int = 1200, policy: str = "", m: int = 2, releases: int = 1, deleted: bool = False,
+) -> Finding:  # fmt: skip
+    """What is found of the last of so many releases of ``m`` datasets, all of the same people; those before may be ``deleted``."""
     other, near = ("rich", {"radius": {"days": 10}}) if step["target"] == "days" else ("days", {})
     table: dict[str, Any] = {
         "variables": {name: given for name, given in VARIABLES.items() if name != other},
@@ -50,7 +55,14 @@ def worst(where: Path, seed: int, step: dict[str, Any], n: int = 1200, policy: s
         "synthesis": [step],
         "measure": [{"method": "risk.identification", "known": ["place"], "synthesised": [step["target"]], **near}],
     }
-    number = library.synthesise(people(seed, n).drop(columns=other), table, where)
+    frame = people(seed, n).drop(columns=other)
+    for earlier in range(1, releases):
+        number = library.synthesise(frame, {**table, "release": {"m": m, "seed": 100 + earlier}}, where)
+        with Workspace.open(where) as workspace:
+            release(workspace, number, where / f"out{earlier}", reason="the test releases it")
+            if deleted:
+                delete_run(workspace, number)
+    number = library.synthesise(frame, table, where)
     if policy:
         (where / "policy.toml").write_text(policy, "utf-8")
     with Workspace.open(where, read_only=True) as workspace:
@@ -73,6 +85,16 @@ def test_people_whose_own_value_shines_through_are_not(tmp_path: Path) -> None:
     assert finding.status == "block", finding.said
     assert "would be if their rows were dealt among them at random" in finding.said
     assert "it may be chance" not in finding.said
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["kept", "deleted"])
+def test_several_releases_are_held_against_wrong_people_together(tmp_path: Path, deleted: bool) -> None:
+    """A run that is deleted leaves what that takes. The control is whose own value shines through."""
+    honest = worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": ["gain"]}, m=1, releases=2, deleted=deleted)
+    assert (honest.status, honest.held) == ("warn", 1), honest.said
+    shines = worst(tmp_path / "shines", 1, OF_EACH_PERSON, n=400, m=1, releases=2, deleted=deleted)
+    assert (shines.status, "2 releases together" in shines.said) == ("block", True), shines.said
+    assert "would be if their rows were dealt among them at random" in shines.said
 
 
 def test_the_limit_of_an_office_holds_whatever_chance_does(tmp_path: Path) -> None:
