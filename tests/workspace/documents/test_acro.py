@@ -19,6 +19,7 @@ import pytest
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.documents.acro import acro, statbarn_of
 from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.plots.png import png
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import Dossier
 from sfumato.workspace.release.gate import Examination, Finding
@@ -46,8 +47,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here no picture is remembered from another test."""
-    module = sys.modules[acro.__module__]
-    monkeypatch.setattr(module, "png", vars(module)["png"].__wrapped__)
+    monkeypatch.setattr(sys.modules[acro.__module__], "png", png)
 
 
 def opened(folder: Path) -> dict[str, Any]:
