@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
+from textual.css.stylesheet import Stylesheet
 from towns import towns_workspace
 
 from sfumato.engine.data.microdata import conform
@@ -243,9 +244,21 @@ def drawing():
     """For tests of what is sent to a terminal, and how soon: every picture is drawn."""
 
 
+PARSE, PARSED = Stylesheet._parse_rules, {}
+
+
+def parse_once(stylesheet, *source, **options):
+    """Textual keeps the rules of a style sheet for one app and one theme: the next app of the tests has the same."""
+    of = frozenset(stylesheet._variables.items()), source, frozenset(options.items())
+    if of not in PARSED:
+        PARSED[of] = PARSE(stylesheet, *source, **options)
+    return PARSED[of]
+
+
 @pytest.fixture
 def sit(request, monkeypatch, tmp_path):
     """Run the app on a workspace and sit down at it."""
+    monkeypatch.setattr(Stylesheet, "_parse_rules", parse_once)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(
         "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
