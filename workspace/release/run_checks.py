@@ -211,7 +211,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
         runs = ", ".join(str(release.run_id) for release, _ in found.earlier)
         said += f" ({len(found.earlier) + 1} releases together, this one and {runs} before)"
     if count := int(alone[likely].sum()):
-        said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
+        said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn, which only warns"
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
         said, highest, own, judged, records=numbered(likely) or (record,), at_most="warn" if by_chance else "block"
