@@ -204,7 +204,7 @@ class Seat:
     async def press_unseen(self, *keys):
         """Press keys without looking at what they do."""
         for key in keys:
-            await self.app._press_keys([key])
+            await self.pilot.press(key)
             await follow_parent(self.pilot)
 
     @property
