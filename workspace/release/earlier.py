@@ -135,7 +135,7 @@ class RecordRisks:
     params: str
     datasets: int
     probability: Floats
-    candidates: Callable[[], Sequence[Floats] | None] = lambda: None
+    candidates: Callable[[], Sequence[Floats] | None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
@@ -222,20 +222,21 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
     """How often people are found in the rows of others with the same kept values; None where a measure matches by another rule, or nothing
     is left of an earlier release but its risks.
     """
+    candidates = candidates_of(case.workspace, measure)
+    if not case.synthetic or candidates is None:
+        return None
     run, kept = case.plan.run, set(case.plan.kept)
     names, radius = knowledge_of(case.recipe, measure.item)
-    candidates: list[Sequence[Floats] | None] = [candidates_of(case.workspace, measure)]
     datasets: list[Iterable[Microdata | None]] = [
         (released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draws)
     ]
     for release, risk in together.earlier:
-        if not set(names) <= set(release.schema.names):
+        before = risk.candidates()
+        if before is None or not set(names) <= set(release.schema.names):
             return None
         kept |= set(release.kept)
-        candidates.append(risk.candidates())
+        candidates += before
         datasets.append(map(release.read, range(risk.datasets), repeat(names)))
-    if not case.synthetic or None in candidates:
-        return None
     groups = rows_of(case.own, [name for name in case.own if name in kept], len(case.confidential))
     found = wrong_matches(
         case.confidential,
@@ -244,7 +245,7 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
         radius,
         groups=groups,
         order=rows_of(case.own, tuple(case.own), len(case.confidential)),
-        candidates=[one for some in candidates for one in some or ()],
+        candidates=candidates,
         beyond=SURE,
     )
     shared = occurrences(groups, groups) > 1

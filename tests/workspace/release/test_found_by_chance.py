@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def people(seed: int, n: int) -> pd.DataFrame:
 
 def worst(
     where: Path, seed: int, step: dict[str, Any], n: int = 1200, policy: str = "", m: int = 2, releases: int = 1, deleted: bool = False,
+    measure: Mapping[str, Any] | None = None,
 ) -> Finding:  # fmt: skip
     """What is found of the last of so many releases of ``m`` datasets, all of the same people; those before may be ``deleted``."""
     other, near = ("rich", {"radius": {"days": 10}}) if step["target"] == "days" else ("days", {})
@@ -53,7 +55,9 @@ def worst(
         "variables": {name: given for name, given in VARIABLES.items() if name != other},
         "release": {"m": m, "seed": 1},
         "synthesis": [step],
-        "measure": [{"method": "risk.identification", "known": ["place"], "synthesised": [step["target"]], **near}],
+        "measure": [
+            measure or {"method": "risk.identification", "known": ["place"], "synthesised": [step["target"]], **near}
+        ],
     }
     frame = people(seed, n).drop(columns=other)
     for earlier in range(1, releases):
@@ -85,6 +89,12 @@ def test_people_whose_own_value_shines_through_are_not(tmp_path: Path) -> None:
     assert finding.status == "block", finding.said
     assert "would be if their rows were dealt among them at random" in finding.said
     assert "it may be chance" not in finding.said
+
+
+@pytest.mark.parametrize("method", ["risk.special_uniques", "risk.record_linkage"])
+def test_measures_that_match_by_another_rule_block_without_a_reference(tmp_path: Path, method: str) -> None:
+    measure = {"method": method, "keys": ["place", "gain", "days"]}
+    assert worst(tmp_path / "w", 1, OF_EACH_PERSON, n=400, measure=measure).status == "block"
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["kept", "deleted"])
