@@ -238,16 +238,19 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
         candidates += before
         datasets.append(map(release.read, range(risk.datasets), repeat(names)))
     groups = rows_of(case.own, [name for name in case.own if name in kept], len(case.confidential))
-    found = wrong_matches(
-        case.confidential,
-        (one for one in chain(*datasets) if one is not None),
-        names,
-        radius,
-        groups=groups,
-        order=rows_of(case.own, tuple(case.own), len(case.confidential)),
-        candidates=candidates,
-        beyond=SURE,
-    )
+    try:
+        found = wrong_matches(
+            case.confidential,
+            (one for one in chain(*datasets) if one is not None),
+            names,
+            radius,
+            groups=groups,
+            order=rows_of(case.own, tuple(case.own), len(case.confidential)),
+            candidates=candidates,
+            beyond=SURE,
+        )
+    except NotComputable:  # of an earlier release whose columns are labels now
+        return None
     shared = occurrences(groups, groups) > 1
     return found if 0 < found.own == int((together.probability[shared] > SURE).sum()) else None
 

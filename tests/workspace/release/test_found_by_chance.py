@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.errors import NotComputable
 from sfumato.workspace import library
 from sfumato.workspace.policy.policy import Policy, policy_of
 from sfumato.workspace.release.contents import plan_release
@@ -95,6 +96,14 @@ def test_people_whose_own_value_shines_through_are_not(tmp_path: Path) -> None:
 def test_measures_that_match_by_another_rule_block_without_a_reference(tmp_path: Path, method: str) -> None:
     measure = {"method": method, "keys": ["place", "gain", "days"]}
     assert worst(tmp_path / "w", 1, OF_EACH_PERSON, n=400, measure=measure).status == "block"
+
+
+def test_where_no_reference_can_be_computed_it_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise NotComputable("labels")
+
+    monkeypatch.setattr("sfumato.workspace.release.run_checks.wrong_matches", refuse)
+    assert worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": []}).status == "block"
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["kept", "deleted"])
