@@ -58,7 +58,7 @@ MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_meas
 MANY = 20
 """Leaks that concern so many people or more are counted apart."""
 TRIED = 20
-"""An oracle that does not know the kind of leak tries so many. Each is tested at a twentieth of the level: no permutation test here gives a smaller p."""
+"""An oracle that does not know the kind of leak tests so many kinds, each at a twentieth of the level: the smallest p that the permutations can give."""
 KEY = sha256(b"a key of the benchmark").digest()
 Q, S, C, N, X = "quasi_identifier", "sensitive", "categorical", "count", "continuous"
 

@@ -131,9 +131,9 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a command has another process find out is found out here: what is asked and answered is as it would go between the two.
+    """Call here what a command calls in another process, with question and answer as JSON, as they go between the two.
 
-    For tests of what is found and said. That a process does it, and how it may end, is tried with real ones.
+    For tests of what a command answers. Other tests start the process, and look at how it may end.
     """
 
     def call(function: Callable[..., object], *arguments: object, what: str, **_: object) -> object:

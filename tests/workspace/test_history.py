@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keyed_workspace import KEY
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
@@ -42,7 +43,7 @@ SOURCE = Source("simulated.csv", b"simulated")
 def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a key of its own, and one run that is done."""
     directory = tmp_path_factory.mktemp("history") / "workspace"
-    with Workspace.create(directory, b"k" * 32) as workspace:
+    with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, small[0], SOURCE, small[1])
     work(directory, idle=0)
     return directory

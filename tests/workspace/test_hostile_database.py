@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from keyed_workspace import KEY
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -80,7 +81,7 @@ RELEASING = "INSERT INTO releasing VALUES (4, 1, '/tmp/a', '/tmp/b', '{}', '', 1
 def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a row in every table but one: a finished run with a name, one beside it, two deleted, one of them released, and a plan."""
     directory = tmp_path_factory.mktemp("hostile") / "workspace"
-    with Workspace.create(directory, b"k" * 32) as workspace:
+    with Workspace.create(directory, KEY) as workspace:
         enter_runs(workspace, [Entry(small[0], SOURCE, small[1])] * 2)
         released = enter_run(workspace, small[0], SOURCE, small[1])
         work(directory, idle=0)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from keyed_workspace import KEY
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -37,7 +38,7 @@ SOURCE = Source("simulated.csv", b"simulated")
 def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a key of its own, a run that is done and one that was interrupted."""
     directory = tmp_path_factory.mktemp("sealed") / "workspace"
-    with Workspace.create(directory, b"k" * 32) as workspace:
+    with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, *_entry(small))
         work(directory, idle=0)
         run_id = enter_run(workspace, *_entry(small))

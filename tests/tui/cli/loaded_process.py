@@ -31,8 +31,8 @@ for name in sys.argv[2:]:
 gc.collect()
 gc.freeze()
 while True:
-    said, streams, _, _ = socket.recv_fds(channel, 1 << 20, 3)
-    if not said:
+    request, streams, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+    if not request:
         os._exit(0)
     process = os.fork()
     if process == 0:
@@ -44,7 +44,7 @@ channel.close()
 for number, stream in enumerate(streams):
     os.dup2(stream, number)
     os.close(stream)
-code, arguments, folder, environment = json.loads(said)
+code, arguments, folder, environment = json.loads(request)
 signal.alarm(120)
 os.chdir(folder)
 os.environ.clear()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from keyed_workspace import KEY
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -134,7 +135,7 @@ def original(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Micr
     strict = Recipe.from_table(
         {**recipe.to_table(), "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.0}]}
     )
-    with Workspace.create(directory, b"k" * 32) as workspace:
+    with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, recipe, SOURCE, data)
         enter_run(workspace, strict, SOURCE, data)
         work(directory, idle=0)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from hostile_workspaces import Change, hostile_workspaces
+from keyed_workspace import KEY
 from terminals import APP, app_environment, kill_workers
 
 from sfumato.engine.data.microdata import Microdata
@@ -42,7 +43,7 @@ def good(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     """A run that is done, and one that was interrupted."""
     directory = tmp_path_factory.mktemp("good") / "workspace"
     recipe, data = small
-    with Workspace.create(directory, b"k" * 32) as workspace:
+    with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
         work(directory, idle=0)
         request_stop(

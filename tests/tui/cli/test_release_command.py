@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+import keyed_workspace
 import pytest
 
 from sfumato.workspace.jobs.worker import work
@@ -14,15 +15,8 @@ from sfumato.workspace.store.workspace import Workspace
 pytestmark = pytest.mark.slow
 
 Command = Callable[..., int]
+workspace = keyed_workspace.workspace
 UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "income"}]
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """An empty workspace. Its key is not public, since a public one would ask for a reason, and fixed, so that each test finds the same."""
-    made = Workspace.create(tmp_path / "workspace", b"k" * 32)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from keyed_workspace import KEY
 from terminals import APP, Pty, app_environment
 
 import sfumato.tui.cli
@@ -55,7 +56,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, reseal: Callable[[Work
         {f"region{EVIL}": region, f"visits{EVIL}": rng.poisson(4, 90), "income": rng.lognormal(7, 0.4, 90)}
     )
     recipe = Recipe.from_table(RECIPE)
-    with Workspace.create(tmp_path_factory.mktemp("hostile") / "workspace", b"k" * 32) as workspace:
+    with Workspace.create(tmp_path_factory.mktemp("hostile") / "workspace", KEY) as workspace:
         for _ in range(2):
             enter_run(workspace, recipe, Source(f"survey{EVIL}.csv", b"simulated"), conform(frame, recipe.schema))
     work(workspace.directory, idle=0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from keyed_workspace import KEY
 from markdown_it import MarkdownIt
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -108,7 +109,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A workspace with a run of hostile names and one beside it."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("report") / "workspace", b"k" * 32)
+    workspace = Workspace.create(tmp_path_factory.mktemp("report") / "workspace", KEY)
     recipe = Recipe.from_table(TABLE)
     beside = Recipe.from_table({**TABLE, "label": "second", "title": "Beside"})
     ids = [enter_run(workspace, one, Source(f"{HOSTILE}.csv", b"x"), data(recipe)) for one in (recipe, beside)]
