@@ -188,11 +188,8 @@ def linked(first: _Nearest, second: _Nearest) -> Floats:
     )
     found = np.empty(q)
     for at in range(q):
-        none = (
-            0.0
-            if both[at]
-            else sum(_chances(sizes[0][at], sizes[1][at], first.picked[at], second.picked[at], y[at], x[at], w[at]))
-        )
+        terms = _chances(sizes[0][at], sizes[1][at], first.picked[at], second.picked[at], y[at], x[at], w[at])
+        none = 0.0 if both[at] else sum(terms)
         found[at] = min(1.0, max(0.0, 1 - none))
     return found
 
