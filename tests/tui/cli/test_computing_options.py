@@ -55,7 +55,10 @@ def test_a_run_that_has_no_room_exits_with_2_and_stores_nothing(
 
 @pytest.mark.slow
 def test_who_knows_better_has_it_run(recipe: Path, tmp_path: Path, sfumato: Callable[..., int]) -> None:
-    assert sfumato("run", str(recipe), "--workspace", str(tmp_path / "w"), "--memory", "none", "--quiet") == 0
+    assert (
+        sfumato("run", str(recipe), "--workspace", str(tmp_path / "w"), "--jobs", "1", "--memory", "none", "--quiet")
+        == 0
+    )
 
 
 @pytest.mark.parametrize(

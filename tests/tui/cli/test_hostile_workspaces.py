@@ -192,7 +192,7 @@ def bounded() -> None:
 
 def resumed(directory: Path, home: Path) -> tuple[int, str]:
     """How ``sfumato resume 2`` ends, and what it says; the command and its worker have so much address space at most."""
-    command = [*APP, "resume", "2", "--workspace", str(directory)]
+    command = [*APP, "resume", "2", "--jobs", "1", "--workspace", str(directory)]
     try:
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=WAITS * SECONDS, preexec_fn=bounded, check=False,

@@ -255,7 +255,7 @@ def test_a_value_of_the_environment_that_is_neither_yes_nor_no_is_refused(people
 
 @pytest.mark.parametrize(("plain", "rewritten"), [("1", False), ("0", True)])
 def test_the_progress_of_a_command_is_whole_lines_too(study: Path, plain: str, rewritten: bool) -> None:
-    with terminal("run", str(study), "-w", "w", SFUMATO_PLAIN=plain) as (process, ours):
+    with terminal("run", str(study), "-w", "w", "--jobs", "1", SFUMATO_PLAIN=plain) as (process, ours):
         text = read_to(ours, b"\0").decode()
         assert process.wait(60) == 0
     assert " steps done" in text
@@ -267,7 +267,7 @@ def test_the_demo_opens_plain_mode_in_place_of_the_app(study: Path) -> None:
         f"import sfumato.workspace.recipes as r; find = r.find_recipe; r.find_recipe = lambda _: find({str(study)!r}); "
     )
     program = (*SFUMATO[:-1], small + SFUMATO[-1])
-    with terminal("demo", "-w", "w", program=program, SFUMATO_PLAIN="1") as (process, ours):
+    with terminal("demo", "-w", "w", "--jobs", "1", program=program, SFUMATO_PLAIN="1") as (process, ours):
         text = read_to(ours, b"default: help.\n").decode()
         os.write(ours, b"quit\n")
         assert read_to(ours, b"\0") == b"Sfumato ends.\n"

@@ -235,7 +235,8 @@ def test_the_command_weighs_by_an_earlier_run(
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(
-            sfumato, ["run", str(tmp_path / "plan.toml"), "--workspace", str(workspace.directory), *arguments]
+            sfumato,
+            ["run", str(tmp_path / "plan.toml"), "--workspace", str(workspace.directory), "--jobs", "1", *arguments],
         )
 
     found = run("--weights-from", "last", "--measure", "risk.identification", "--strength", "0.5")
