@@ -94,7 +94,8 @@ class RiskOutput:
 
     ``area``: it is an AUC, the chance that a person of the data scores above another.
 
-    ``raised_by_noise``: a release that is less like the data has more of it, so that more than the data have is no disclosure by itself.
+    ``raised_by_noise``: it speaks of the released records alone, and a table of other people, or one that is less like the data, has as much of it or
+    more: more than the data have is no disclosure by itself.
     """
 
     questions: tuple[Question, ...] = ()

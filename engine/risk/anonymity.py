@@ -176,7 +176,7 @@ def _offer(case: Case) -> Offer | None:
             "frequent and rarer ones, in the worst class: the table is recursively (c, l)-diverse for every larger c",
             "low",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("inference",)),
+            risk=RiskOutput(questions=("inference",), raised_by_noise=True),
             statbarn="CalculatedRatios",
             label=Label(
                 "Dominance of the commonest value in a group",
@@ -192,7 +192,7 @@ def _offer(case: Case) -> Offer | None:
             "where values have an order, else half the sum of differences",
             "low",
             range=SHARE,
-            risk=RiskOutput(questions=("inference",)),
+            risk=RiskOutput(questions=("inference",), raised_by_noise=True),
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Distance of a group from the whole table",

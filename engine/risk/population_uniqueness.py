@@ -17,7 +17,8 @@ one sample, so the interval of their average is the average of their intervals; 
 ``pitman_uniques`` and ``zayatz_uniques`` look at the sizes of the classes alone, and take the sample as drawn with equal chances.
 
 A release is looked at as if its values were true, in the population that the confidential data were drawn from: of synthesised
-values the figures say how rare the keys are that are shown, not whose they are.
+values the figures say how rare the keys are that are shown, not whose they are; of a person they are 0 where the row that stands for it
+was drawn with other keys.
 
 Population uniques from how large the classes of a sample are, whatever its variables: the Pitman model and Zayatz's estimate.
 
@@ -84,6 +85,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..wording import agree, counted
+from ._own_keys import of_people
 
 Sides = tuple[Floats, Floats, Floats]
 """h of some x, and its first and second derivative by x."""
@@ -368,7 +370,7 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             "records",
             range=NON_NEGATIVE,
             estimated=True,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             drawn="interval",
             label=Label(
                 "Unique in the population",
@@ -385,7 +387,7 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             "records",
             range=NON_NEGATIVE,
             estimated=True,
-            risk=RiskOutput(questions=("singling out",), gate_reference="nothing"),
+            risk=RiskOutput(questions=("singling out",), gate_reference="nothing", raised_by_noise=True),
             drawn="interval",
             label=Label(
                 "Expected matches in the population",
@@ -422,7 +424,7 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             "records",
             range=NON_NEGATIVE,
             estimated=True,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Unique in the population (Pitman)",
                 "By the Pitman model, {value} with a unique key are unique in the population too.",
@@ -438,7 +440,7 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
             "records",
             range=NON_NEGATIVE,
             estimated=True,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Unique in the population (Zayatz)",
                 "By Zayatz's estimate, {value} with a unique key are unique in the population too.",
@@ -471,7 +473,8 @@ def population_uniqueness(
     """Uniques of the released table that are expected to be population uniques.
 
     ``per_record``: ``frequency`` f, ``right_match`` E(1/F | f) and ``population_unique`` P(F = 1 | f), each (n,), NaN of records
-    that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed.
+    that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed. The last two are 0 of a
+    person whose drawn row has other keys.
     """
     remark = learned_words(spec.bins)
     columns = [
@@ -505,7 +508,7 @@ def population_uniqueness(
     model = models[order]
     rejected = _rejection(order, found)
     estimates = [_estimate(model, of, rejected, interval=spec.weight is None and not rejected) for of in EXPECTATIONS]
-    return Measure((*estimates, *tests, *others), _per_record(confidential, released, model, cells))
+    return Measure((*estimates, *tests, *others), _per_record(confidential, released, spec, model, cells))
 
 
 def _sampling(confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec) -> tuple[Floats, float]:
@@ -617,7 +620,11 @@ def _estimate(model: KeyModel, of: Expectation, words: str, *, interval: bool) -
 
 
 def _per_record(
-    confidential: Microdata, released: Microdata, model: KeyModel, codes: list[Integers]
+    confidential: Microdata,
+    released: Microdata,
+    spec: PopulationUniquenessSpec,
+    model: KeyModel,
+    codes: list[Integers],
 ) -> dict[str, Floats]:
     """What the model says of each confidential record's released version, (n,) each."""
     if not released.linked or (released.classes is None and len(released) != len(confidential)):
@@ -632,5 +639,8 @@ def _per_record(
     }
     found = {name: np.full(len(confidential), np.nan) for name in values}
     for name, value in values.items():
-        found[name][released.records] = value
+        of_rows = name == "frequency"
+        found[name][released.records] = (
+            value if of_rows else of_people(value, confidential, released, spec.keys, spec.bins)
+        )
     return found

@@ -14,7 +14,8 @@ population, too. With A keys and sets of up to M:
 those of records with that value. An MSU of three keys counts in each, so that contributions do not add up to 1.
 
 It speaks of one table: the confidential row of the confidential data, that of a release of the released records. Unique records of a release
-are not people by that: a synthetic one may have many and give nobody away. What it repeats of the confidential ones says ``risk.uniqueness``.
+are not people by that: a synthetic one may have many and give nobody away. What it repeats of the confidential ones says ``risk.uniqueness``;
+of a person ``dis`` is 0 where the row that stands for it was drawn with other keys.
 
 The sampling fraction is 1 where it is not given: everybody of the population is in the table, and a unique match is right.
 A missing value is a value, equal to a missing one. Numbers and dates are compared as they are, or by ``bins``.
@@ -57,6 +58,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ._own_keys import of_people
 
 Packed = NDArray[np.uint8]
 Unique = tuple[tuple[int, ...], Integers]
@@ -189,7 +191,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "records",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Unique by few variables",
                 "In the table, {value} are unique by a small set of key variables.",
@@ -204,7 +206,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "sets",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("singling out",)),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Smallest sets that make a record unique",
                 "In the table, {value} of key variables of this size make a record unique.",
@@ -218,6 +220,7 @@ class SpecialUniquesSpec(Spec):
             "SUDA score, averaged over all records of the table",
             "low",
             range=NON_NEGATIVE,
+            risk=RiskOutput(raised_by_noise=True),
             label=Label(
                 "Mean SUDA score",
                 "The SUDA score of a record is {value} on average.",
@@ -232,6 +235,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             range=NON_NEGATIVE,
             statbarn="Endpoints",
+            risk=RiskOutput(raised_by_noise=True),
             label=Label(
                 "Largest SUDA score",
                 "The riskiest record has a SUDA score of {value}.",
@@ -246,7 +250,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "share",
             range=SHARE,
-            risk=RiskOutput(questions=("singling out", "linkability")),
+            risk=RiskOutput(questions=("singling out", "linkability"), raised_by_noise=True),
             label=Label(
                 "Single match is the right person",
                 "A single match with a record of the table is the right person with probability {value}.",
@@ -262,7 +266,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "share",
             range=SHARE,
-            risk=RiskOutput(questions=("singling out", "linkability")),
+            risk=RiskOutput(questions=("singling out", "linkability"), raised_by_noise=True),
             statbarn="Endpoints",
             label=Label(
                 "Single match of the riskiest record is right",
@@ -307,7 +311,8 @@ class SpecialUniquesSpec(Spec):
 def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialUniquesSpec, run: Run) -> Measure:
     """The minimal sample uniques of the released table, their scores, and what keys and levels contribute.
 
-    ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked.
+    ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked. ``dis`` is 0 of a
+    person whose drawn row has other keys.
     """
     names, remark = list(spec.keys), learned_words(spec.bins)
     codes = np.stack([_codes(confidential, released, name, spec.bins.get(name)) for name in names], axis=1)
@@ -330,7 +335,10 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
         *_dis_estimates(whole, dis, said),
         *_contributions(released, names, found, remark),
     ]
-    return Measure(tuple(estimates), _by_record(confidential, released, agreeing, found.score, dis))
+    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
+        return Measure(tuple(estimates))
+    right = of_people(dis, confidential, released, names, spec.bins)
+    return Measure(tuple(estimates), _by_record(len(confidential), released, agreeing, found.score, right))
 
 
 def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> Integers:
@@ -427,14 +435,10 @@ def _levels(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], 
     return found
 
 
-def _by_record(
-    confidential: Microdata, released: Microdata, agreeing: Integers, score: Floats, dis: Floats
-) -> dict[str, Floats]:
-    """The arrays by confidential record, where it is known which released record is its own."""
-    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
-        return {}
+def _by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
+    """The arrays by confidential record, (n,)."""
     found = {}
     for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
-        found[name] = np.full(len(confidential), np.nan)
+        found[name] = np.full(n, np.nan)
         found[name][released.records] = values
     return found
