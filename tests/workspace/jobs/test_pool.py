@@ -32,7 +32,9 @@ MEGABYTE = 1 << 20
 
 
 @pytest.fixture
-def two() -> Iterator[ProcessPool]:
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessPool]:
+    """Two processes that have not imported what computes a task: none of these has one."""
+    monkeypatch.setattr("sfumato.workspace.jobs.pool.COMPUTES", "json")
     opened = ProcessPool(2)
     yield opened
     opened.close()

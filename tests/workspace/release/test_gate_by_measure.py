@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.question_checks import QUESTION_CHECKS
+from sfumato.workspace.release.run_checks import RUN_CHECKS
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -50,8 +51,13 @@ MEASURES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 """Settings of each measure, and what the gate's checks find by it of a copy."""
 OF_MODELS = {"risk.record_audit", "risk.bayesian_posterior"}
 """They ask the models of a run, and have none of files: ``test_beliefs`` and ``test_question_checks`` have their cases."""
-QUESTIONS = {check.key for check in QUESTION_CHECKS if check.key.endswith("_excess")}
-LOOKED_AT = {"worst_records", "risk_above_confidential"} | QUESTIONS
+LOOKED_AT = tuple(
+    check
+    for check in (*RUN_CHECKS, *QUESTION_CHECKS)
+    if check.key in ("worst_records", "risk_above_confidential") or check.key.endswith("_excess")
+)
+Release = Callable[[pd.DataFrame, int], pd.DataFrame]
+Look = Callable[..., dict[str, tuple[str, str]]]
 
 
 def people(seed: int, n: int = 600) -> pd.DataFrame:
@@ -84,41 +90,42 @@ def mixed(data: pd.DataFrame, number: int) -> pd.DataFrame:
     return fresh(data, number).apply(lambda column: rng.permutation(column.to_numpy()))
 
 
-def statuses(
-    where: Path, key: str, seed: int, release: Callable[[pd.DataFrame, int], pd.DataFrame]
-) -> dict[str, tuple[str, str]]:
-    """Status and words of the checks that look at measures, by key, of two files that were released of people, with a hold-out and one measure."""
-    data, others = people(seed), people(seed + 1, 150)
-    original = pd.concat([data.assign(held="no"), others.assign(held="yes")], ignore_index=True)
-    files: Sequence[pd.DataFrame] = [release(data, 2 * seed + number) for number in (0, 1)]
-    table = {
-        "variables": VARIABLES, "data": {"holdout": "held"}, "release": {"m": 2, "seed": 1, "released": [*VARIABLES]},
-        "measure": [{"method": key, **MEASURES[key][0]}],
-    }  # fmt: skip
-    number = library.score(original, files, table, where)
-    with Workspace.open(where, read_only=True) as workspace:
-        findings = examine(workspace, plan_release(workspace, number), Policy()).findings
-    return {one.check: (one.status, one.said) for one in findings if one.check in LOOKED_AT}
+@pytest.fixture
+def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
+    """Status and words of the checks that look at measures, by key, of two files that were released of people, with a hold-out."""
+    monkeypatch.setattr("sfumato.workspace.release.gate.CHECKS", LOOKED_AT)
+
+    def found(release: Release, seed: int, *measures: str) -> dict[str, tuple[str, str]]:
+        data, others = people(seed), people(seed + 1, 150)
+        original = pd.concat([data.assign(held="no"), others.assign(held="yes")], ignore_index=True)
+        files = [release(data, 2 * seed + number) for number in (0, 1)]
+        table = {
+            "variables": VARIABLES, "data": {"holdout": "held"}, "release": {"m": 2, "seed": 1, "released": [*VARIABLES]},
+            "measure": [{"method": key, **MEASURES[key][0]} for key in measures],
+        }  # fmt: skip
+        number = library.score(original, files, table, tmp_path / str(seed))
+        with Workspace.open(tmp_path / str(seed), read_only=True) as workspace:
+            findings = examine(workspace, plan_release(workspace, number), Policy()).findings
+        return {one.check: (one.status, one.said) for one in findings}
+
+    return found
 
 
 def test_every_measure_of_risk_has_a_case_and_every_question_is_blocked_by_one() -> None:
     assert set(MEASURES) | OF_MODELS == {key for key in registry() if key.startswith("risk.")}
     blocked = {check for _, found in MEASURES.values() for check, status in found.items() if status == "block"}
-    assert blocked == QUESTIONS | {"worst_records"}
+    assert blocked == {check.key for check in LOOKED_AT} - {"risk_above_confidential"}
 
 
 @pytest.mark.parametrize("key", MEASURES)
-def test_a_copy_is_found_by_every_measure_that_a_check_looks_at(tmp_path: Path, key: str) -> None:
-    found = statuses(tmp_path / "w", key, 10, copied)
+def test_a_copy_is_found_by_every_measure_that_a_check_looks_at(look: Look, key: str) -> None:
+    found = look(copied, 10, key)
     seen = {check: status for check, (status, _) in found.items() if status in ("warn", "block")}
     assert seen == MEASURES[key][1], found
 
 
 @pytest.mark.parametrize("release", [fresh, mixed])
-@pytest.mark.parametrize("key", MEASURES)
-def test_fresh_people_and_mixed_columns_are_blocked_by_none(
-    tmp_path: Path, key: str, release: Callable[[pd.DataFrame, int], pd.DataFrame]
-) -> None:
+def test_fresh_people_and_mixed_columns_are_blocked_by_none(look: Look, release: Release) -> None:
     for seed in (20, 30):
-        found = statuses(tmp_path / f"w{seed}", key, seed, release)
+        found = look(release, seed, *MEASURES)
         assert {check: said for check, (status, said) in found.items() if status == "block"} == {}
