@@ -77,22 +77,7 @@ def test_one_job_and_two_give_the_same_rows(study: Path, sfumato: Command) -> No
 def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
     """The negative control of the test above."""
     for seed in ("1", "2"):
-        assert (
-            sfumato(
-                "run",
-                str(study),
-                "--workspace",
-                "w",
-                "--jobs",
-                "1",
-                "--seed",
-                seed,
-                "--json",
-                f"{seed}.json",
-                "--quiet",
-            )
-            == 0
-        )
+        assert sfumato("run", str(study), "--workspace", "w", "--seed", seed, "--json", f"{seed}.json", "--quiet") == 0
     one, two = (json.loads(Path(f"{seed}.json").read_text()) for seed in ("1", "2"))
     assert one["rows"] != two["rows"]
 
@@ -100,9 +85,7 @@ def test_another_seed_gives_other_rows(study: Path, sfumato: Command) -> None:
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_settings_change_the_recipe(study: Path, sfumato: Command) -> None:
-    sfumato(
-        "run", str(study), "--workspace", "w", "--jobs", "1", "--set", "release.m=3", "--json", "out.json", "--quiet"
-    )
+    sfumato("run", str(study), "--workspace", "w", "--set", "release.m=3", "--json", "out.json", "--quiet")
     assert {row["draw"] for row in json.loads(Path("out.json").read_text())["rows"]} == {None, 1, 2, 3}
 
 
@@ -112,7 +95,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
     assert sfumato("init", "w") == 0
     assert sfumato("runs") == 0
     assert "no runs yet" in capsys.readouterr().out
-    assert sfumato("run", str(study), "--jobs", "1", "--quiet") == 0
+    assert sfumato("run", str(study), "--quiet") == 0
     assert capsys.readouterr().out == ""
     assert sfumato("runs") == 0
     assert "+ 1 met" in capsys.readouterr().out
@@ -130,7 +113,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfumato: Command) -> None:
-    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1", "--json", "run.json", "--quiet") == 0
+    assert sfumato("run", str(study), "--workspace", "w", "--json", "run.json", "--quiet") == 0
     workspace = Workspace.open(Path("w"))
     dataset = workspace.dataset(1)
     names = []
@@ -297,7 +280,7 @@ def test_every_shipped_recipe_is_valid_and_is_printed_as_it_is(
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 def test_doctor_finds_a_damaged_table(study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1", "--quiet") == 0
+    assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0
     assert sfumato("doctor", "--workspace", "w", "--json") == 0
     assert all(finding["state"] != "problem" for finding in json.loads(capsys.readouterr().out)["findings"])
     table = next(Path("w/tables").iterdir())
