@@ -451,16 +451,21 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
         ),
     ),
     per_record=(
-        RecordArray("frequency", "records of the released table that have its key", "records", "low", "candidates"),
+        RecordArray(
+            "frequency", "records of the released table that have the key of its row", "records", "low", "candidates"
+        ),
         RecordArray(
             "right_match",
-            "that picking one of the people of the population with the record's key finds its own, E(1/F | f)",
+            "that picking one of the people of the population with the record's key finds its own, E(1/F | f); 0 where its row was drawn with another",
             "share",
             "high",
             "probability",
         ),
         RecordArray(
-            "population_unique", "that nobody else in the population has its key, P(F = 1 | f)", "share", "high"
+            "population_unique",
+            "that nobody else in the population has its key, P(F = 1 | f); 0 where its row was drawn with another",
+            "share",
+            "high",
         ),
     ),
     confidential=True,

@@ -302,10 +302,20 @@ class SpecialUniquesSpec(Spec):
     confidential=True,
     per_record=(
         RecordArray(
-            "agreeing", "records of the table with the record's keys, itself among them", "records", "low", "candidates"
+            "agreeing",
+            "records of the table with the keys of the record's row, itself among them",
+            "records",
+            "low",
+            "candidates",
         ),
-        RecordArray("score", "SUDA score of the record", "", "high"),
-        RecordArray("dis", "probability that a unique match with the record is right", "share", "high", "probability"),
+        RecordArray("score", "SUDA score of the record's row", "", "high"),
+        RecordArray(
+            "dis",
+            "probability that a unique match with the record is right, 0 where its row was drawn with other keys",
+            "share",
+            "high",
+            "probability",
+        ),
     ),
 )
 def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialUniquesSpec, run: Run) -> Measure:
