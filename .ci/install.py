@@ -19,8 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SUMS = "SHA256SUMS"
 LOCK = "requirements.lock"
-UNUSED = r"/(tests?|testing|lexers|pip|setuptools)/"
-"""Parts of packages that Sfumato does not import; all else is compiled here, on every core, since whoever runs it may not be let write there."""
+UNUSED = r"/site-packages/(.*/)?(tests?|pip|setuptools)/"
+"""What Sfumato never imports is left uncompiled. All else is compiled at once: whoever runs it may not be allowed to write there."""
 
 
 class NotInstalled(Exception):

@@ -216,6 +216,9 @@ def test_a_directory_that_exists_is_left_alone(bundle: Path, tmp_path: Path) -> 
 
 @pytest.mark.offline
 def test_pip_holds_each_wheel_to_the_lock_even_where_the_sums_agree(bundle: Path, tmp_path: Path) -> None:
+    good = install(bundle, str(tmp_path / "good"))
+    assert good.returncode == 0, good.stderr
+    assert f"next: {tmp_path / 'good'}/bin/sfumato demo" in good.stdout
     wheel(bundle / "wheels", "sfumato", "another's")
     bundling.write_sums(bundle)
     done = install(bundle, str(tmp_path / "made"))
@@ -259,7 +262,7 @@ def test_the_bundle_is_installed_and_the_demo_runs_without_a_network(
 ) -> None:
     bundle, printed = whole
     began = time.monotonic()
-    figures = []
+    figures = [f"bundle of {sum(path.stat().st_size for path in bundle.rglob('*')) / 1e6:.0f} MB"]
 
     def took(what: str) -> None:
         nonlocal began

@@ -94,8 +94,8 @@ class RiskOutput:
 
     ``area``: it is an AUC, the chance that a person of the data scores above another.
 
-    ``raised_by_noise``: it speaks of the released records alone, and a table of other people, or one that is less like the data, has as much of it or
-    more: more than the data have is no disclosure by itself.
+    ``raised_by_noise``: it is computed from the released records alone, and a table of other people, or one that is less like the data, can have a
+    higher value than the data. A higher value is then no disclosure by itself.
     """
 
     questions: tuple[Question, ...] = ()

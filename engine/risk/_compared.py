@@ -1,8 +1,11 @@
-"""Variables of two tables as codes that are equal where the tables agree."""
+"""Variables of two tables as codes that are equal where the tables agree, and whether a row still has its person's values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
@@ -25,3 +28,16 @@ def compared(
             require_equal_values(confidential, released, name)
         pairs.append(as_categories(confidential, released, name, rule))
     return joint_classes([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
+
+
+def keeps_keys(
+    confidential: Microdata, released: Microdata, keys: Sequence[str], bins: Mapping[str, Binning]
+) -> NDArray[np.bool_]:
+    """Whether each row of a linked table, (m,), leads to its person: a drawn row with other keys than the person's own does not.
+
+    Rows of an anonymised table stay their people's, whatever was changed. Raises NotComputable like ``compared``.
+    """
+    if released.origin != "synthetic":
+        return np.ones(len(released), dtype=np.bool_)
+    own, drawn = compared(confidential, released, keys, bins)
+    return np.asarray(own[released.records] == drawn)

@@ -17,8 +17,8 @@ one sample, so the interval of their average is the average of their intervals; 
 ``pitman_uniques`` and ``zayatz_uniques`` look at the sizes of the classes alone, and take the sample as drawn with equal chances.
 
 A release is looked at as if its values were true, in the population that the confidential data were drawn from: of synthesised
-values the figures say how rare the keys are that are shown, not whose they are; of a person they are 0 where the row that stands for it
-was drawn with other keys.
+values the figures say how rare the keys are that are shown, not whose they are. A person's own probabilities are 0 where the row that stands for the
+person was drawn with other keys.
 
 Population uniques from how large the classes of a sample are, whatever its variables: the Pitman model and Zayatz's estimate.
 
@@ -85,7 +85,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..wording import agree, counted
-from ._own_keys import of_people
+from ._compared import keeps_keys
 
 Sides = tuple[Floats, Floats, Floats]
 """h of some x, and its first and second derivative by x."""
@@ -456,14 +456,14 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
         ),
         RecordArray(
             "right_match",
-            "that picking one of the people of the population with the record's key finds its own, E(1/F | f); 0 where its row was drawn with another",
+            "that picking one of the people of the population with the record's key finds its own, E(1/F | f); 0 where its row was drawn with another key",
             "share",
             "high",
             "probability",
         ),
         RecordArray(
             "population_unique",
-            "that nobody else in the population has its key, P(F = 1 | f); 0 where its row was drawn with another",
+            "that nobody else in the population has its key, P(F = 1 | f); 0 where its row was drawn with another key",
             "share",
             "high",
         ),
@@ -637,15 +637,13 @@ def _per_record(
     cell = np.ravel_multi_index(codes, model.counts.shape)
     counts, others = model.counts.ravel()[cell], model.others.ravel()[cell]
     _, first, which = np.unique(cell, return_index=True, return_inverse=True)
+    own = keeps_keys(confidential, released, spec.keys, spec.bins)
     values = {
         "frequency": counts,
-        "right_match": expected_inverse(counts[first], others[first])[which],
-        "population_unique": np.where(counts == 1, np.exp(-others), 0.0),
+        "right_match": np.where(own, expected_inverse(counts[first], others[first])[which], 0.0),
+        "population_unique": np.where(own & (counts == 1), np.exp(-others), 0.0),
     }
     found = {name: np.full(len(confidential), np.nan) for name in values}
     for name, value in values.items():
-        of_rows = name == "frequency"
-        found[name][released.records] = (
-            value if of_rows else of_people(value, confidential, released, spec.keys, spec.bins)
-        )
+        found[name][released.records] = value
     return found

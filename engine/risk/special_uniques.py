@@ -14,8 +14,8 @@ population, too. With A keys and sets of up to M:
 those of records with that value. An MSU of three keys counts in each, so that contributions do not add up to 1.
 
 It speaks of one table: the confidential row of the confidential data, that of a release of the released records. Unique records of a release
-are not people by that: a synthetic one may have many and give nobody away. What it repeats of the confidential ones says ``risk.uniqueness``;
-of a person ``dis`` is 0 where the row that stands for it was drawn with other keys.
+are not people by that: a synthetic one may have many and give nobody away. How many of the confidential ones it repeats, ``risk.uniqueness`` says.
+A person's ``dis`` is 0 where the row that stands for the person was drawn with other keys.
 
 The sampling fraction is 1 where it is not given: everybody of the population is in the table, and a unique match is right.
 A missing value is a value, equal to a missing one. Numbers and dates are compared as they are, or by ``bins``.
@@ -58,7 +58,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
-from ._own_keys import of_people
+from ._compared import keeps_keys
 
 Packed = NDArray[np.uint8]
 Unique = tuple[tuple[int, ...], Integers]
@@ -347,7 +347,7 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
     ]
     if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
         return Measure(tuple(estimates))
-    right = of_people(dis, confidential, released, names, spec.bins)
+    right = np.where(keeps_keys(confidential, released, names, spec.bins), dis, 0.0)
     return Measure(tuple(estimates), _by_record(len(confidential), released, agreeing, found.score, right))
 
 

@@ -1,4 +1,4 @@
-"""What is said of a drawn row is its person's where the row has the person's keys, and of nobody else."""
+"""The risk of a drawn row is its person's where the row has the person's own keys; otherwise it is nobody's."""
 
 from __future__ import annotations
 
