@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.wording import agree, counted
+from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.store.workspace import Workspace
 
 from .command_lines import THEN, Words, computing_options, reading_options, whole_path
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.guided_minimisation import StoredData
 
 DEMO = "randhie"
-JOBS = min(2, os.cpu_count() or 1)
 
 
 def run_again(directory: Path, run_id: int) -> JobDone:

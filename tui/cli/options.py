@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.workspace.jobs import settings as computing
+
 from ..places import default_workspace, remember_workspace
 from .completion import recipes, runs, settings
 from .speech import echo
@@ -37,22 +39,20 @@ JSON = click.option(
     help="Write JSON to FILE; without FILE or with -, to standard output.",
 )
 JOBS = click.option(
-    "--jobs", type=click.IntRange(1), default=min(2, os.cpu_count() or 1), show_default=True, help="Tasks at a time."
+    "--jobs", type=click.IntRange(1), default=computing.JOBS, show_default=True, help="Tasks at a time."
 )
 
 
 def _settle(context: click.Context, option: click.Parameter, value: str | None) -> None:
     """Say for this command and its worker where runs are computed, and how much memory they have."""
-    from sfumato.workspace.jobs.settings import ENCRYPTED, OPEN_CLUSTER, settle_computing
-
     if value is None:
         return
     variable = str(option.envvar)
     before = os.environ.get(variable, "")
-    settle_computing(**{str(option.name): value})
+    computing.settle_computing(**{str(option.name): value})
     context.call_on_close(partial(os.environ.__setitem__, variable, before))
-    if option.name == "dask" and value.strip() and not value.strip().startswith(ENCRYPTED):
-        echo(OPEN_CLUSTER.format(address=value.strip()), err=True)
+    if option.name == "dask" and value.strip() and not value.strip().startswith(computing.ENCRYPTED):
+        echo(computing.OPEN_CLUSTER.format(address=value.strip()), err=True)
 
 
 def COMPUTING(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.errors import NotFound
+from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.store.runs import Project, Run, RunState, find_run, projects, run_lines
 from sfumato.workspace.store.workspace import Workspace
@@ -16,8 +16,6 @@ from sfumato.workspace.store.workspace import Workspace
 from ..cli.failures import message_of
 from .run_words import run_text, state_text
 from .talk import Back, Ended, NotPossible, Talk
-
-JOBS = min(2, os.cpu_count() or 1)
 
 
 @dataclass

@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.tui import jobs
 from sfumato.tui.fields import Field
+from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.store.workspace import Workspace
 
@@ -57,7 +57,7 @@ class DraftForm(Form):
         from sfumato.workspace.service.costs import draft_cost
 
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-            self._cost = draft_cost(workspace, self._toml, self._records, wanted, jobs.JOBS)
+            self._cost = draft_cost(workspace, self._toml, self._records, wanted, JOBS)
 
     @on(Form.Checked)
     def _say(self, event: Form.Checked) -> None:

@@ -34,6 +34,7 @@ from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
 from sfumato.tui.own_keys import key_for
 from sfumato.workspace.errors import NotFound, WorkspaceError
+from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
 from sfumato.workspace.reporting.tables import fitted, grid_width
 from sfumato.workspace.reporting.words import mark
@@ -203,7 +204,7 @@ class RunPlan(Confirm):
             from sfumato.workspace.service.costs import plan_cost
             from sfumato.workspace.views.recipe_difference import since_newest_run
 
-            takes = plan_cost(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, jobs.JOBS)
+            takes = plan_cost(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, JOBS)
             return "\n\n".join(filter(None, (takes, changes_text(since_newest_run(workspace, draft)))))
 
         return query

@@ -29,7 +29,7 @@ THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Set to 1 for what computes, so that jobs beside each other do not fight for cores."""
 ORPHAN_SECONDS = 0.5
 COMPUTES = "sfumato.workspace.jobs.run_task"
-"""Imported by every process before it is given a task."""
+"""Imported by every process when it starts."""
 
 
 class Pool:
@@ -65,8 +65,7 @@ class ProcessPool(Pool):
     def __init__(self, jobs: int) -> None:
         self.size = jobs
         self._idle = [_Process() for _ in range(jobs)]
-        for process in self._idle:
-            process.submit(import_module, COMPUTES)
+        self._idle[-1].start()  # the others when as many tasks are there: most runs of one dataset never need them
         self._busy: dict[Future[Any], _Process] = {}
 
     def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
@@ -99,14 +98,15 @@ class _Process:
         if self._executor is not None:
             with contextlib.suppress(BrokenExecutor):
                 return self._executor.submit(func, *args)
-        self._executor = self._started()
-        return self._executor.submit(func, *args)
+        return self.start().submit(func, *args)
 
-    @staticmethod
-    def _started() -> Executor:
+    def start(self) -> Executor:
+        """Start the process, which imports what computes tasks before it is given one."""
         from loky.process_executor import ProcessPoolExecutor
 
         executor: Executor = ProcessPoolExecutor(max_workers=1, initializer=follow_parent, initargs=(os.getpid(),))
+        executor.submit(import_module, COMPUTES)
+        self._executor = executor
         return executor
 
     def kill(self) -> None:

@@ -15,6 +15,8 @@ MEMORY = "SFUMATO_MEMORY"
 DASK = "SFUMATO_DASK"
 """The environment variable with the address of the Dask scheduler that computes."""
 NO_LIMIT = "none"
+JOBS = min(2, os.cpu_count() or 1)
+"""Tasks at a time where nobody says how many."""
 LEAST = 256_000_000
 """Less memory than a process has before it computes anything."""
 SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")

@@ -1,4 +1,4 @@
-"""The worker as a process: starts those that compute before anything else, since all of them import for half a second.
+"""The worker as a process: starts the first that computes before anything else, since both import for half a second.
 
 python -m sfumato.workspace.jobs.worker_main DIRECTORY [--jobs N] [--idle SECONDS] [--dask ADDRESS]
 """

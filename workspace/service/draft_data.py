@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from ..errors import NotFound
 from ..ingest.columns import describe
 from ..ingest.files import chosen_records, find_source
 from ..jobs.memory import memory_limit
+from ..jobs.settings import JOBS
 from ..jobs.task_costs import Earlier, earlier_runs
 from ..plan.drafted_text import drafted_toml
 from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
@@ -35,8 +35,6 @@ from ..store.workspace import Workspace
 from .costs import cost_of, cost_text
 from .importing import EVERYTHING, Selection, draft_recipe, read_source
 
-JOBS = min(2, os.cpu_count() or 1)
-"""Tasks at a time, by default."""
 DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
 KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
 """What a recipe to start from says of missing values, and what a synthesis of all records says."""
