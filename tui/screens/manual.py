@@ -140,7 +140,7 @@ class Manual(Dialog[None]):
             self._shown = event.entry.page, event.width
             pane.show(Content("\n").join(Content.styled(line.text, STYLES[line.kind]) for line in event.lines))
         self._say_where()
-        self.call_after_refresh(pane.scroll_to, y=event.at, animate=False)
+        pane.go_to(event.at)
 
     def _say_where(self) -> None:
         entry = self._entry

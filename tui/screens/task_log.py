@@ -15,7 +15,7 @@ from textual.widget import Widget
 from sfumato.tui.acts import bind
 from sfumato.tui.messages import WorkspaceChanged
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import Line, Scroll
+from sfumato.tui.widgets.lines import END, Line, Scroll
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.tui.words import progress, task_peak, task_phase, task_seconds
 from sfumato.workspace.errors import StrangeFile
@@ -123,7 +123,7 @@ class TaskLog(TableDialog[TaskRow, None]):
             Content(self._seen.trouble or "\n".join(entry_text(one, named=of is None) for one in entries) or NO_LOG)
         )
         if at_end:
-            scroll.call_after_refresh(scroll.scroll_end, animate=False)
+            scroll.go_to(END)
 
 
 def entry_text(entry: LogEntry, *, named: bool) -> str:

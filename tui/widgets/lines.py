@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
@@ -21,6 +21,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sfumato.tui.acts import KEYLESS, TYPED, bind
+
+END = 1 << 30
+"""A line after the last one of every text."""
 
 
 class Line(Static):
@@ -55,9 +58,19 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         bind("last", "ends(1)", "Bottom"),
     ]
 
+    class _Text(Static):
+        """The text, which tells when it has another size: until then nobody can scroll to its end."""
+
+        class Resized(Message):
+            """It is laid out."""
+
+        def on_resize(self) -> None:
+            self.post_message(self.Resized())
+
     def __init__(self, text: Content | str = "") -> None:
         super().__init__()
-        self._text = Static(text, markup=False)
+        self._text = self._Text(text, markup=False)
+        self._wanted: int | None = None
 
     def compose(self) -> ComposeResult:
         yield self._text
@@ -67,6 +80,17 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         shown = self._text.content
         if not alike(shown, text):
             self._text.update(text, layout=shown != text)
+
+    def go_to(self, line: int) -> None:
+        """Put a line at the top, or the end at the bottom where fewer lines follow: now, and again once the text is laid out."""
+        self._wanted = line
+        self.scroll_to(y=line, animate=False)
+
+    @on(_Text.Resized)
+    def _go_on(self) -> None:
+        line, self._wanted = self._wanted, None
+        if line is not None:
+            self.scroll_to(y=line, animate=False)
 
     def action_lines(self, lines: int) -> None:
         self.scroll_relative(y=lines, animate=False)

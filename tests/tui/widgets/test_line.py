@@ -4,7 +4,7 @@ import pytest
 from textual.app import App
 from textual.content import Content
 
-from sfumato.tui.widgets.lines import Line, Scroll, alike
+from sfumato.tui.widgets.lines import END, Line, Scroll, alike
 
 PLAIN, BOLD = Content("ab"), Content("ab").stylize("bold", 0, 1)
 
@@ -40,3 +40,27 @@ async def test_a_text_of_other_colours_is_painted_anew(make):
             await pilot.pause(0.1)
             seen.append(bold())
         assert seen == ["", "a", ""]
+
+
+@pytest.mark.slow
+async def test_a_long_text_is_shown_from_a_line_that_was_asked_for_before_it_is_laid_out(monkeypatch):
+    class Reader(App):
+        def compose(self):
+            yield Scroll()
+
+    app = Reader()
+    async with app.run_test(size=(20, 4)) as pilot:
+        pane = app.query_one(Scroll)
+        with monkeypatch.context() as hurried:  # nothing waits until the screen is drawn
+            hurried.setattr(pane, "call_after_refresh", lambda call, *arguments, **options: call(*arguments, **options))
+            pane.show("\n".join(map(str, range(100))))
+            pane.go_to(50)
+        assert pane.scroll_y == 0
+        await pilot.pause(0.1)
+        assert pane.scroll_y == 50
+        pane.go_to(END)
+        await pilot.pause(0.1)
+        assert pane.scroll_y == 96
+        pane.action_ends(0)
+        await pilot.pause(0.1)
+        assert pane.scroll_y == 0
