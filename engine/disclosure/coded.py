@@ -134,15 +134,15 @@ def by_rank(column: Column) -> Coded:
         places = tuple(one.places_of(one) for one in column.released_ordered)
         unknown = tuple(np.full(len(one), UNKNOWN, dtype=np.int32) for one in column.released)
         return Coded(column.name, own, unknown, counts, column.place, places)
-    own, counts = _by_frequency(column.own)
+    own, counts = by_frequency(column.own)
     released = tuple(
         np.where(codes < len(counts), codes, UNKNOWN).astype(np.int32)
-        for codes, _ in map(_by_frequency, column.released)
+        for codes, _ in map(by_frequency, column.released)
     )
     return Coded(column.name, own, released, counts)
 
 
-def _by_frequency(cells: Keys) -> tuple[Codes, Integers]:
+def by_frequency(cells: Keys) -> tuple[Codes, Integers]:
     """The place of each cell's value among the values by how often they occur, and the counts in that order. A missing value is the last."""
     different = distinct_codes(cells)
     values, counts = different.values, different.counts

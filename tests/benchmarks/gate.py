@@ -16,13 +16,14 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
-from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
+from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
 from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records
 from sfumato.engine.disclosure.evidence import corrected
 from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, marked, standing
 from sfumato.engine.disclosure.pooled import recurring_records
+from sfumato.engine.disclosure.renamed import by_company
 from sfumato.engine.disclosure.tails import tails
 from sfumato.workspace.process import reused_memory
 
@@ -89,7 +90,7 @@ def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...])
     numbers = [one.name for one in columns if one.numbers is not None]
     sets, members = family(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
     corrected(standing(marks, members, [marked(one, names) for one in cells], sets, order).found)
-    for some in (coded, side_by_side(by_rank, columns)):
+    for some in (coded, by_company(columns)):
         corrected(reproduced(some, members, order, rows, ""))
     levels = [name for name in names if name not in numbers]
     keys = [rows_of(some, levels, len(data)) for some in (own, *cells)]

@@ -6,19 +6,19 @@ They ask for no measure. Without a hold-out they compare with what the confident
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.data.arrays import Floats, side_by_side
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import own_rows, reproduced
 from sfumato.engine.disclosure.cells import cells_of, rows_of
-from sfumato.engine.disclosure.coded import by_rank, middle_ranks
+from sfumato.engine.disclosure.coded import middle_ranks
 from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import Disguise, disguise
-from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corrected
+from sfumato.engine.disclosure.evidence import LEVEL, Found, Verdict, corrected
 from sfumato.engine.disclosure.people import most_multiplied
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
@@ -38,8 +38,9 @@ FEWEST = 5
 MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.5, 0.2
 """A finding blocks where so much of who is found, or of who could be found, is found for being a member."""
 WEAKLY = 0.05
+NEARER = "with nearly their own values, nearer to them {} than another person would be"
 RECODED = 0.005
-"""What the hold-out alone must show of ranks and frequencies, which differ between honest tables by themselves."""
+"""What the hold-out alone must show of ranks and renamed levels, which differ between honest tables by themselves."""
 UNCONTROLLED = 1e-4
 """The probability from which on a finding without a hold-out blocks: the table itself is the lesser witness."""
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
@@ -149,18 +150,35 @@ def _standing(case: Case) -> Sighting:
     return pooled(case, _fits(case), look, together=True)
 
 
-def _reproduced(case: Case, *, recoded: bool) -> Sighting:
+def _near(case: Case) -> Sighting:
     _whole(case)
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)
-        columns = side_by_side(by_rank, joint.columns) if recoded else joint.coded
-        how = "by rank and frequency" if recoded else "by value"
-        counts = reproduced(columns, joint.members, joint.order, joint.rows, how, RECODED if recoded else 4 * WEAK)
-        shows = "stand in the release with nearly their own values, nearer to them {what} than another person would be"
         return _by_people(
-            joint, counts, shows, f"released rows are no nearer to people of the data, {how}, than to others"
+            joint, reproduced(joint.coded, joint.members, joint.order, joint.rows, NEARER.format("by value")), "stand in the release {what}",
+            "released rows are no nearer to people of the data, by value, than to others",
+        )  # fmt: skip
+
+    return pooled(case, _fits(case), look, together=False)
+
+
+def _recoded(case: Case) -> Sighting:
+    _whole(case)
+
+    def look(pool: Pool) -> Sighting:
+        joint = _joint(case, pool)
+        near = reproduced(
+            joint.renamed, joint.members, joint.order, joint.rows, NEARER.format("by ranks and renamed levels"), RECODED
         )
+        back = [
+            replace(one, what=f"with their values in {one.what}, which nobody shares, under other names of levels")
+            for one in joint.named_back
+        ]
+        return _by_people(
+            joint, [*near, *back], "stand in the release {what}",
+            "released rows are no nearer to people of the data, by ranks and renamed levels, than to others",
+        )  # fmt: skip
 
     return pooled(case, _fits(case), look, together=False)
 
@@ -435,13 +453,13 @@ CONTENT_CHECKS = (
         "near_people", "people whom a released row resembles too closely", "people beyond what hold-out records show", 0, FEWEST - 1,
         "noise, swapped cells and left-out columns do not hide a person whose other values are rare",
         "larger leaves (minbucket of [[synthesis]]), a model instead of donors, fewer predictors, or a smaller m under [release]",
-        partial(_reproduced, recoded=False), "agreement weights: Fellegi & Sunter (1969); against a hold-out: Platzer & Reutterer (2021)",
+        _near, "agreement weights: Fellegi & Sunter (1969); against a hold-out: Platzer & Reutterer (2021)",
     ),
     Check(
         "recoded_people", "people who are found after columns are recoded", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "numbers in another unit, ranks and new names of levels hide no person: the order and the frequencies say which is which",
+        "numbers in another unit, ranks and new names of levels hide no person: the order, the frequencies and the other columns say which is which",
         "synthesise the columns; another spelling of a value is the same value",
-        partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969)",
+        _recoded, "agreement weights: Fellegi & Sunter (1969); levels assigned one to one: Kuhn (1955)",
     ),
     Check(
         "moved_people", "people whose numbers or dates are all changed alike", "people beyond what hold-out records show", 0, FEWEST - 1,

@@ -14,6 +14,7 @@ from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_f
 from sfumato.engine.disclosure.evidence import Found
 from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.people import Standing, Subset, family, marked, standing
+from sfumato.engine.disclosure.renamed import by_company, other_names, renamed_back
 
 from .checks import Case, Pool
 from .read_on_demand import MOST_CELLS
@@ -112,6 +113,20 @@ class Joint:
     def standing(self) -> Standing:
         """Who stands in the datasets, and who often."""
         return standing(self.own, self.members, self.released, self.subsets, self.order)
+
+    @cached_property
+    def renamed(self) -> list[Coded]:
+        """Every column by ranks and, of levels, by what stands beside them."""
+        return by_company(self.columns)
+
+    @cached_property
+    def named_back(self) -> list[Found]:
+        """Who stands in the datasets once renamed levels have their own names; nobody is looked for where none is renamed."""
+        columns = [renamed_back(one, coded) for one, coded in zip(self.columns, self.renamed, strict=True)]
+        if not any(map(other_names, self.columns, columns)):
+            return []
+        released = [marked({one.name: one.released[at] for one in columns}, self.names) for at in range(self.looked_at)]
+        return list(standing(self.own, self.members, released, self.subsets, self.order).found)
 
     @property
     def scaled(self) -> list[Column]:

@@ -17,12 +17,13 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import own_scores, reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
-from sfumato.engine.disclosure.coded import Column, as_they_are, by_rank, rarest_first, rarity
+from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
 from sfumato.engine.disclosure.copies import rows_of_members
 from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import disguise, follows
 from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
 from sfumato.engine.disclosure.people import Standing, family, marked, most_multiplied, standing
+from sfumato.engine.disclosure.renamed import by_company
 from sfumato.engine.disclosure.single_values import extreme, lone
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 
@@ -95,7 +96,7 @@ def stand(mine: pd.DataFrame, *releases: pd.DataFrame) -> Sequence[Found]:
 
 def near(mine: pd.DataFrame, *releases: pd.DataFrame, recoded: bool = False) -> list[Found]:
     found = columns(mine, releases)
-    coded = [by_rank(one) if recoded else as_they_are(one) for one in found]
+    coded = by_company(found) if recoded else [as_they_are(one) for one in found]
     return reproduced(coded, MEMBERS, order_of(found), rows(found), "by value")
 
 

@@ -1,0 +1,114 @@
+"""Levels that are renamed are known by their company: which level each stands for does not depend on names, order, or who is a member."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sfumato.engine.disclosure.cells import MISSING, Keys, mixed
+from sfumato.engine.disclosure.coded import UNKNOWN, Coded, Column, by_rank
+from sfumato.engine.disclosure.renamed import _best, by_company
+
+N = 3000
+JOBS = 12
+
+
+def level(codes: np.ndarray) -> Keys:
+    return mixed(codes.astype(np.uint64) + np.uint64(1))
+
+
+def records(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Jobs that are all as frequent, the sector of each, and ages by job and sector."""
+    rng = np.random.default_rng(seed)
+    job = rng.integers(0, JOBS, n)
+    sector = np.where(rng.random(n) < 0.7, job % 5, rng.integers(0, 5, n))
+    return job, sector, rng.normal(20 + 5 * job - 2 * sector, 4)
+
+
+def columns(seed: int, names: np.ndarray, others: np.ndarray) -> tuple[list[Column], np.ndarray, np.ndarray]:
+    """A joint table beside an independent sample whose jobs and sectors have other names, and the jobs and sectors that the sample's rows have."""
+    own, made = records(seed), records(seed + 1)
+    return (
+        [
+            Column("job", level(own[0]), [level(names[made[0]])]),
+            Column("sector", level(own[1]), [level(others[made[1]])]),
+            Column("age", level(own[2].round()), [level(made[2].round())], own[2], [made[2]]),
+        ],
+        made[0],
+        made[1],
+    )
+
+
+def right(coded: Coded, own: Keys, truth: Keys) -> float:
+    """The share of the released rows whose code is that of the confidential level that they have."""
+    code = dict(zip(own.tolist(), coded.own.tolist(), strict=True))
+    return float(np.mean(coded.released[0] == [code[cell] for cell in truth.tolist()]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_that_are_as_frequent_as_each_other_are_told_apart_by_their_company_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found, job, sector = columns(10 * seed, rng.permutation(JOBS) + 40, rng.permutation(5) + 80)
+    coded = by_company(found)
+    assert right(coded[0], found[0].own, level(job)) == 1
+    assert right(coded[1], found[1].own, level(sector)) == 1
+    assert right(by_rank(found[0]), found[0].own, level(job)) < 0.5, "frequency alone does not tell them apart"
+    np.testing.assert_array_equal(coded[2].released_places[0], by_rank(found[2]).released_places[0])
+
+
+def test_names_and_the_order_of_records_change_nothing() -> None:
+    found, _, _ = columns(5, np.arange(JOBS) + 40, np.arange(5) + 80)
+    plain = by_company(found)
+    again, _, _ = columns(5, np.arange(JOBS)[::-1] + 7, np.arange(5)[::-1] + 90)
+    order, rows = np.random.default_rng(0).permutation(N), np.random.default_rng(1).permutation(N)
+    moved = [
+        Column(
+            one.name, one.own[order], [one.released[0][rows]],
+            None if one.numbers is None else one.numbers[order], [part[rows] for part in one.released_numbers],
+        )
+        for one in again
+    ]  # fmt: skip
+    for first, second in zip(plain, by_company(moved), strict=True):
+        np.testing.assert_array_equal(first.released[0][rows], second.released[0])
+
+
+def test_where_nothing_stands_beside_a_column_its_frequencies_say_which_level_is_which() -> None:
+    rng = np.random.default_rng(2)
+    own, made = (rng.choice(4, 2000, p=[0.5, 0.3, 0.15, 0.05]) for _ in range(2))
+    (coded,) = by_company([Column("one", level(own), [level(made[::-1] + 60)])])
+    assert right(coded, level(own), level(made[::-1])) == 1
+
+
+def test_a_missing_value_stands_for_a_missing_value_alone() -> None:
+    rng = np.random.default_rng(3)
+    own, made = (level(rng.choice(3, 600, p=[0.6, 0.3, 0.1])) for _ in range(2))
+    for cells in (own, made):
+        cells[:200] = MISSING
+    (coded,) = by_company([Column("one", own, [made])])
+    assert set(coded.released[0][:200]) == {coded.own[0]}
+    assert coded.own[0] not in coded.released[0][200:]
+    (only_there,) = by_company([Column("one", own[200:], [made])])
+    assert set(only_there.released[0][:200]) == {UNKNOWN}
+    (only_here,) = by_company([Column("one", own, [made[200:]])])
+    assert only_here.own[0] not in only_here.released[0]
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.integers(-20, 20).map(float)))
+def test_the_assignment_is_the_best_of_all(score: np.ndarray) -> None:
+    height, width = score.shape
+    least = min(height, width)
+    best = max(
+        sum(score[row, column] for row, column in zip(rows, some, strict=True))
+        for rows in permutations(range(height), least)
+        for some in permutations(range(width), least)
+    )
+    found = _best(score)
+    there = found != UNKNOWN
+    assert there.sum() == least
+    assert len(set(found[there])) == least
+    assert score[np.flatnonzero(there), found[there]].sum() == best
