@@ -114,6 +114,21 @@ def test_copies_in_another_spelling_block_whatever_their_kinds(judge: Judge) -> 
     assert "standing_people" in blocking(judge(texts[1], mine=texts[0], kinds=kinds))
 
 
+def test_forty_people_among_others_block_under_other_names_of_levels_and_forty_others_do_not(judge: Judge) -> None:
+    def renamed(one: pd.DataFrame) -> pd.DataFrame:
+        return one.assign(
+            **{name: "level " + one[name].str[1:].map("{0}{0}".format) for name in ("region", "job", "illness")}
+        )
+
+    found = judge(renamed(pd.concat([MINE[:40], FRESH[40:]])))
+    assert blocking(found) == {"recoded_people"}
+    assert "which nobody shares, under other names of levels" in found["recoded_people"].said
+    records = set(found["recoded_people"].records)
+    assert len(records & set(range(40))) >= 0.9 * len(records) >= 15
+    assert blocking(judge(renamed(FRESH))) == set()
+    assert "recoded_people" not in blocking(judge(renamed(pd.concat([MINE[MEMBERS:], FRESH[CONTROLS:]]))))
+
+
 def test_copies_whose_numbers_are_all_multiplied_block_and_other_people_do_not(judge: Judge) -> None:
     rng = np.random.default_rng(5)
     kinds = {**KINDS, "spending": "continuous"}
