@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers, side_by_side
 from .cells import MISSING
-from .coded import UNKNOWN, Coded, Codes, Column, by_frequency, by_rank
+from .coded import UNKNOWN, Coded, Codes, Column, Singles, by_frequency, by_rank
 
+Parts = NDArray[np.int8]
 MOST_LEVELS = 500
 """Levels of a column that are assigned by what stands beside them; of more, by frequency alone."""
 PARTS, COMMON = 10, 15
@@ -36,8 +38,8 @@ RENAMED = 0.05
 class _Beside:
     """A column as the company of others: which of ``size`` parts each record has, (N,) and, of each release, (r,)."""
 
-    own: Integers
-    released: tuple[Integers, ...]
+    own: Parts
+    released: tuple[Parts, ...]
     size: int
 
     @classmethod
@@ -47,13 +49,13 @@ class _Beside:
         return cls(_part(one.place), tuple(map(_part, one.released_places)), PARTS + 1)
 
 
-def _common(codes: Codes) -> Integers:
-    return np.where((codes < 0) | (codes > COMMON), COMMON, codes).astype(np.int64)
+def _common(codes: Codes) -> Parts:
+    return np.where((codes < 0) | (codes > COMMON), COMMON, codes).astype(np.int8)
 
 
-def _part(places: np.ndarray) -> Integers:
+def _part(places: Singles) -> Parts:
     """From 1 upwards; 0 of a missing number, whose place is -1."""
-    return np.asarray(np.where(places < 0, 0, np.minimum((places * PARTS).astype(np.int64), PARTS - 1) + 1))
+    return np.where(places < 0, 0, np.minimum(places * PARTS, PARTS - 1).astype(np.int8) + 1).astype(np.int8)
 
 
 def by_company(columns: Sequence[Column]) -> list[Coded]:
@@ -118,9 +120,9 @@ def _assigned(column: Column, coded: Coded, beside: Sequence[_Beside]) -> Coded:
     return Coded(coded.name, coded.own, tuple(released), coded.counts)
 
 
-def _table(rows: Codes, height: int, columns: Integers, width: int) -> Integers:
+def _table(rows: Codes, height: int, columns: Parts, width: int) -> Integers:
     """How many records have each pair of two codes, (height, width)."""
-    pairs = rows.astype(np.int64) * width + columns
+    pairs = rows * np.int32(width) + columns
     return np.bincount(pairs, minlength=height * width).reshape(height, width)
 
 
