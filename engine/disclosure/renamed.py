@@ -73,8 +73,11 @@ def by_company(columns: Sequence[Column]) -> list[Coded]:
 
 
 def renamed_back(column: Column, coded: Coded) -> Column:
-    """The column, its released levels with the cells of the confidential levels that they stand for; unknown ones and numbers as they are."""
-    if coded.place is not None:
+    """The column, its released levels with the cells of the confidential levels that they stand for.
+
+    Unknown levels, numbers, and columns of too many levels stay as they are: by frequency alone most rare levels would be mistaken.
+    """
+    if coded.place is not None or len(coded.counts) > MOST_LEVELS:
         return column
     cells = np.empty(len(coded.counts), dtype=np.uint64)
     cells[coded.own] = column.own

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from sfumato.engine.disclosure.cells import MISSING, Keys, mixed
 from sfumato.engine.disclosure.coded import UNKNOWN, Coded, Column, by_rank
-from sfumato.engine.disclosure.renamed import _best, by_company
+from sfumato.engine.disclosure.renamed import MOST_LEVELS, _best, by_company, other_names, renamed_back
 
 N = 3000
 JOBS = 12
@@ -96,6 +96,24 @@ def test_a_missing_value_stands_for_a_missing_value_alone() -> None:
     assert set(only_there.released[0][:200]) == {UNKNOWN}
     (only_here,) = by_company([Column("one", own, [made[200:]])])
     assert only_here.own[0] not in only_here.released[0]
+
+
+def test_levels_that_have_their_names_keep_them_and_renamed_ones_get_them_back() -> None:
+    found, job, sector = columns(7, np.arange(JOBS), np.arange(5))
+    kept = [renamed_back(one, coded) for one, coded in zip(found, by_company(found), strict=True)]
+    assert not any(map(other_names, found, kept))
+    found, job, sector = columns(7, np.arange(JOBS) + 40, np.arange(5) + 80)
+    back = [renamed_back(one, coded) for one, coded in zip(found, by_company(found), strict=True)]
+    assert [other_names(one, other) for one, other in zip(found, back, strict=True)] == [True, True, False]
+    np.testing.assert_array_equal(back[0].released[0], level(job))
+    np.testing.assert_array_equal(back[1].released[0], level(sector))
+
+
+def test_columns_of_very_many_levels_are_left_as_they_are() -> None:
+    rng = np.random.default_rng(4)
+    own, made = (level(rng.integers(0, 3 * MOST_LEVELS, 6000)) for _ in range(2))
+    many = Column("many", own, [made])
+    assert not other_names(many, renamed_back(many, by_company([many])[0]))
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.integers(-20, 20).map(float)))
