@@ -11,23 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from house import LAYERS, ROOT, imports, modules, tree_of
 
-ROOT = Path(__file__).parents[1]
-LAYERS = ("engine", "workspace", "tui")
-FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+MODULES = {layer: modules(ROOT, layer) for layer in LAYERS}
+FILES = sorted(path for found in MODULES.values() for path in found.values())
 DRAWING = {"textual", "click", "rich"}
 DATABASES = {"sqlite3", "duckdb"}
-
-
-@functools.cache
-def tree_of(path: Path) -> ast.Module:
-    """A file as Python reads it; several tests look at each."""
-    return ast.parse(path.read_text("utf-8"))
-
-
-def modules_of(layer: str) -> list[str]:
-    relative = [path.relative_to(ROOT).with_suffix("") for path in FILES if path.is_relative_to(ROOT / layer)]
-    return [".".join(("sfumato", *path.parts)).removesuffix(".__init__") for path in relative]
 
 
 def loaded_by(*modules: str) -> set[str]:
@@ -44,7 +33,7 @@ def loaded_by(*modules: str) -> set[str]:
     ("layer", "forbidden"), [("engine", DATABASES | DRAWING | {"workspace", "tui"}), ("workspace", DRAWING | {"tui"})]
 )
 def test_importing_a_whole_layer_loads_nothing_of_the_layers_above(layer: str, forbidden: set[str]) -> None:
-    loaded = loaded_by(*modules_of(layer))
+    loaded = loaded_by(*MODULES[layer])
     assert layer in loaded
     assert not loaded & forbidden
 
@@ -58,7 +47,7 @@ def test_the_command_line_loads_neither_the_toolkit_nor_the_numerical_libraries(
 
 @pytest.mark.slow
 def test_no_file_of_the_command_line_loads_the_toolkit() -> None:
-    loaded = loaded_by(*(name for name in modules_of("tui") if name.startswith("sfumato.tui.cli.")))
+    loaded = loaded_by(*(name for name in MODULES["tui"] if name.startswith("sfumato.tui.cli.")))
     assert {"click", "numpy"} <= loaded
     assert "textual" not in loaded
 
@@ -102,21 +91,6 @@ def test_the_values_of_the_engine_load_no_numerical_library_until_they_compute()
     assert not loaded & {"numpy", "pandas", "scipy"}
 
 
-def imports_of(path: Path, known: set[str]) -> set[str]:
-    """The modules of ``known`` that a file names in its imports, wherever in it they stand."""
-    parts = ("sfumato", *path.relative_to(ROOT).with_suffix("").parts)
-    found = set()
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom):
-            base = [*(parts[: -node.level] if node.level else ()), *(node.module.split(".") if node.module else ())]
-            for alias in node.names:
-                child = ".".join([*base, alias.name])
-                found.add(child if child in known else ".".join(base))
-    return found & known
-
-
 def circles_of(graph: dict[str, set[str]]) -> set[frozenset[str]]:
     """The sets of modules each of which leads to all others of its set."""
     reached: dict[str, set[str]] = {}
@@ -136,13 +110,8 @@ def circles_of(graph: dict[str, set[str]]) -> set[frozenset[str]]:
 
 @pytest.mark.slow
 def test_no_file_leads_to_itself_by_its_imports() -> None:
-    known = {name for layer in LAYERS for name in modules_of(layer)}
-    graph = {
-        ".".join(("sfumato", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): imports_of(
-            path, known
-        )
-        for path in FILES
-    }
+    files = {name: path for found in MODULES.values() for name, path in found.items()}
+    graph = {name: imports(name, path, files.keys()) for name, path in files.items()}
     assert len(graph) > 150
     assert sum(map(len, graph.values())) > 1000
     assert circles_of(graph) == set()

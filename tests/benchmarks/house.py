@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-import io
+import functools
 import os
 import re
 import subprocess
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import tokenize
 from collections import Counter
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from statistics import median
 
@@ -86,7 +87,14 @@ max = 0.5
 """
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """A file as Python reads it; several figures look at each."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def modules(root: Path, layer: str) -> dict[str, Path]:
+    """The files of a layer by the names that they are imported by."""
     found = {}
     for path in sorted((root / layer).rglob("*.py")):
         parts = ("sfumato", *path.relative_to(root).with_suffix("").parts)
@@ -94,11 +102,11 @@ def modules(root: Path, layer: str) -> dict[str, Path]:
     return found
 
 
-def imports(name: str, path: Path, known: set[str]) -> set[str]:
+def imports(name: str, path: Path, known: AbstractSet[str]) -> AbstractSet[str]:
     """The modules of ``known`` that a file names, wherever in it they stand."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -116,7 +124,7 @@ def graph(root: Path, layer: str) -> dict[str, set[str]]:
     rooms = {name: name.split(".")[2] for name in known if name.count(".") >= 2}
     found: dict[str, set[str]] = {room: set() for room in rooms.values()}
     for name, room in rooms.items():
-        found[room] |= {rooms[one] for one in imports(name, known[name], set(known)) if one in rooms} - {room}
+        found[room] |= {rooms[one] for one in imports(name, known[name], known.keys()) if one in rooms} - {room}
     return found
 
 
@@ -131,17 +139,18 @@ def floors(rooms: dict[str, set[str]]) -> int:
     return max(height.values())
 
 
-def lines_of(text: str) -> tuple[int, int]:
+def lines_of(path: Path) -> tuple[int, int]:
     """Lines, and how many of them import."""
     spent = 0
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             spent += (node.end_lineno or node.lineno) - node.lineno + 1
-    return text.count("\n"), spent
+    return path.read_text("utf-8").count("\n"), spent
 
 
-def names_in(text: str) -> list[str]:
-    return [one.string for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type == tokenize.NAME]
+def names_in(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        return [one.string for one in tokenize.tokenize(file.readline) if one.type == tokenize.NAME]
 
 
 def main() -> None:
@@ -155,14 +164,14 @@ def main() -> None:
         each = sum(one < other and one in rooms[other] for one, below in rooms.items() for other in below)
         arrows = sum(map(len, rooms.values()))
         print(f"{layer:10} {len(rooms):5} {floors(rooms) or 'circle':>6} {arrows:6} {each:10}")
-    texts = [path.read_text("utf-8") for layer in LAYERS for path in modules(root, layer).values()]
-    counts = [lines_of(text) for text in texts]
+    paths = [path for layer in LAYERS for path in modules(root, layer).values()]
+    counts = list(map(lines_of, paths))
     total, spent = (sum(column) for column in zip(*counts, strict=True))
-    print(f"{len(texts)} files, {total:,} lines, median {median(n for n, _ in counts):.0f}; {spent / total:.1%} import")
+    print(f"{len(paths)} files, {total:,} lines, median {median(n for n, _ in counts):.0f}; {spent / total:.1%} import")
     defined = Counter(
-        node.name for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        node.name for path in paths for node in ast.walk(tree_of(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     )  # fmt: skip
-    named = Counter(name for text in texts for name in names_in(text))
+    named = Counter(name for path in paths for name in names_in(path))
     plain = [name for name, times in defined.items() if times == 1 and not re.match("__|on_|action_|watch_", name)]
     with tempfile.TemporaryDirectory() as folder:
         walked = subprocess.run(

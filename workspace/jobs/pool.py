@@ -65,7 +65,7 @@ class ProcessPool(Pool):
     def __init__(self, jobs: int) -> None:
         self.size = jobs
         self._idle = [_Process() for _ in range(jobs)]
-        self._idle[-1].start()  # the others when as many tasks are there: most runs of one dataset never need them
+        self._idle[-1].start()  # each of the others when a task is there for it
         self._busy: dict[Future[Any], _Process] = {}
 
     def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from sfumato.engine.disclosure.cells import cells_of, rows_of
 from sfumato.engine.disclosure.coded import middle_ranks
 from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import Disguise, disguise
-from sfumato.engine.disclosure.evidence import LEVEL, Found, Verdict, corrected
+from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corrected
 from sfumato.engine.disclosure.people import most_multiplied
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
@@ -38,7 +39,6 @@ FEWEST = 5
 MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.5, 0.2
 """A finding blocks where so much of who is found, or of who could be found, is found for being a member."""
 WEAKLY = 0.05
-NEARER = "with nearly their own values, nearer to them {} than another person would be"
 RECODED = 0.005
 """What the hold-out alone must show of ranks and renamed levels, which differ between honest tables by themselves."""
 UNCONTROLLED = 1e-4
@@ -150,34 +150,22 @@ def _standing(case: Case) -> Sighting:
     return pooled(case, _fits(case), look, together=True)
 
 
-def _near(case: Case) -> Sighting:
+def _reproduced(case: Case, *, recoded: bool) -> Sighting:
     _whole(case)
+    how = "by ranks and renamed levels" if recoded else "by value"
+    near = f"with nearly their own values, nearer to them {how} than another person would be"
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)
-        return _by_people(
-            joint, reproduced(joint.coded, joint.members, joint.order, joint.rows, NEARER.format("by value")), "stand in the release {what}",
-            "released rows are no nearer to people of the data, by value, than to others",
-        )  # fmt: skip
-
-    return pooled(case, _fits(case), look, together=False)
-
-
-def _recoded(case: Case) -> Sighting:
-    _whole(case)
-
-    def look(pool: Pool) -> Sighting:
-        joint = _joint(case, pool)
-        near = reproduced(
-            joint.renamed, joint.members, joint.order, joint.rows, NEARER.format("by ranks and renamed levels"), RECODED
-        )
-        back = [
+        columns, weak = (joint.renamed, RECODED) if recoded else (joint.coded, 4 * WEAK)
+        counts = reproduced(columns, joint.members, joint.order, joint.rows, near, weak)
+        counts += [
             replace(one, what=f"with their values in {one.what}, which nobody shares, under other names of levels")
-            for one in joint.named_back
+            for one in (joint.named_back if recoded else ())
         ]
         return _by_people(
-            joint, [*near, *back], "stand in the release {what}",
-            "released rows are no nearer to people of the data, by ranks and renamed levels, than to others",
+            joint, counts, "stand in the release {what}",
+            f"released rows are no nearer to people of the data, {how}, than to others",
         )  # fmt: skip
 
     return pooled(case, _fits(case), look, together=False)
@@ -453,13 +441,13 @@ CONTENT_CHECKS = (
         "near_people", "people whom a released row resembles too closely", "people beyond what hold-out records show", 0, FEWEST - 1,
         "noise, swapped cells and left-out columns do not hide a person whose other values are rare",
         "larger leaves (minbucket of [[synthesis]]), a model instead of donors, fewer predictors, or a smaller m under [release]",
-        _near, "agreement weights: Fellegi & Sunter (1969); against a hold-out: Platzer & Reutterer (2021)",
+        partial(_reproduced, recoded=False), "agreement weights: Fellegi & Sunter (1969); against a hold-out: Platzer & Reutterer (2021)",
     ),
     Check(
         "recoded_people", "people who are found after columns are recoded", "people beyond what hold-out records show", 0, FEWEST - 1,
         "numbers in another unit, ranks and new names of levels hide no person: the order, the frequencies and the other columns say which is which",
         "synthesise the columns; another spelling of a value is the same value",
-        _recoded, "agreement weights: Fellegi & Sunter (1969); levels assigned one to one: Kuhn (1955)",
+        partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969); levels assigned one to one: Kuhn (1955)",
     ),
     Check(
         "moved_people", "people whose numbers or dates are all changed alike", "people beyond what hold-out records show", 0, FEWEST - 1,
