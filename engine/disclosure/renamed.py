@@ -11,7 +11,8 @@ Members and controls are one table here as everywhere: who is which is not used,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,54 +23,63 @@ from .coded import UNKNOWN, Coded, Codes, Column, Singles, by_frequency, by_rank
 
 Parts = NDArray[np.int8]
 MOST_LEVELS = 500
-"""Levels of a column that are assigned by what stands beside them; of more, by frequency alone."""
+"""A column of more levels is coded by its frequencies alone."""
 PARTS, COMMON = 10, 15
-"""Parts of a number's distribution, and levels of another column, that are told apart beside a level; rarer ones are one."""
+"""So many parts of a number's distribution, and so many levels of another column, are told apart; rarer levels are taken together."""
 PASSES = 3
-"""The first looks at numbers alone, which have no names."""
+"""Times that levels are assigned; the first time by numbers alone, which have no names."""
 PRIOR = 1.0
-"""Records with the shares of all that are added to those of a level, so that nothing is impossible."""
+"""Added to the records of each level, with the shares of all, so that nothing is impossible."""
 NEVER = -1e12
 RENAMED = 0.05
-"""The share of rows whose level has another name from which on people are looked for under their own."""
+"""Where more rows than this share have a level of another name, people are looked for under their own names."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Beside:
-    """A column as the company of others: which of ``size`` parts each record has, (N,) and, of each release, (r,)."""
-
-    own: Parts
-    released: tuple[Parts, ...]
-    size: int
-
-    @classmethod
-    def of(cls, one: Coded) -> _Beside:
-        if one.place is None:
-            return cls(_common(one.own), tuple(map(_common, one.released)), COMMON + 1)
-        return cls(_part(one.place), tuple(map(_part, one.released_places)), PARTS + 1)
-
-
-def _common(codes: Codes) -> Parts:
-    return np.where((codes < 0) | (codes > COMMON), COMMON, codes).astype(np.int8)
-
-
-def _part(places: Singles) -> Parts:
-    """From 1 upwards; 0 of a missing number, whose place is -1."""
-    return np.where(places < 0, 0, np.minimum(places * PARTS, PARTS - 1).astype(np.int8) + 1).astype(np.int8)
+Named = tuple[Codes, Integers]
+"""A release's own codes of a column of levels, (r,), most frequent first, and how often each occurs."""
 
 
 def by_company(columns: Sequence[Column]) -> list[Coded]:
     """The columns as ``by_rank`` codes them, but levels by what stands beside them."""
     coded = side_by_side(by_rank, columns)
+    own = [_parts(one.own, one.place) for one in coded]
+    named = side_by_side(lambda one: list(map(by_frequency, one.released)) if one.numbers is None else [], columns)
+    widths = [COMMON + 1 if one.place is None else PARTS + 1 for one in coded]
+    profiles = side_by_side(lambda one: list(map(partial(_profile, one), own, widths)) if _is_told(one) else [], coded)
     for step in range(PASSES):
-        beside = [_Beside.of(one) if step or one.place is not None else None for one in coded]
+        seen = [i for i, one in enumerate(coded) if step or one.place is not None]
+        beside = {i: _released_parts(coded[i]) for i in seen}
 
-        def assigned(at: int, coded: list[Coded] = coded, beside: list[_Beside | None] = beside) -> Coded:
-            others = [one for i, one in enumerate(beside) if one is not None and i != at]
-            return _assigned(columns[at], coded[at], others)
+        def assigned(at: int, coded: list[Coded] = coded, beside: dict[int, list[Parts]] = beside) -> Coded:
+            others = [(profiles[at][i], parts) for i, parts in beside.items() if i != at] if profiles[at] else []
+            return _assigned(columns[at], coded[at], named[at], others)
 
         coded = side_by_side(assigned, range(len(columns)))
     return coded
+
+
+def _is_told(one: Coded) -> bool:
+    """Whether it is a column of levels, and of few enough."""
+    return one.place is None and 1 < len(one.counts) <= MOST_LEVELS
+
+
+def _parts(codes: Codes, places: Singles | None) -> Parts:
+    """What of a column is told apart beside others, (n,): levels by their codes, rarer ones together, or numbers from 1 upwards, 0 of a missing one."""
+    if places is None:
+        return np.where((codes < 0) | (codes > COMMON), COMMON, codes).astype(np.int8)
+    return np.where(places < 0, 0, np.minimum(places * PARTS, PARTS - 1).astype(np.int8) + 1).astype(np.int8)
+
+
+def _released_parts(one: Coded) -> list[Parts]:
+    places = one.released_places if one.place is not None else [None] * len(one.released)
+    return [_parts(codes, some) for codes, some in zip(one.released, places, strict=True)]
+
+
+def _profile(one: Coded, beside: Parts, width: int) -> Floats:
+    """The logarithm of the share that each part of another column has among the records of each level, (levels, width)."""
+    counts = _table(one.own, len(one.counts), beside, width)
+    shares = (counts.sum(axis=0) + 1) / (len(one.own) + width)
+    return np.asarray(np.log((counts + PRIOR * shares) / (one.counts[:, None] + PRIOR)))
 
 
 def renamed_back(column: Column, coded: Coded) -> Column:
@@ -94,26 +104,22 @@ def other_names(column: Column, renamed: Column) -> bool:
     return any(float(np.mean(one != other)) > RENAMED for one, other in pairs if len(one))
 
 
-def _assigned(column: Column, coded: Coded, beside: Sequence[_Beside]) -> Coded:
-    if coded.place is not None or not 1 < len(coded.counts) <= MOST_LEVELS:
+def _assigned(
+    column: Column, coded: Coded, named: Sequence[Named], beside: Sequence[tuple[Floats, list[Parts]]]
+) -> Coded:
+    if not _is_told(coded):
         return coded
-    n, missing = len(coded.own), bool((column.own == MISSING).any())
-    profiles = []
-    for one in beside:
-        counts = _table(coded.own, len(coded.counts), one.own, one.size)
-        shares = (counts.sum(axis=0) + 1) / (n + one.size)
-        profiles.append(np.log((counts + PRIOR * shares) / (coded.counts[:, None] + PRIOR)))
+    missing = bool((column.own == MISSING).any())
     released = []
-    for at, cells in enumerate(column.released):
-        codes, counts = by_frequency(cells)
+    for at, (codes, counts) in enumerate(named):
         if not 1 < len(counts) <= MOST_LEVELS:
             released.append(coded.released[at])
             continue
-        expected = (coded.counts + 0.5) * len(cells) / n
+        expected = (coded.counts + 0.5) * len(codes) / len(coded.own)
         score: Floats = counts[:, None].astype(np.float64) * np.log(expected) - expected
-        for one, profile in zip(beside, profiles, strict=True):
-            score += _table(codes, len(counts), one.released[at], one.size) @ profile.T
-        those = bool((cells == MISSING).any())
+        for profile, parts in beside:
+            score += _table(codes, len(counts), parts[at], profile.shape[1]) @ profile.T
+        those = bool((column.released[at] == MISSING).any())
         if missing or those:
             score[-1 if those else slice(0), :] = NEVER
             score[:, -1 if missing else slice(0)] = NEVER
@@ -123,10 +129,9 @@ def _assigned(column: Column, coded: Coded, beside: Sequence[_Beside]) -> Coded:
     return Coded(coded.name, coded.own, tuple(released), coded.counts)
 
 
-def _table(rows: Codes, height: int, columns: Parts, width: int) -> Integers:
-    """How many records have each pair of two codes, (height, width)."""
-    pairs = rows * np.int32(width) + columns
-    return np.bincount(pairs, minlength=height * width).reshape(height, width)
+def _table(rows: Codes, height: int, parts: Parts, width: int) -> Integers:
+    """How many records have each pair of a level and a part, (height, width)."""
+    return np.bincount(rows * np.int32(width) + parts, minlength=height * width).reshape(height, width)
 
 
 def _best(score: Floats) -> Codes:
