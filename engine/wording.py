@@ -3,7 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+
+class RecordCount(int):
+    """A number of records that knows what one record is.
+
+    noun: what records are, in the plural, such as ``people`` or ``person-years``
+    """
+
+    noun: str
+
+    def __new__(cls, value: int, noun: str = "") -> RecordCount:
+        """Count ``value`` records, which are people where no noun is given."""
+        count = super().__new__(cls, value)
+        count.noun = noun or "people"
+        return count
+
+
+def noun_of(records: int | None) -> str:
+    """Return what the records of a count are, in the plural; people where the count does not know."""
+    return getattr(records, "noun", "people")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence: ``age, sex and region``."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(number: int, noun: str) -> str:

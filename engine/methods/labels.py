@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol, cast
 
 from ..data.schema import SURVEY_SETTING
-from ..wording import number, percent, spelled
+from ..wording import noun_of, number, percent, spelled
 from .outputs import Label, Output
 from .registry import OWN, Method, method_called, output_called
 from .spec import Spec, written
@@ -254,19 +254,20 @@ def quantity_of(
     chosen = {**dict(output.row_defaults), **(params or {})}
     some = any(chosen.get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
     whole = records if people and not some else None
+    noun = noun_of(records)
     if unit == "share" and whole:
-        return f"{_whole(value * whole)} of {whole:,} people ({percent(value, beside)})"
+        return f"{_whole(value * whole)} of {whole:,} {noun} ({percent(value, beside)})"
     if unit == "records" and whole:
-        return f"{_whole(value)} of {whole:,} people ({percent(value / whole)})"
+        return f"{_whole(value)} of {whole:,} {noun} ({percent(value / whole)})"
     if output.in_percent or unit == "share":
-        return percent(value, beside) + (f" of the people{' asked about' if some else ''}" if people else "")
+        return percent(value, beside) + (f" of the {noun}{' asked about' if some else ''}" if people else "")
     if people and unit == "records":
-        return f"{number(value)} {'person' if value == 1 else 'people'}"
+        return f"{number(value)} {_singular(noun) if value == 1 else noun}"
     return f"{number(value)} {_singular(unit) if value == 1 else unit}".strip()
 
 
 def _singular(unit: str) -> str:
-    return {"classes": "class", "guesses": "guess"}.get(unit, unit.removesuffix("s"))
+    return {"classes": "class", "guesses": "guess", "people": "person"}.get(unit, unit.removesuffix("s"))
 
 
 def _whole(count: float) -> str:

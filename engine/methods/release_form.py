@@ -2,6 +2,7 @@
 
     [release]
     title = "Visits to doctors, 2020"     # what the public files call the data
+    audience = "public"                   # who receives the release: public, contract or enclave
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
@@ -138,6 +139,9 @@ def as_micro_aggregated(variable: Variable) -> Variable:
 MOST_RECORDS = 100_000_000
 REDRAWS, MOST_REDRAWS = 50, 10_000
 Order = Literal["original", "shuffled"]
+Audience = Literal["public", "contract", "enclave"]
+AUDIENCES: tuple[Audience, ...] = ("public", "contract", "enclave")
+"""Who may receive a release, the strictest first: anybody; users bound by a contract; users inside a secure environment."""
 Unmet = Literal["fail", "keep"]
 
 
@@ -164,6 +168,9 @@ class ReleaseForm(Section):
         Order, Param("the order of the rows; left out, shuffled, or the original's where a release is only scored")
     ] = "shuffled"
     title: Annotated[str, Param("what the public files call the data")] = ""
+    audience: Annotated[
+        Audience, Param("who receives the release; the limits on columns that it keeps follow from that")
+    ] = "public"
     records: Annotated[
         int | None,
         Param(

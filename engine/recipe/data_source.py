@@ -63,6 +63,7 @@ class DataSource(Section):
             fix="leave it out for all records",
         ),
     ] = None
+    rows: Annotated[str, Param('what the records are, in the plural, such as "person-years"; left out, people')] = ""
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:

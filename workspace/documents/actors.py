@@ -30,7 +30,8 @@ from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
 from ..release.gate import CHECKS, Finding, finding_of
-from ..release.question_checks import answer_of, check_of
+from ..release.kept_column_checks import KEPT_COLUMN_CHECKS
+from ..release.question_checks import KEPT_COLUMNS, answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
 from ..reporting.tables import Cell, Column, Line, Table
@@ -125,7 +126,9 @@ def _holder(dossier: Dossier) -> Actor:
 
 
 def _intruder(dossier: Dossier) -> Actor:
-    keys = {check.key for check in (*CONTENT_CHECKS, *DATA_CHECKS)} | {check_of(question).key for question in QUESTIONS}
+    keys = {check.key for check in (*CONTENT_CHECKS, *DATA_CHECKS, *KEPT_COLUMN_CHECKS)} | {
+        check_of(question).key for question in QUESTIONS
+    }
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
     known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find, and the released tables"
     return Actor("Motivated intruder", known, found)
@@ -154,7 +157,17 @@ def _known(dossier: Dossier) -> str:
 
 def _answer(dossier: Dossier, question: Question, rows: Sequence[Row]) -> Finding:
     plan = dossier.plan
-    look = partial(answer_of, question, rows, plan.run.recipe, dossier.policy, plan.records, dossier.found_by)
+    blocks = any(one.check == KEPT_COLUMNS and one.status == "block" for one in dossier.examination.findings)
+    look = partial(
+        answer_of,
+        question,
+        rows,
+        plan.run.recipe,
+        dossier.policy,
+        plan.records,
+        dossier.found_by,
+        kept_columns_block=blocks,
+    )
     return finding_of(check_of(question), dossier.policy, look)
 
 

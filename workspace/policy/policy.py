@@ -2,6 +2,7 @@
 
 ```toml
 name = "Statistics Office, tables for the public"
+audience = "public"       # who receives releases at most; a recipe may name a stricter audience, and no other
 smallest_cell = 10        # counts below it never leave; nothing that rests on fewer records does
 rounding = 5              # counts that leave are rounded to a multiple of it
 digits = 3                # significant digits of all other numbers that leave
@@ -21,6 +22,11 @@ key = "/etc/sfumato/seal" # a file of 32 bytes outside the workspace
 [audit]
 heads = "/srv/sfumato/heads.log" # keeps the heads of the audit log too; may be append-only
 
+[audiences.contract]      # what columns that are released unchanged must satisfy for an audience
+smallest_class = 5        # fewest people with the same values; 0 for no limit
+average_risk = 0.05       # largest mean of 1 / (people with the same values); 1 for no limit
+source = "data use agreement 2026"
+
 [findings.equal_records]  # the limits of one check of the gate
 block = 0.01
 source = "release rules 2026, section 4"
@@ -36,11 +42,13 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
 from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.methods.release_form import AUDIENCES, Audience
 
 from ..plain_files import read_plain
 from .disclosure import DisclosureRules
@@ -60,6 +68,38 @@ class FindingLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class AudienceLimits:
+    """What columns that a release keeps must satisfy for an audience.
+
+    smallest_class: fewest people who share their values; 0 for no limit
+    average_risk: largest mean of 1 / (people who share the values); 1 for no limit
+    source: who asks for these limits
+    """
+
+    smallest_class: int = 0
+    average_risk: float = 1.0
+    source: str = ""
+
+    @property
+    def limits(self) -> KeptColumnLimits:
+        """Return the limits as the engine compares them, None where there is none."""
+        return KeptColumnLimits(self.smallest_class or None, self.average_risk if self.average_risk < 1 else None)
+
+
+AUDIENCE_LIMITS: Mapping[Audience, AudienceLimits] = {
+    # 11 people with the same values are a maximum risk of 0.09.
+    "public": AudienceLimits(
+        11, 1.0, "maximum risk 0.09: EMA policy 0070 and Health Canada PRCI guidance; cells of at least 11: CMS cell size policy"
+    ),
+    "contract": AudienceLimits(
+        3, 0.1, "at least 3 people a class: Hundepool et al. (2012); average risk 0.1: El Emam (2013), section 16"
+    ),
+    "enclave": AudienceLimits(0, 1.0, "who works inside is identified and observed; the figures are reported"),
+}  # fmt: skip
+"""The limits of an audience where a policy has none of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What may leave a workspace. Counts are in records, ``digits`` significant digits."""
 
@@ -75,6 +115,8 @@ class Policy:
     heads: str = ""
     epsilon: float | None = None
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
+    audience: Audience | None = None
+    audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
 
     @property
     def rules(self) -> DisclosureRules:
@@ -84,11 +126,20 @@ class Policy:
         """The epsilon that holds where a recipe names one too: the smaller; None where neither names any."""
         return min((one for one in (self.epsilon, of_recipe) if one is not None), default=None)
 
+    def audience_of(self, of_recipe: Audience) -> Audience:
+        """Return the stricter of a recipe's audience and the policy's."""
+        named = [of_recipe] if self.audience is None else [of_recipe, self.audience]
+        return min(named, key=AUDIENCES.index)
+
+    def audience_limits(self, audience: Audience) -> AudienceLimits:
+        """Return the limits that hold for an audience."""
+        return self.audiences.get(audience, AUDIENCE_LIMITS[audience])
+
     @property
     def sha256(self) -> str:
         """The hash of what it says, however it is written; a key of a later version that is left out does not count."""
         settings = asdict(self)
-        for later, default in (("epsilon", None), ("heads", "")):
+        for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
             if settings[later] == default:
                 del settings[later]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
@@ -100,7 +151,7 @@ TABLES = {
     "seal": ("key",),
     "audit": ("heads",),
 }
-PLAIN = ("name", "smallest_cell", "rounding", "digits")
+PLAIN = ("name", "audience", "smallest_cell", "rounding", "digits")
 
 
 def policy_of(directory: Path) -> Policy:
@@ -120,12 +171,17 @@ def read_policy(content: bytes) -> Policy:
         table = tomllib.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(POLICY_FILE, f"is not TOML: {error}") from None
-    _known(table, (*PLAIN, *TABLES, "findings"), "")
+    _known(table, (*PLAIN, *TABLES, "audiences", "findings"), "")
     given: dict[str, Any] = {key: _checked(key, table[key], key) for key in PLAIN if key in table}
     for name, keys in TABLES.items():
         part = _table(table.get(name, {}), name)
         _known(part, keys, f"{name}.")
         given |= {_field(name, key): _checked(_field(name, key), part[key], f"{name}.{key}") for key in part}
+    audiences = _table(table.get("audiences", {}), "audiences")
+    _known(audiences, AUDIENCES, "audiences.")
+    given["audiences"] = {
+        name: _audience_limits(_table(part, f"audiences.{name}"), name) for name, part in audiences.items()
+    }
     limits = _table(table.get("findings", {}), "findings")
     given["findings"] = {
         check: _limit(_table(part, f"findings.{check}"), f"findings.{check}") for check, part in limits.items()
@@ -159,6 +215,9 @@ def _checked(name: str, value: Any, place: str) -> Any:
     if name in LEAST:
         if isinstance(value, bool) or not isinstance(value, int) or value < LEAST[name]:
             raise BadInput(place, f"must be a whole number of at least {LEAST[name]}")
+    elif name == "audience":
+        if value not in AUDIENCES:
+            raise BadInput(place, f"must be one of {', '.join(AUDIENCES)}")
     elif name == "epsilon":
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise BadInput(place, "must be a number above 0")
@@ -173,6 +232,25 @@ def _checked(name: str, value: Any, place: str) -> Any:
     elif not isinstance(value, str):
         raise BadInput(place, "must be text")
     return value
+
+
+def _audience_limits(table: Mapping[str, Any], audience: Audience) -> AudienceLimits:
+    """Read the limits of an audience; a key that is left out has the value of ``AUDIENCE_LIMITS``. Raises BadInput."""
+    place = f"audiences.{audience}"
+    _known(table, tuple(one.name for one in fields(AudienceLimits)), f"{place}.")
+    smallest, average = table.get("smallest_class", 0), table.get("average_risk", 1.0)
+    if isinstance(smallest, bool) or not isinstance(smallest, int) or smallest < 0:
+        raise BadInput(
+            f"{POLICY_FILE}: {place}.smallest_class", "must be a whole number of at least 0; 0 sets no limit"
+        )
+    if isinstance(average, bool) or not isinstance(average, int | float) or not 0 < average <= 1:
+        raise BadInput(f"{POLICY_FILE}: {place}.average_risk", "must be above 0 and at most 1; 1 sets no limit")
+    if not isinstance(table.get("source", ""), str):
+        raise BadInput(f"{POLICY_FILE}: {place}.source", "must be text")
+    default = AUDIENCE_LIMITS[audience]
+    # Who sets a limit is who wrote it: the default's source does not speak for other numbers.
+    own = {"source": "", **table} if {"smallest_class", "average_risk"} & table.keys() else dict(table)
+    return replace(default, **own)
 
 
 def _limit(table: Mapping[str, Any], place: str) -> FindingLimit:

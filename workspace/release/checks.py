@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
@@ -28,6 +30,9 @@ from ..views.results import result_rows
 from .contents import ReleasePlan
 from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
+
+if TYPE_CHECKING:
+    from .kept_column_checks import KeptColumns
 
 Status = Literal["pass", "warn", "block", "not checked"]
 STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
@@ -49,6 +54,11 @@ class Sighting:
 
     Without ``value`` and ``judged`` nothing was measured: the check is not made, and ``said`` is the reason. ``judged`` is what the limits are held against, the value itself where it is None. ``limit`` is the value at which the release
     would be blocked where that depends on the data, ``at_most`` and ``at_least`` how bad it may and must be found.
+
+    people: how many people it is about; the number of ``records`` where it is left out
+    headline: a clause about these people, such as ``can be found by age and sex``, for the answer of the whole gate
+    block_limit: the value from which on it blocks, where that follows from the release and not from the policy of all
+    leak: the key of the check whose finding has the same cause, where that is known
     """
 
     said: str
@@ -59,6 +69,10 @@ class Sighting:
     at_most: Status = "block"
     limit: float | None = None
     at_least: Status = "pass"
+    people: int | None = None
+    headline: str = ""
+    block_limit: float | None = None
+    leak: str = ""
 
     @property
     def measured(self) -> bool:
@@ -144,6 +158,31 @@ class Case:
     def synthetic(self) -> bool:
         """Whether values were drawn; else records were changed, and protected by standing in classes."""
         return self.recipe.origin == "synthetic"
+
+    @property
+    def noun(self) -> str:
+        """Return what the records are, in the plural: people unless the recipe names something else."""
+        return self.recipe.data.rows or "people"
+
+    @cached_property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Return the quasi-identifiers of the release: those that anonymisation steps name, else the variables of that role."""
+        named = [
+            name
+            for step in self.recipe.anonymisation
+            if isinstance(step.spec, AnonymisationSpec)
+            for name in step.spec.keys(self.recipe.schema)
+        ]
+        known = [name for name in self.recipe.schema.of_role(Role.QUASI_IDENTIFIER) if name in self.own]
+        return tuple(dict.fromkeys(named or known))
+
+    @cached_property
+    def kept_columns(self) -> KeptColumns:
+        """Return the columns that the release keeps, and whom its audience finds by them. Asking raises NotReady."""
+        # Several checks ask for it, and its own module imports this one.
+        from .kept_column_checks import KeptColumns
+
+        return KeptColumns.from_case(self)
 
     @cached_property
     def original(self) -> Dataset:

@@ -30,7 +30,6 @@ from sfumato.engine.wording import agree
 from ..reporting.results import output_of
 from ..store.runs import list_runs
 from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
-from .data_checks import quasi_identifiers
 from .earlier import ReleasedData
 from .joint import NUMBERS, Joint
 
@@ -339,7 +338,7 @@ def _unanimous(case: Case) -> Sighting:
     """Classes of an anonymised table of one sensitive value."""
     if case.synthetic:
         raise DoesNotApply("not an anonymised table")
-    keys = quasi_identifiers(case)
+    keys = case.quasi_identifiers
     sensitive = [n for n in (*case.plan.kept, *case.plan.replaced) if case.recipe.schema[n].role is Role.SENSITIVE]
     if not keys or not sensitive:
         raise NotComputable("no variable is a quasi-identifier" if sensitive else "no variable is sensitive")
@@ -461,7 +460,7 @@ CONTENT_CHECKS = (
         "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _multiplied, "an independent sample: Good (1953)",
     ),
     Check(
-        "copied_counts", "counts that are closer to the data than chance allows", "share of the variation of a fitted model that is missing", 0, 0.5,
+        "copied_counts", "counts that are closer to the data than chance allows", "missing variation (0 as a fitted model, 1 as a copy)", 0, 0.5,
         "rows that are copied in some columns have the confidential counts there, even where no person stands out; " + ONE_DRAW,
         "a model in place of copied columns: list them as targets of [[synthesis]]", _copied_counts, "Pearson's chi-squared",
     ),
@@ -477,7 +476,7 @@ CONTENT_CHECKS = (
         "attack against a control: Giomi et al. (2023)",
     ),
     Check(
-        "unanimous_classes", "classes in which everybody has the same sensitive value", "share of the people beyond people like them", 0.05, 0.2,
+        "unanimous_classes", "classes in which everybody has the same sensitive value", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "k hides the row of a person and not what all rows of the class say",
         "l_diversity or t_closeness beside k in [[anonymisation]], or a larger k", _unanimous, "homogeneity: Machanavajjhala et al. (2007)",
     ),

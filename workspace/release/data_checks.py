@@ -18,9 +18,8 @@ from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agree, counted, listed
 
 from ..visible_text import is_formula
 from .checks import Case, Check, DoesNotApply, Pool, Sighting, beyond, numbered, percent_of, pooled
@@ -294,24 +293,6 @@ def _window(case: Case, name: str, radius: Radius | None) -> tuple[Floats, Float
     return low, high
 
 
-def _kept_keys(case: Case) -> Sighting:
-    schema = case.confidential.schema
-    keys = tuple(name for name in case.plan.kept if schema[name].role is Role.QUASI_IDENTIFIER)
-    if not case.synthetic or not keys:
-        if not case.synthetic:
-            raise DoesNotApply("small_classes looks at an anonymised table")
-        return Sighting("no quasi-identifier leaves as it is", 0)
-    rows = rows_of(case.own, keys, len(case.confidential))
-    sizes = occurrences(rows, rows)
-    few = np.flatnonzero(sizes < case.policy.smallest_cell)
-    how = "unchanged" if set(keys) <= set(case.plan.unchanged) else "unchanged or by public rules"
-    said = (
-        f"{_of_people(len(few), len(rows))} have quasi-identifiers ({', '.join(keys)}) that are released {how} and that fewer than "
-        f"{case.policy.smallest_cell} people share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows them finds the row"
-    )
-    return Sighting(said, len(few) / len(rows), records=numbered(few))
-
-
 def _kept_weight(case: Case) -> Sighting:
     weights = tuple(name for name in case.plan.kept if name in case.recipe.schema.of_role(Role.WEIGHT))
     if not weights:
@@ -336,7 +317,12 @@ def _identifying(case: Case) -> Sighting:
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.synthetic
         return Sighting(
-            said, float(alone.mean()), records=numbered(np.flatnonzero(alone)), at_most="warn" if meant else "block"
+            said,
+            float(alone.mean()),
+            records=numbered(np.flatnonzero(alone)),
+            at_most="warn" if meant else "block",
+            headline=f"can be found by {name} alone, which is released unchanged",
+            leak="kept_keys",
         )
 
     if not case.plan.kept:
@@ -344,20 +330,8 @@ def _identifying(case: Case) -> Sighting:
     return _worst(map(of, case.plan.kept), "")
 
 
-def quasi_identifiers(case: Case) -> tuple[str, ...]:
-    """Those of an anonymised release: what its steps say, else the variables of that role that go out."""
-    named = [
-        name
-        for step in case.recipe.anonymisation
-        if isinstance(step.spec, AnonymisationSpec)
-        for name in step.spec.keys(case.recipe.schema)
-    ]
-    known = [name for name in case.recipe.schema.of_role(Role.QUASI_IDENTIFIER) if name in case.own]
-    return tuple(dict.fromkeys(named or known))
-
-
 def _small_classes(case: Case) -> Sighting:
-    keys = quasi_identifiers(case)
+    keys = case.quasi_identifiers
     if case.synthetic or not keys:
         if case.synthetic:
             raise DoesNotApply("not an anonymised table")
@@ -372,7 +346,16 @@ def _small_classes(case: Case) -> Sighting:
         f"the smallest class of records that agree on all quasi-identifiers has {smallest:,}; {percent_of(len(few) / len(released))} of the records "
         f"are in classes of fewer than {case.policy.smallest_cell}"
     )
-    return Sighting(said, smallest, records=numbered(records))
+    least = case.kept_columns.limits.smallest_class
+    audience = case.kept_columns.audience
+    return Sighting(
+        said + (f"; the limit for this audience ({audience}) is {least}" if least else ""),
+        smallest,
+        records=numbered(records),
+        at_most="block" if least else "warn",
+        headline=f"are in classes of fewer than {max(least, case.policy.smallest_cell)} with the same {listed(keys)}",
+        block_limit=least or None,
+    )
 
 
 def _formulas(case: Case) -> Sighting:
@@ -390,22 +373,22 @@ MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model inst
 
 DATA_CHECKS = (
     Check(
-        "equal_records", "released rows that equal a confidential record", "share beyond an independent sample", 0.01, 0.05,
+        "equal_records", "released rows that equal a confidential record", "excess (0 as an independent sample, 1 as a copy)", 0.01, 0.05,
         "one row in twenty more than chance explains is a person's own row; " + OURS, MORE_ROOM, _equal_records,
         "identical matches against a holdout: Platzer & Reutterer (2021); excess risk: Giomi et al. (2023)",
     ),
     Check(
-        "near_records", "released rows that are nearly a confidential record", "share beyond an independent sample", 0.05, 0.2,
+        "near_records", "released rows that are nearly a confidential record", "excess (0 as an independent sample, 1 as a copy)", 0.05, 0.2,
         "a copy with a little noise equals no record and still shows each person's own values; " + OURS, MORE_ROOM, _near_records,
         "distance to the closest record against a holdout: Platzer & Reutterer (2021)",
     ),
     Check(
-        "equal_sensitive", "released rows with all sensitive values of one record", "share beyond an independent sample", 0.05, 0.2,
+        "equal_sensitive", "released rows with all sensitive values of one record", "excess (0 as an independent sample, 1 as a copy)", 0.05, 0.2,
         "they may belong to another row's quasi-identifiers, so that more is borne than of whole records; " + OURS, MORE_ROOM, _equal_sensitive,
         "Platzer & Reutterer (2021)",
     ),
     Check(
-        "lone_values", "values of a single record that are released unchanged", "share of the way from an independent sample to a copy", 0.05, 0.2,
+        "lone_values", "values of a single record that are released unchanged", "excess (0 as an independent sample, 1 as a copy)", 0.05, 0.2,
         "whoever knows such a value knows that the person is in the data; " + OURS, "smoothing = true for trees, a model instead of donors, or a rounded variable",
         look_at_lone_values, "an independent sample: Good (1953)",
     ),
@@ -415,7 +398,7 @@ DATA_CHECKS = (
         "join rare levels in the data before they are imported", _rare_levels, "smallest cell of the policy",
     ),
     Check(
-        "tail_values", "values of the smallest and largest records that leave", "share beyond chance", 0.05, 0.25,
+        "tail_values", "values of the smallest and largest records that leave", "excess (0 by chance, 1 for all)", 0.05, 0.25,
         "they belong to the persons who are known best; " + OURS, "smoothing = true for trees, a model instead of donors, or top and bottom codes before the import",
         look_at_tails, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
@@ -425,28 +408,23 @@ DATA_CHECKS = (
         look_at_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
     Check(
-        "recurring_records", "records that come again in half of the datasets", "share of the way from an independent sample to a copy", 0.01, 0.05,
+        "recurring_records", "records that come again in half of the datasets", "excess (0 as an independent sample, 1 as a copy)", 0.01, 0.05,
         "a row that comes again is a person's with more certainty than a row of one dataset; " + OURS, f"fewer datasets, {MORE_ROOM}",
         _recurring, "datasets taken together: Reiter & Mitra (2009), §2",
     ),
     Check(
-        "agreed_values", "values that the datasets give away together", "share beyond records alike", 0.05, 0.2,
+        "agreed_values", "values that the datasets give away together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "beyond what a person like it would lose, it is what the model remembers of the record; " + OURS, f"fewer datasets, {MORE_ROOM}",
         _agreed_values, "attack against a control: Giomi et al. (2023)",
     ),
     Check(
-        "kept_keys", "quasi-identifiers of a few records that leave unchanged", "share of the records", 0, None,
-        "the row can be found, though what it then shows is drawn; it only warns, since a sensitive variable that is kept blocks",
-        "synthesise the quasi-identifiers too, or make them coarser ([release] recode)", _kept_keys, "smallest cell of the policy",
-    ),
-    Check(
-        "kept_weight", "survey weights of a few records that leave unchanged", "share of the records", 0, 0.5,
+        "kept_weight", "survey weights of a few records that leave unchanged", "share of the people", 0, 0.5,
         "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OURS,
         "synthesise the weight after the variables that it is made from, or round it before the import", _kept_weight,
         "sampling weights give strata away: de Waal & Willenborg (1997); smallest cell of the policy",
     ),
     Check(
-        "identifying_columns", "columns kept that are as good as an identifier", "share of the records", 0.5, 0.9,
+        "identifying_columns", "columns kept that are as good as an identifier", "share of the people", 0.5, 0.9,
         "a column in which nearly everybody is alone links the release to any file that has it; whatever its role; what an anonymised table keeps as sensitive only warns",
         'give it role = "identifier", which leaves it out, or synthesise it', _identifying,
     ),

@@ -157,7 +157,7 @@ EARLIER_CHECKS = (
         "smallest cell of the policy; differencing: Hundepool et al. (2012)", least=True, cell="block",
     ),
     Check(
-        "intersections", "classes that two anonymised tables leave together", "share of the smaller k", None, 1,
+        "intersections", "classes that two anonymised tables leave together", "ratio to the smaller k", None, 1,
         "who is in one class of each table is in what both have in common (composition attack)",
         "release one of the tables, or coarser classes of the one before", _intersections,
         "Ganta, Kasiviswanathan & Smith (2008)", least=True,

@@ -10,7 +10,7 @@ user whom the policy lets waive, with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -29,12 +29,14 @@ from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
 from .files_advice import on_files
+from .kept_column_checks import KEPT_COLUMN_CHECKS
 from .kept_table_checks import KEPT_TABLE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
 CHECKS: tuple[Check, ...] = (
     *RUN_CHECKS,
+    *KEPT_COLUMN_CHECKS,
     *QUESTION_CHECKS,
     *CONTENT_CHECKS,
     *DATA_CHECKS,
@@ -53,6 +55,11 @@ class Finding:
 
     ``held`` is what the limits are held against: the value, or how far it is beyond the baseline, in ``unit``; ``limit`` is the one
     it passed, or would have to pass next. A check that does not ``apply`` to this kind of release is not checked.
+
+    people: how many people it is about; None where it counts none
+    headline: a clause about these people, such as ``can be found by age and sex``
+    leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
+    at_least: whether the value must be at least the limit; otherwise at most
     """
 
     check: str
@@ -70,6 +77,24 @@ class Finding:
     unit: str = ""
     reason: str = ""
     applies: bool = True
+    people: int | None = None
+    headline: str = ""
+    leak: str = ""
+    at_least: bool = False
+
+    @property
+    def state(self) -> str:
+        """Return the state in words: blocks, to be judged, passes, does not apply, not checked."""
+        return STATES[self.status] if self.applies else DOES_NOT_APPLY
+
+
+STATES: Mapping[Status, str] = {
+    "block": "blocks",
+    "warn": "to be judged",
+    "pass": "passes",
+    "not checked": "not checked",
+}
+DOES_NOT_APPLY = "does not apply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +150,22 @@ class Examination:
 
     @property
     def unwaived(self) -> tuple[Finding, ...]:
-        """The findings that block and that nobody has waived."""
+        """The findings that block and that nobody has waived; who waives a leak waives what its witnesses see of it."""
         named = {waiver.check for waiver in self.waivers}
-        return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint((one.check, ALL))))
+        return tuple(
+            one
+            for one in self.blocking
+            if not (one.waivable and not named.isdisjoint((one.check, one.leak or one.check, ALL)))
+        )
+
+    @property
+    def leaks(self) -> tuple[Finding, ...]:
+        """Return the findings that stand for themselves: of several with one cause the first."""
+        return tuple(one for one in self.findings if not one.leak)
+
+    def witnesses(self, finding: Finding) -> tuple[Finding, ...]:
+        """Return the other findings that see the same leak as ``finding``."""
+        return tuple(one for one in self.findings if one.leak == finding.check)
 
     def waived_by(self, name: str, waive: Mapping[str, str]) -> Examination:
         """The same with what an account waives besides, a reason by check; whether it may is not asked here.
@@ -143,7 +181,7 @@ class Examination:
             "run": self.run_id,
             "policy_sha256": self.policy_sha256,
             "status": self.status,
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [{**asdict(one), "state": one.state} for one in self.findings],
             "waivers": [asdict(one) for one in self.waivers],
             **({} if self.approval is None else {"approval": asdict(self.approval)}),
         }
@@ -169,7 +207,7 @@ def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examinat
 def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
     case = Case(workspace, plan, policy)
     try:
-        found = tuple(_finding(check, case) for check in CHECKS)
+        found = name_leaks([_looked_at(check, case) for check in CHECKS])
         if case.recipe.makes_release:
             return found
         return tuple(replace(one, advice=on_files(one.check, one.advice)) for one in found)
@@ -177,8 +215,45 @@ def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[
         case.close()
 
 
-def _finding(check: Check, case: Case) -> Finding:
-    return finding_of(check, case.policy, lambda: check.look(case))
+def _looked_at(check: Check, case: Case) -> tuple[Finding, Sequence[int]]:
+    """Return the finding of a check, and all records that it is about; the finding itself holds the first of them."""
+    records: Sequence[int] = ()
+
+    def look() -> Sighting:
+        nonlocal records
+        sighting = check.look(case)
+        records = sighting.records
+        return sighting
+
+    return finding_of(check, case.policy, look), records
+
+
+SAME_PEOPLE_SHARE = 0.5
+"""Two findings are of one leak where so large a share of all people that either is about are in both."""
+
+
+def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding, ...]:
+    """Return the findings in their order; those with one cause name the worst of them as their ``leak``.
+
+    Each finding comes with all records that it is about. Two findings have one cause where they are about the same people, or where a
+    check says that its finding follows from another one.
+    """
+    leads: list[tuple[Finding, frozenset[int]]] = []
+    lead_of: dict[str, str] = {}
+    open_findings = [(one, frozenset(records)) for one, records in found if one.status in ("block", "warn")]
+    # The worst leads: nobody waives a leak by waiving its mildest witness.
+    for finding, records in sorted(open_findings, key=lambda one: STATUSES.index(one[0].status)):
+        follows = next((lead for lead, _ in leads if lead.check == finding.leak), None)
+        lead = follows or next((lead for lead, people in leads if _are_same_people(people, records)), None)
+        if lead is None:
+            leads.append((finding, records))
+        else:
+            lead_of[finding.check] = lead.check
+    return tuple(replace(one, leak=lead_of.get(one.check, "")) for one, _ in found)
+
+
+def _are_same_people(one: frozenset[int], other: frozenset[int]) -> bool:
+    return bool(one and other) and len(one & other) >= SAME_PEOPLE_SHARE * len(one | other)
 
 
 def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:
@@ -193,24 +268,30 @@ def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Fi
 def _unchecked(check: Check, policy: Policy, why: str, *, applies: bool = True) -> Finding:
     """A check that could not be made, and why not."""
     bare = replace(_judged(check, policy, Sighting(why)), status="not checked", held=None, advice="")
-    return replace(bare, applies=applies)
+    return replace(bare, applies=applies, people=None)
 
 
 def _judged(check: Check, policy: Policy, seen: Sighting) -> Finding:
     warn, block = check.limits(policy)
+    given = policy.findings.get(check.key)
+    if seen.block_limit is not None and (given is None or given.block is None):
+        block = seen.block_limit
     status: Status = seen.at_least
-    if check.beyond(seen.held, warn):
+    if check.beyond(seen.held, block) and seen.at_most == "block":
+        status = "block"
+    elif (check.beyond(seen.held, warn) or check.beyond(seen.held, block)) and status != "block":
         status = "warn"
-    if check.beyond(seen.held, block):
-        status = "block" if seen.at_most == "block" else "warn"
+    if seen.at_most == "pass":
+        status = "pass"
     passed = block if check.beyond(seen.held, block) else warn
     limit = block if passed is None else passed
-    given = policy.findings.get(check.key)
     held = seen.held if seen.held != float("inf") else None
+    people = len(seen.records) or None if seen.people is None else seen.people
     return Finding(
         check.key, status, check.title, seen.said, seen.value, seen.baseline, limit, tuple(seen.records[:MOST_RECORDS]),
         check.advice if status != "pass" else "", (given.source if given and given.source else check.source),
         check.waivable if given is None or given.waivable is None else given.waivable, held, check.unit, check.reason,
+        people=people, headline=seen.headline, leak=seen.leak, at_least=check.least,
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from textwrap import wrap
 
+from sfumato.engine.methods.release_form import AUDIENCES, Audience
+
 from ..policy.policy import Policy
 from ..visible_text import printable
 from .checks import Check
@@ -19,6 +21,7 @@ def policy_toml(policy: Policy) -> str:
     lines = [
         "# The policy of this workspace: save it as policy.toml beside workspace.db, and change what your rules ask for.",
         f"name = {_text(policy.name)}",
+        f"{'# ' * (policy.audience is None)}audience = {_text(policy.audience or AUDIENCES[0])}  # who receives releases at most; a recipe may name a stricter audience",
         f"smallest_cell = {policy.smallest_cell}  # counts below it never leave; nothing that rests on fewer records does",
         f"rounding = {policy.rounding}  # counts that leave are rounded to a multiple of it",
         f"digits = {policy.digits}  # significant digits of all other numbers that leave",
@@ -33,9 +36,19 @@ def policy_toml(policy: Policy) -> str:
         f"{'# ' * (policy.epsilon is None)}epsilon = {policy.epsilon or 5.0:.12g}  # the most that all releases of the same people may cost",
         *(["", "[seal]", f"key = {_text(policy.seal_key)}"] if policy.seal_key else []),
         *(["", "[audit]", f"heads = {_text(policy.heads)}"] if policy.heads else []),
+        *(line for audience in AUDIENCES for line in _audience_lines(audience, policy)),
         *(line for check in CHECKS for line in _check(check, policy)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _audience_lines(audience: Audience, policy: Policy) -> Iterator[str]:
+    """Yield the limits on columns that a release for an audience keeps."""
+    limits = policy.audience_limits(audience)
+    yield from ("", f"[audiences.{audience}]  # columns that are released unchanged, or coarser by a public rule")
+    yield f"smallest_class = {limits.smallest_class}  # fewest people who share their values; 0: no limit"
+    yield f"average_risk = {limits.average_risk:.12g}  # largest mean of 1 / (people who share the values); 1: no limit"
+    yield f"source = {_text(limits.source)}"
 
 
 def _check(check: Check, policy: Policy) -> Iterator[str]:

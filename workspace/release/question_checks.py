@@ -36,6 +36,8 @@ from ..views.weights import weights_said
 from .checks import Case, Check, Sighting, Status
 from .contents import treatment_of
 
+KEPT_COLUMNS = "kept_keys"
+"""The check of columns that are released unchanged: what follows from them is a witness of its finding."""
 FoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 """How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
 
@@ -83,26 +85,42 @@ def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
 
 
 def _beyond(case: Case, question: Question) -> Sighting:
-    return answer_of(question, _rows(case), case.recipe, case.policy, case.plan.records, case.found_by)
+    blocks = case.kept_columns.blocks
+    return answer_of(
+        question, _rows(case), case.recipe, case.policy, case.plan.records, case.found_by, kept_columns_block=blocks
+    )
 
 
 def answer_of(
-    question: Question, rows: Sequence[Row], recipe: Recipe, policy: Policy, records: int, found_by: FoundBy
+    question: Question,
+    rows: Sequence[Row],
+    recipe: Recipe,
+    policy: Policy,
+    records: int,
+    found_by: FoundBy,
+    *,
+    kept_columns_block: bool = False,
 ) -> Sighting:
     """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
 
     Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` says of so many
-    people, those who are easiest to find. An AUC counts who of others has none of the rows. Whoever keeps the columns decides so (``kept_keys``): what
-    they find only warns, and what is found beyond it may block. Inference is of values that are drawn, where this makes no difference.
+    people, those who are easiest to find. An AUC counts who of others has none of the rows. What they find is part of the finding on kept columns
+    (``kept_keys``) and blocks where that does (``kept_columns_block``); what is found beyond it may block by itself. Inference is of values that are
+    drawn, where this makes no difference.
     Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass
     where nothing answers the question: then it raises NotComputable.
     """
     warn, block = limits_of(question, policy)
     series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
     seen = [
-        _sighting(replace(row, baseline=base), output, records, series, _label(row, recipe), said, at_most)
+        replace(
+            _sighting(replace(row, baseline=base), output, records, series, _label(row, recipe), said, at_most),
+            leak=leak,
+        )
         for row, output in _compared(answering(rows, question))
-        for base, said, at_most in _baselines(row, output, question, recipe, records, found_by)
+        for base, said, at_most, leak in _baselines(
+            row, output, question, recipe, records, found_by, kept_columns_block=kept_columns_block
+        )
     ]
     worst = max(seen, key=lambda one: _order(one, block), default=None)
     found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
@@ -115,18 +133,28 @@ def answer_of(
 
 
 def _baselines(
-    row: Row, output: Output, question: Question, recipe: Recipe, records: int, found_by: FoundBy
-) -> list[tuple[float | None, str, Status]]:
-    """What a row is compared with, what is said of it, and how bad that may be."""
+    row: Row,
+    output: Output,
+    question: Question,
+    recipe: Recipe,
+    records: int,
+    found_by: FoundBy,
+    *,
+    kept_columns_block: bool,
+) -> list[tuple[float | None, str, Status, str]]:
+    """Return what a row is compared with, what a reader should know of it, how bad it may be, and the check that it is a witness of."""
     named = sorted(set(treatment_of(recipe)[0]) & (known_to_intruder(row, recipe) or set()))
     if question == "inference" or recipe.origin != "synthetic" or not named:
-        return [(row.baseline, "", "block")]
+        return [(row.baseline, "", "block", "")]
     most = number_of(None, records) if row.params.get("people") == "vulnerable" else records
     picked, alone = found_by(named, most)
     base = row.baseline or 0.0
     beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
     said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {percent(picked)} of the people can be found"
-    return [(row.baseline, said, "warn"), (beside, said, "block")]
+    return [
+        (row.baseline, said, "block" if kept_columns_block else "warn", KEPT_COLUMNS),
+        (beside, said, "block", ""),
+    ]
 
 
 def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
@@ -187,6 +215,8 @@ def _weighted(case: Case) -> Sighting:
     return Sighting(said, 1)
 
 
+EXCESS = "excess (0 by chance, 1 for certain)"
+"""The unit of what an attack gets right beyond its baseline, as a part of what the baseline leaves."""
 _CHOICE = "a choice of ours; no rule of the field has a number"
 _WHY: dict[Question, tuple[str, str, str]] = {
     "singling out": (
@@ -215,7 +245,7 @@ _WHY: dict[Question, tuple[str, str, str]] = {
 QUESTION_CHECKS = (
     *(
         Check(
-            _key(question), title, "share of the remaining risk", WARNS, BLOCKS,
+            _key(question), title, EXCESS, WARNS, BLOCKS,
             f"{reason}; {_CHOICE}; it blocks where the interval is above the baseline too",
             "larger leaves or smoothing = true under [[synthesis]], coarser values, or a smaller m under [release]",
             partial(_beyond, question=question), source,

@@ -211,10 +211,18 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
         runs = ", ".join(str(release.run_id) for release, _ in found.earlier)
         said += f" ({len(found.earlier) + 1} releases together, this one and {runs} before)"
     if count := int(alone[likely].sum()):
-        said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn, which only warns"
+        said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
+    # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave.
+    leak = "kept_keys" if count > len(likely) / 2 else ""
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
-        said, highest, own, judged, records=numbered(likely) or (record,), at_most="warn" if by_chance else "block"
+        said,
+        highest,
+        own,
+        judged,
+        records=numbered(likely) or (record,),
+        at_most="warn" if by_chance else "block",
+        leak=leak,
     )
 
 
@@ -445,14 +453,14 @@ RUN_CHECKS = (
         "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
     ),
     Check(
-        "newly_certain", "truths that the release makes nearly certain", "share of the records asked about", 0.0, 0.01,
+        "newly_certain", "truths that the release makes nearly certain", "share of the people asked about", 0.0, 0.01,
         "whoever knows all other records is sure of these; few people know so much, so that single records warn, and more than one in a hundred "
         "block; a choice of ours; no rule of the field has a number",
         "look at them (Records, or sfumato records RUN), then take models that smooth more, or fewer datasets", _newly_certain,
         "an intruder who knows all records but one: Reiter, Wang & Zhang, §2",
     ),
     Check(
-        "guessed_beyond_prior", "records guessed right beyond what was believed before", "share", 0.05, 0.2,
+        "guessed_beyond_prior", "records guessed right beyond what was believed before", "excess (0 by chance, 1 for certain)", 0.05, 0.2,
         "a release shall teach of people, not of this person: this is the share of the records guessed wrong before that are guessed right now; a "
         "choice of ours; no rule of the field has a number",
         "take models that smooth more, or fewer datasets; the screen of the strongest intruder shows what each dataset adds", _guessed_beyond_prior,

@@ -1,0 +1,138 @@
+"""May this release leave? One answer for screens, commands, reports and documents, never greener than the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import RecordCount, agree, counted, listed, percent
+
+from ..policy.policy import Policy
+from .gate import Examination, Finding
+
+MayLeave = Literal["no", "to be judged", "yes"]
+AUDIENCE_WORDS: dict[Audience, str] = {
+    "public": "to the public",
+    "contract": "to users under contract",
+    "enclave": "into an enclave",
+}
+MOST_TITLES = 3
+"""Findings that a sentence names; it counts the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of the gate to the one question of a release.
+
+    may_leave: ``no`` where a finding blocks that nobody waived; ``to be judged`` where a person has to decide; else ``yes``
+    audience: who receives the release
+    sentence: what decides, in people where people are counted
+    not_covered: what was not examined; empty where everything was
+    people: the largest number of people that a finding of the deciding state is about; None where none counts people
+    records: confidential records of the run, with what they are
+    """
+
+    may_leave: MayLeave
+    audience: Audience
+    sentence: str
+    not_covered: str
+    people: int | None
+    records: RecordCount
+
+    @property
+    def title(self) -> str:
+        """Return the question with its answer: ``May this leave to the public? NO``."""
+        return f"May this leave {AUDIENCE_WORDS[self.audience]}? {self.may_leave.upper()}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the answer as every place prints it: title, sentence, and what is not covered where something is not."""
+        return tuple(line for line in (self.title, self.sentence, self.not_covered) if line)
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the answer as ``--json`` writes it under ``may_leave``."""
+        return {
+            "answer": self.may_leave,
+            "audience": self.audience,
+            "sentence": self.sentence,
+            "not_covered": self.not_covered,
+            "people": self.people,
+            "records": int(self.records),
+            "noun": self.records.noun,
+        }
+
+
+def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> Answer:
+    """Return the answer that an examination gives, with its waivers, for a run of ``records`` confidential records."""
+    count = RecordCount(records, recipe.data.rows)
+    audience = policy.audience_of(recipe.form.audience)
+    left = {one.check for one in examination.unwaived}
+    blocking = [one for one in examination.leaks if one.check in left]
+    # A witness that its lead's waiver does not cover blocks by itself.
+    blocking += [one for one in examination.unwaived if one.leak and one.leak not in left]
+    open_findings = [one for one in examination.leaks if one.status in ("block", "warn") and one.check not in left]
+    unchecked = [one for one in examination.findings if one.status == "not checked" and one.applies]
+    not_covered = _not_covered(unchecked)
+    if blocking:
+        sentence, people = _worst_in_people(blocking, count)
+        others = len(blocking) - 1
+        more = f" {counted(others, 'other finding')} {agree(others, 'blocks', 'block')} too." if others else ""
+        return Answer("no", audience, f"{sentence}{more}", not_covered, people, count)
+    waived = _waived(examination)
+    if open_findings or unchecked:
+        sentence, people = _worst_in_people(open_findings, count) if open_findings else ("", None)
+        needs = _judgements(open_findings, unchecked)
+        text = " ".join(filter(None, (waived or "Nothing blocks.", needs, sentence)))
+        return Answer("to be judged", audience, text, not_covered, people, count)
+    text = f"No check finds more of the {count:,} {count.noun} in the release than chance does."
+    return Answer("yes", audience, " ".join(filter(None, (waived, text))), "", 0, count)
+
+
+def _waived(examination: Examination) -> str:
+    """Return who waived how many blocks; empty where nothing was waived."""
+    waived = len(examination.blocking) - len(examination.unwaived)
+    if not waived:
+        return ""
+    users = listed(list(dict.fromkeys(one.user for one in examination.waivers)))
+    return f"{counted(waived, 'block')} {agree(waived, 'was', 'were')} waived by {users}."
+
+
+def _judgements(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
+    """Return how many findings wait for a person, and what they are about."""
+    titles = [one.title for one in open_findings]
+    parts = []
+    if titles:
+        named = titles[:MOST_TITLES]
+        more = len(titles) - len(named)
+        about = listed([*named, f"{more} more"] if more else named)
+        parts.append(
+            f"{counted(len(titles), 'finding')} {agree(len(titles), 'needs', 'need')} a person's judgement: {about}."
+        )
+    if unchecked:
+        parts.append(f"{counted(len(unchecked), 'check')} could not be made.")
+    return " ".join(parts)
+
+
+def _worst_in_people(findings: Sequence[Finding], records: RecordCount) -> tuple[str, int | None]:
+    """Return a sentence on the finding that is about most people, and how many these are; None where none counts people."""
+    worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
+    if not worst.people:
+        return f"{worst.title[:1].upper()}{worst.title[1:]}: {worst.said}.", None
+    count = f"{worst.people:,} of {records:,} {records.noun} ({percent(worst.people / records)})" if records else ""
+    if worst.headline:
+        return f"{count} {worst.headline}.", worst.people
+    # Titles of checks that count people begin with the noun: "people whose records stand in the release".
+    clause = worst.title.removeprefix("people ")
+    return (f"{count} {clause}." if clause != worst.title else f"{count}: {worst.title}."), worst.people
+
+
+def _not_covered(unchecked: Sequence[Finding]) -> str:
+    """Return which checks were not made, in a sentence; empty where all were."""
+    if not unchecked:
+        return ""
+    named = [one.title for one in unchecked[:MOST_TITLES]]
+    more = len(unchecked) - len(named)
+    return f"Not examined: {listed([*named, f'{more} more'] if more else named)}."
