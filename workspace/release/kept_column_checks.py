@@ -7,6 +7,7 @@ binds its users, and there the quasi-identifiers count. Weights have a check of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,16 +17,30 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.kept_columns import CombinationSizes, Lever, list_levers, plan_protection
 from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import listed, number, percent
 
 from ..policy.policy import AudienceLimits
 from .checks import Case, Check, DoesNotApply, Sighting, numbered
+from .contents import treatment_of
 
 MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
 MOST_LEVERS = 3
+
+
+def _kept_facts(recipe: Recipe) -> list[str]:
+    """Return the columns that a release keeps, without weights."""
+    weights = recipe.schema.of_role(Role.WEIGHT)
+    return [name for name in treatment_of(recipe)[0] if name not in weights]
+
+
+def columns_that_count(recipe: Recipe, audience: Audience) -> tuple[str, ...]:
+    """Return the columns that a synthesis keeps and that somebody of an audience may know of a person."""
+    quasi = recipe.schema.of_role(Role.QUASI_IDENTIFIER)
+    return tuple(name for name in _kept_facts(recipe) if audience == "public" or name in quasi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +64,11 @@ class KeptColumns:
         """Read which columns a release keeps and count their combinations. Raises NotReady."""
         audience = case.policy.audience_of(case.recipe.form.audience)
         schema = case.recipe.schema
-        weights = schema.of_role(Role.WEIGHT)
-        kept = [name for name in case.plan.kept if name not in weights]
+        kept = _kept_facts(case.recipe)
         quasi = case.quasi_identifiers
+        names: Sequence[str]
         if case.synthetic:
-            names = kept if audience == "public" else [name for name in kept if name in quasi]
+            names = columns_that_count(case.recipe, audience)
             sizes = CombinationSizes.from_cells(case.own, names, len(case.confidential))
         else:
             # An anonymised table keeps its sensitive columns on purpose; its quasi-identifiers count as they are released.
