@@ -45,7 +45,7 @@ _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
     "met": "✓", "not met": "✗", "undecided": "~",
-    "warn": "!", "block": "✗", "not checked": "?",
+    "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
     "at least": "≥", "at most": "≤",
     "cursor": "▌", "bar": "━", "track": "─", "limit": "┃", "value": "■", "from": "├", "to": "┤",
 }  # fmt: skip
@@ -53,7 +53,7 @@ ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
     "met": "+", "not met": "x", "undecided": "~",
-    "warn": "!", "block": "x", "not checked": "?",
+    "warn": "!", "block": "x", "not checked": "?", "does not apply": "-",
     "at least": ">=", "at most": "<=",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
