@@ -20,9 +20,7 @@ def _minute(time: str) -> str:
 def decision_of(dossier: Dossier) -> Decision:
     """The gate's findings that are no pass, waivers, the reason, and the lines to sign on."""
     findings = [
-        (one.status, one.title, one.said)
-        for one in dossier.examination.findings
-        if one.status != "pass" and one.applies
+        (one.state, one.title, one.said) for one in dossier.examination.findings if one.status != "pass" and one.applies
     ]
     waivers = [
         ("every check" if one.check == ALL else one.check, one.user, one.reason) for one in dossier.examination.waivers

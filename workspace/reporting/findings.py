@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from sfumato.engine.wording import agree, counted, percent
+from sfumato.engine.wording import agree, counted, percent, singular
 
 from ..visible_text import printable
 from .tables import Cell, Column, Line, Table
@@ -20,14 +21,15 @@ COLUMNS = (
     Column("limit", "limit", 15, "right"),
     Column("people", "people", 8, "right"),
 )
-SHARE = "share of the people"
+SHARE = "share of the "
 """How the unit of what is written in per cent begins."""
 SCALES = ("excess", "missing variation", "probability", "ratio", "s_pmse")
 """Units that count nothing; their name stands before the number."""
-SINGULAR = {"people": "person", "policies": "policy"}
 STATUSES = ("block", "warn", "not checked", "pass")
 """The worst first."""
 NO_PEOPLE = "-"
+MOST_HELD = 1000
+"""Record numbers that a finding holds at most (``gate.MOST_RECORDS``)."""
 MOST_NAMED = 24
 """So many record numbers are said."""
 
@@ -166,7 +168,7 @@ def _things(unit: str, count: float) -> str:
     if count != 1 or words.startswith("of "):
         return words
     *first, last = words.split()
-    return " ".join([*first, SINGULAR.get(last, last.removesuffix("s"))])
+    return " ".join([*first, singular(last)])
 
 
 def compared_text(finding: Found) -> str:
@@ -189,14 +191,19 @@ def limit_text(finding: Found) -> str:
 def _limit_number(finding: Found, limit: float) -> str:
     if finding.unit.startswith(SHARE):
         return percent(limit, finding.held)
-    text = _number_beside(limit, finding.held)
+    text = number(limit)
     return text if _scale(finding.unit) else f"{text} {_things(finding.unit, limit)}".rstrip()
 
 
-def _number_beside(value: float, beside: float | None) -> str:
+def _number_beside(value: float, beside: float | None, above: str = "just above", below: str = "just below") -> str:
     """Return a number that does not read as another one that it is compared with."""
     text = number(value)
-    return repr(value) if beside is not None and value != beside and text == number(beside) else text
+    if beside is None or value == beside or text != number(beside):
+        return text
+    # A check may count a value as the next number above a limit: its seventeen digits say nothing to a reader.
+    if math.isclose(value, beside, rel_tol=1e-9):
+        return f"{above if value > beside else below} {text}"
+    return repr(value)
 
 
 def people_text(finding: Found) -> str:
@@ -210,9 +217,8 @@ def judged_cells(finding: Found) -> dict[str, str]:
     if unit.startswith(SHARE):
         compared, most = ["" if one is None else percent(one, other) for one, other in ((held, limit), (limit, held))]
     else:
-        compared, most = [
-            "" if one is None else _number_beside(one, other) for one, other in ((held, limit), (limit, held))
-        ]
+        compared = "" if held is None else _number_beside(held, limit, ">", "<")
+        most = "" if limit is None else number(limit)
         if limit is not None and not _scale(unit) and (things := _things(unit, limit)) and not things.startswith("of "):
             # The last word says what is counted: rows of released rows.
             most = f"{most} {things.split()[-1]}"
@@ -254,7 +260,9 @@ def _paragraphs(finding: Found, witnesses: Sequence[Found]) -> Iterator[str]:
         source = f" Source: {finding.source}." if finding.source else ""
         yield f"Compared: {_compared(finding)}; limit: {limit_text(finding)}. Why: {finding.reason}.{source}"
     if finding.records and finding.status in ("block", "warn"):
-        yield records_text(finding.records)
+        # A finding holds at most a thousand record numbers; people counts all of them.
+        capped = len(finding.records) >= MOST_HELD
+        yield records_text(finding.records, (finding.people or 0) if capped else 0)
     if witnesses:
         yield _sentence(also_seen(witnesses))
         for one in witnesses:
@@ -276,14 +284,19 @@ def _compared(finding: Found) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    """Return a text as a sentence; a key or a name of a column at its start stays as it is."""
+    name = text.partition(" ")[0].rstrip(":,;")
+    return (
+        f"{text}." if "." in name or "_" in name or ":" in text[: len(name) + 1] else f"{text[:1].upper()}{text[1:]}."
+    )
 
 
-def records_text(records: Sequence[int]) -> str:
-    """``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few."""
+def records_text(records: Sequence[int], total: int = 0) -> str:
+    """Return ``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few of ``total``."""
+    total = max(total, len(records))
     named = ", ".join(str(record + 1) for record in records[:MOST_NAMED])
-    more = f" and {len(records) - MOST_NAMED:,} more" if len(records) > MOST_NAMED else ""
-    return f"{counted(len(records), 'record')}: {named}{more}"
+    left = total - min(MOST_NAMED, len(records))
+    return f"{counted(total, 'record')}: {named}{f' and {left:,} more' if left else ''}"
 
 
 def counts_text(findings: Sequence[Found]) -> str:
