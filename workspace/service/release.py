@@ -158,7 +158,12 @@ def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, byt
     yield "report.html", page.encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
-    yield "examination.json", _internal_json({**dossier.examination.to_table(), "reason": dossier.reason})
+    yield (
+        "examination.json",
+        _internal_json(
+            {**dossier.examination.to_table(), "reason": dossier.reason, "may_leave": dossier.answer.to_table()}
+        ),
+    )
 
 
 def _public_manifest(dossier: Dossier) -> dict[str, Any]:
