@@ -131,7 +131,7 @@ def _carry_out(
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
     """Run a shipped study of real people and open the app on it.
 
-    It has 20,190 people and takes less than a minute; what it found is printed first.
+    It has 20,190 person-years and takes less than a minute; what it found is printed first.
     """
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_run
