@@ -26,6 +26,21 @@ def noun_of(records: int | None) -> str:
     return getattr(records, "noun", "people")
 
 
+def count_records(records: int) -> str:
+    """Return a number of records in words: ``80 records``, or ``20,190 person-years`` where the count knows that they are no people."""
+    noun = noun_of(records)
+    if noun == "people":
+        return counted(records, "record")
+    return f"{records:,} {singular(noun) if records == 1 else noun}"
+
+
+def singular(noun: str) -> str:
+    """Return the singular of a plural noun of the texts: ``person``, ``class``, ``person-year``."""
+    return {"people": "person", "classes": "class", "guesses": "guess", "policies": "policy"}.get(
+        noun, noun.removesuffix("s")
+    )
+
+
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence: ``age, sex and region``."""
     if len(names) < 2:

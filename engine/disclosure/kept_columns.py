@@ -150,7 +150,12 @@ def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recod
     if variable.kind is Kind.BINARY or name in data.recoding:
         return []
     if variable.kind.has_levels:
-        return list(dict.fromkeys(_joining_rules(data, name, smallest_class)))
+        rules: list[Recode] = []
+        for rule in _joining_rules(data, name, smallest_class):
+            # Rules of groups hold dictionaries, which have no hash.
+            if rule not in rules:
+                rules.append(rule)
+        return rules
     numbers = data.numbers(name)
     present = numbers[np.isfinite(numbers)]
     if not len(present):

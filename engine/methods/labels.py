@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol, cast
 
 from ..data.schema import SURVEY_SETTING
-from ..wording import noun_of, number, percent, spelled
+from ..wording import noun_of, number, percent, singular, spelled
 from .outputs import Label, Output
 from .registry import OWN, Method, method_called, output_called
 from .spec import Spec, written
@@ -262,12 +262,8 @@ def quantity_of(
     if output.in_percent or unit == "share":
         return percent(value, beside) + (f" of the {noun}{' asked about' if some else ''}" if people else "")
     if people and unit == "records":
-        return f"{number(value)} {_singular(noun) if value == 1 else noun}"
-    return f"{number(value)} {_singular(unit) if value == 1 else unit}".strip()
-
-
-def _singular(unit: str) -> str:
-    return {"classes": "class", "guesses": "guess", "people": "person"}.get(unit, unit.removesuffix("s"))
+        return f"{number(value)} {singular(noun) if value == 1 else noun}"
+    return f"{number(value)} {singular(unit) if value == 1 else unit}".strip()
 
 
 def _whole(count: float) -> str:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -29,7 +30,7 @@ from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.checks import Case
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import CHECKS, _finding
+from sfumato.workspace.release.gate import CHECKS, finding_of
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -74,7 +75,7 @@ def main() -> None:
         case, gate = Case(workspace, plan_release(workspace, run_id), Policy()), 0.0
         for check in CHECKS:
             before = time.process_time()
-            found = _finding(check, case)
+            found = finding_of(check, case.policy, partial(check.look, case))
             spent = time.process_time() - before
             gate += spent
             if spent > 0.2 or found.status in ("block", "warn"):

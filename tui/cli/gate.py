@@ -37,22 +37,28 @@ def policy(directory: Path | None) -> None:
 @RUN
 @WORKSPACE
 @JSON
-def examine(run_id: str, directory: Path | None, json_file: str | None) -> int:
-    """Examine what a release would give away; write nothing.
+@click.option("--all", "every", is_flag=True, help="List what passes and what does not apply too.")
+def examine(run_id: str, directory: Path | None, json_file: str | None, *, every: bool) -> int:
+    """Say whether a release may leave, and why; write nothing.
 
     RUN is a number, a name, or last. The exit status is 1 where the gate blocks the release.
     """
     from sfumato.workspace.policy.policy import policy_of
+    from sfumato.workspace.release.answer import answer_of
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.gate import examine as examined
+    from sfumato.workspace.store.runs import records_of
 
     check_run_named(run_id, directory)
     check_writable(json_file)
     workspace = open_workspace(directory)
-    found = examined(workspace, plan_release(workspace, run_id), policy_of(workspace.directory))
-    write_object(found.to_table(), json_file, private=True)
+    release_plan, own_policy = plan_release(workspace, run_id), policy_of(workspace.directory)
+    found = examined(workspace, release_plan, own_policy)
+    answer = answer_of(found, release_plan.run.recipe, own_policy, records_of(workspace, release_plan.run))
+    write_object({**found.to_table(), "may_leave": answer.to_table()}, json_file, private=True)
     if json_file != "-":
-        echo(findings_text(found.findings, found.run_id))
+        echo("\n".join([*answer.lines, ""]))
+        echo(findings_text(found.findings, found.run_id, every=every))
     return 1 if found.status == "block" else 0
 
 
@@ -76,20 +82,33 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
     answer = decide(request, "refused" if refuse else "approved", reason, waivers_given(waivers))
     for one in said["examination"].get("findings", []):
         if one["status"] != "pass" and one.get("applies", True):
-            echo(f"{one['status']}: {one['check']}: {one['said']}")
+            echo(f"{one.get('state', one['status'])}: {one['check']}: {one['said']}")
     echo(f'asked for as {said.get("form", "")} because: "{said["reason"]}"')
     echo(f"{'refused' if refuse else 'approved'}: {answer}")
 
 
-def findings_text(findings: Sequence[Finding], run_id: int) -> str:
-    """The table of the findings, and in words those that do not pass."""
-    from sfumato.workspace.reporting.findings import by_status, counts_text, finding_table, finding_text
+def findings_text(findings: Sequence[Finding], run_id: int, *, every: bool = False) -> str:
+    """Return the table of the findings, and in words those that do not pass; ``every`` lists the others in the table too."""
+    from sfumato.workspace.reporting.findings import (
+        counts_text,
+        finding_table,
+        finding_text,
+        folded_text,
+        is_open,
+        lead_findings,
+        witnesses_of,
+    )
     from sfumato.workspace.reporting.terminal_text import folded
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    parts = [f"Run {run_id}: {counts_text(findings)}", printed(finding_table(findings))]
-    for one in by_status(findings):
-        if one.status != "pass" and one.applies:
-            head, *rest = finding_text(one)
+    parts = [f"Run {run_id}: {counts_text(findings)}"]
+    shown = finding_table(findings, every=every)
+    if shown.rows:
+        parts.append(printed(shown))
+    if not every and (left := folded_text(findings)):
+        parts.append(f"{left} (--all lists them)")
+    for one in lead_findings(findings):
+        if is_open(one):
+            head, *rest = finding_text(one, witnesses_of(one, findings))
             parts.append("\n".join([head, *(part for line in rest for part in folded(f"  {line}", width, "  "))]))
     return "\n\n".join(parts)

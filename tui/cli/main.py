@@ -50,7 +50,7 @@ from .options import (
 from .outputs import figures, release, report, show_public, show_weights
 from .plans import again, plan
 from .search import search
-from .speech import echo, echo_parts
+from .speech import echo
 from .verify import verify
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _carry_out(
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
     """Run a shipped study of real people and open the app on it.
 
-    It has 20,190 people and takes less than a minute; what it found is printed first.
+    It has 20,190 person-years and takes less than a minute; what it found is printed first.
     """
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_run
@@ -322,17 +322,15 @@ def results(
         show_public(run_id, directory, json_file)
         return
 
-    from .run import show, write_json
+    from .run import show_results
     from .summary import draws_text
 
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
-    write_json(workspace, found.id, json_file)
-    if json_file != "-":
-        beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
-        echo_parts(show(workspace, [found, *beside], keys=keys))
-        if draws:
-            echo(f"\n{draws_text(workspace, found, keys=keys)}")
+    beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
+    show_results(workspace, [found, *beside], json_file, keys=keys)
+    if draws and json_file != "-":
+        echo(f"\n{draws_text(workspace, found, keys=keys)}")
 
 
 @sfumato.command()

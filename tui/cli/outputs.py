@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_records, counted
 from sfumato.workspace.visible_text import printable
 
 from .completion import variables
@@ -209,7 +209,7 @@ def released_text(done: Released) -> str:
 
 def contents_lines(plan: ReleasePlan) -> list[str]:
     """What goes out, variable by variable; no name of a variable ends a line."""
-    tables = f"{counted(plan.datasets, 'dataset')} of {counted(plan.records, 'record')}, {plan.rows}"
+    tables = f"{counted(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.rows}"
     parts = {
         "replaced": plan.replaced,
         "as they are in the confidential data": plan.unchanged,

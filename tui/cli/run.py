@@ -17,6 +17,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.following import OneWorker, until_ended
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
+from sfumato.workspace.release.answer import Answer, answer_for
 from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
 from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.runs import Run, RunState, find_run, tasks_of
@@ -156,9 +157,7 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
         echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
     if stopped:
         return INTERRUPTED
-    write_json(workspace, runs[0].id, json_file)
-    if not quiet and json_file != "-":
-        echo_parts(show(workspace, runs))
+    show_results(workspace, runs, json_file, quiet=quiet)
     if failed:
         raise EngineError(f"run {failed[0].id}, beside run {runs[0].id}, failed: {failed[0].error}")
     return exit_code(verdicts_of(workspace, runs[0].id))
@@ -178,8 +177,27 @@ def _notify(runs: Sequence[Run]) -> None:
     sys.stderr.flush()
 
 
+def show_results(
+    workspace: Workspace, runs: Sequence[Run], json_file: str | None, *, keys: bool = False, quiet: bool = False
+) -> None:
+    """Print what runs found and, last, whether the release of the first may leave; write the same as JSON where a file is named.
+
+    No verdict stands below the answer. Without anything to print or to write the gate examines nothing.
+    """
+    shown = not quiet and json_file != "-"
+    if shown:
+        # What was found is printed before the gate examines the release, which can take a minute.
+        echo_parts(show(workspace, runs, keys=keys))
+    if not shown and json_file is None:
+        return
+    answer = answer_for(workspace, runs[0].id)
+    write_json(workspace, runs[0].id, json_file, answer)
+    if shown and answer is not None:
+        echo("\n".join(["", *answer.lines]))
+
+
 def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> list[str]:
-    """The summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots. In parts."""
+    """Return the summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots. In parts."""
     check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
@@ -197,7 +215,8 @@ def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> li
     return parts
 
 
-def write_json(workspace: Workspace, run_id: int, json_file: str | None) -> None:
-    """Write a run's results to a file, or to standard output for ``-``; nothing for None."""
+def write_json(workspace: Workspace, run_id: int, json_file: str | None, answer: Answer | None) -> None:
+    """Write a run's results, and whether its release may leave, to a file, or to standard output for ``-``; nothing for None."""
     if json_file is not None:
-        write_object(result_with_companions(workspace, run_id), json_file)
+        may_leave = {} if answer is None else {"may_leave": answer.to_table()}
+        write_object({**result_with_companions(workspace, run_id), **may_leave}, json_file)

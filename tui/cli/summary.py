@@ -10,7 +10,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import Published, figure_beside
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_records, counted
 from sfumato.workspace.jobs.runs import published_tables
 from sfumato.workspace.reporting.audits import strip_facts, why_facts
 from sfumato.workspace.reporting.beliefs import (
@@ -51,7 +51,7 @@ from sfumato.workspace.reporting.words import (
 )
 from sfumato.workspace.store.artefacts import control_records
 from sfumato.workspace.store.redraw_counts import redraws_of
-from sfumato.workspace.store.runs import Run
+from sfumato.workspace.store.runs import Run, records_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
 from sfumato.workspace.visible_text import printable
@@ -71,9 +71,9 @@ def exit_code(verdicts: Sequence[Verdict]) -> int:
 
 def summarise(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
     """Everything a reader needs first; with ``keys`` those of numbers stand beside their names."""
-    dataset = workspace.dataset(run.dataset_id)
+    dataset, records = workspace.dataset(run.dataset_id), records_of(workspace, run)
     head = (
-        f"{run.title}: run {run.id}, {named_text(run)}{counted(dataset.records, 'record')} of {dataset.name}, "
+        f"{run.title}: run {run.id}, {named_text(run)}{count_records(records)} of {dataset.name}, "
         f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
@@ -87,7 +87,7 @@ def summarise(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
     if verdicts := verdicts_of(workspace, run.id):
-        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart, dataset.records, keys=keys))}")
+        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart, records, keys=keys))}")
     return "\n\n".join(parts)
 
 

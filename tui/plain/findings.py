@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
+from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import FAMILIES, number, thresholds_text
-from sfumato.workspace.store.runs import Run
+from sfumato.workspace.store.runs import Run, records_of
 from sfumato.workspace.views.results import judged_row, result_rows, rows_beside, verdicts_of, verdicts_on
 
 from .session import Entry, Menu, Session
@@ -40,18 +42,37 @@ def _heading(verdict: Verdict) -> str:
     return FAMILIES.get(verdict.value.partition(".")[0], "Other numbers")
 
 
-def show_verdicts(session: Session) -> None:
-    """Every verdict in a line, under the heading of its family; the numbers are those that Explain takes."""
+def show_findings(session: Session) -> None:
+    """Say whether the run's release may leave, what the gate finds, then every verdict: no verdict reads greener than the gate."""
+    from sfumato.workspace.release.answer import answer_for
+    from sfumato.workspace.release.contents import released_tables
+
+    from .release import examine_run, say_findings
+
+    run = _ask_run(session)
+    if released_tables(session.workspace, run.id):
+        try:
+            looked = examine_run(session, run)
+        except (WorkspaceError, EngineError):
+            # What the gate cannot examine is said in words that never read as a pass; the verdicts follow.
+            answer = answer_for(session.workspace, run.id)
+            session.talk.say_all([] if answer is None else list(answer.lines))
+        else:
+            say_findings(session, looked)
+    _say_verdicts(session, run)
+
+
+def _say_verdicts(session: Session, run: Run) -> None:
+    """Say every verdict in a line, under the heading of its family; the numbers are those that Explain takes."""
     from sfumato.engine.methods.labels import labels_of
     from sfumato.workspace.reporting.explanation import verdict_line
 
-    run = _ask_run(session)
     verdicts = _by_family(verdicts_of(session.workspace, run.id))
     if not verdicts:
         session.talk.say(f"The recipe of run {run.id} sets no threshold, so nothing was judged.")
         return
     session.talk.say(f"Run {run.id}: {thresholds_text(verdicts)}.")
-    records, family = session.workspace.dataset(run.dataset_id).records, ""
+    records, family = records_of(session.workspace, run), ""
     for at, (verdict, name) in enumerate(zip(verdicts, labels_of(verdicts), strict=True), 1):
         if (own := _heading(verdict)) != family:
             family = own
@@ -84,7 +105,7 @@ def explain_number(session: Session) -> None:
     row = rows[session.talk.choose("Explain which number?", [*labels_of(verdicts), *labels_of(others)])]
     if row is None:
         raise NotPossible(f"run {run.id} has no value of this number.")
-    records = workspace.dataset(run.dataset_id).records
+    records = records_of(workspace, run)
     beside, on = rows_beside(workspace, run.id, row), verdicts_on(workspace, run.id, row)
     found = FoundNumber(row, beside, on, records, targets_beside(workspace, run.id, row))
     session.talk.say(f"{title_called(row.key)}.")
@@ -159,9 +180,9 @@ def show_levers(session: Session) -> None:
 
 MENU = Menu(
     "Findings",
-    "verdicts, and what is behind them",
+    "whether the release may leave, and what is behind it",
     (
-        Entry("Verdicts", "each threshold with its value and its limit", show_verdicts),
+        Entry("Verdicts", "may it leave, what the gate finds, each threshold with its limit", show_findings),
         Entry("Explain a number", "what it says, compared with what, how sure, what to change", explain_number),
         Entry("Records at risk", "the three most at risk, with why", show_records),
         Entry("What to change", "for thresholds that are not met, undecided or not computed", show_levers),

@@ -46,7 +46,7 @@ def run_demo(session: Session) -> None:
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_run
 
-    if not session.talk.confirm("Run the demo, a study of 20,190 people? It takes about a minute.", default=True):
+    if not session.talk.confirm("Run the demo, a study of 20,190 person-years? It takes about a minute.", default=True):
         return
     prepared = prepare_run(find_recipe(DEMO), key=session.workspace.key())
     session.open_run(find_run(session.workspace, prepared.enter(session.workspace)))
@@ -94,7 +94,7 @@ MENU = Menu(
     (
         Entry("List projects", "each with its newest run", list_projects),
         Entry("Open a project", "all places then speak of it", open_project),
-        Entry("Run the demo", "a study that ships, of 20,190 people", run_demo),
+        Entry("Run the demo", "a study that ships, of 20,190 person-years", run_demo),
         Entry("Import a file", "text, Excel, SPSS, Stata, SAS or Parquet", import_a_file),
     ),
 )

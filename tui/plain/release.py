@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING
 from sfumato.engine.wording import counted
 from sfumato.workspace.audit import user
 from sfumato.workspace.policy.justification import checked_justification
-from sfumato.workspace.reporting.findings import by_status, counts_text, finding_text
-from sfumato.workspace.store.runs import Run
+from sfumato.workspace.reporting.findings import (
+    by_status,
+    counts_text,
+    finding_text,
+    is_open,
+    lead_findings,
+    witnesses_of,
+)
+from sfumato.workspace.store.runs import Run, records_of
 
 from .run_words import run_text
 from .session import Entry, Menu, Session
@@ -19,6 +26,7 @@ from .talk import NotPossible
 
 if TYPE_CHECKING:
     from sfumato.workspace.policy.policy import Policy
+    from sfumato.workspace.release.answer import Answer
     from sfumato.workspace.release.contents import ReleasePlan
     from sfumato.workspace.release.gate import Examination, Finding
 
@@ -28,9 +36,17 @@ class Looked:
     """A run at the gate: what would leave, the policy, and what was found with the waivers of this session."""
 
     run: Run
+    records: int
     plan: ReleasePlan
     policy: Policy
     examination: Examination
+
+    @property
+    def answer(self) -> Answer:
+        """Return whether the release may leave, with the waivers of this session."""
+        from sfumato.workspace.release.answer import answer_of
+
+        return answer_of(self.examination, self.run.recipe, self.policy, self.records)
 
     @property
     def headline(self) -> str:
@@ -45,30 +61,42 @@ class Looked:
         return f"run {run_text(self.run)}, {with_what}"
 
 
-def _look(session: Session) -> Looked:
+def examine_run(session: Session, run: Run) -> Looked:
     """Have the gate examine a run. Raises NotPossible, NotAsSealed, BadInput for a policy that cannot be."""
     from sfumato.workspace.policy.policy import policy_of
     from sfumato.workspace.release.contents import plan_release
     from sfumato.workspace.release.gate import examine
 
-    run, workspace = session.ask_run("Release which run?", done=True), session.workspace
+    workspace = session.workspace
     session.talk.say(f"The gate examines run {run.id}; this can take a minute.")
     plan, policy = plan_release(workspace, run.id), policy_of(workspace.directory)
     examination = examine(workspace, plan, policy).waived_by(user(), session.waived.get(run.id, {}))
-    return Looked(run, plan, policy, examination)
+    return Looked(run, records_of(workspace, run), plan, policy, examination)
+
+
+def _look(session: Session) -> Looked:
+    """Ask for a run and have the gate examine it. Raises what ``examine_run`` raises."""
+    return examine_run(session, session.ask_run("Release which run?", done=True))
+
+
+def say_findings(session: Session, looked: Looked) -> None:
+    """Say the answer, then how many findings there are by state, then each that a reader has to look at."""
+    examination, left = looked.examination, {one.check for one in looked.examination.unwaived}
+    session.talk.say_all(list(looked.answer.lines))
+    session.talk.say(f"The gate: {counts_text(examination.findings)}.")
+    for finding in lead_findings(examination.findings):
+        if is_open(finding):
+            waived = finding.status == "block" and finding.check not in left
+            witnesses = witnesses_of(finding, examination.findings)
+            own = ["It is waived in this session."] if waived else []
+            session.talk.say_all([*finding_text(finding, witnesses), *own])
 
 
 def show_findings(session: Session) -> None:
-    """What the gate finds, blocks first; checks that pass are counted."""
+    """Say whether the release may leave, and what the gate finds, blocks first; checks that pass are counted."""
     looked = _look(session)
-    examination = looked.examination
     session.talk.say(f"Release of {looked.headline}.")
-    session.talk.say(f"The gate: {counts_text(examination.findings)}.")
-    left = {one.check for one in examination.unwaived}
-    for finding in by_status(examination.findings):
-        if finding.status != "pass" and finding.applies:
-            waived = finding.status == "block" and finding.check not in left
-            session.talk.say_all([*finding_text(finding), *(["It is waived in this session."] if waived else [])])
+    say_findings(session, looked)
 
 
 def waive(session: Session) -> None:
@@ -122,6 +150,7 @@ def write_release(session: Session) -> None:
     from ..cli.outputs import released_text
 
     looked, talk, workspace = _look(session), session.talk, session.workspace
+    talk.say_all(list(looked.answer.lines))
     known = forms()
     own = form_of(workspace.dataset(looked.run.dataset_id).name)
     second = looked.policy.second_person

@@ -155,11 +155,11 @@ def facts(found: FoundNumber, meaning: Meaning, titles: Mapping[str, str] = NO_T
 def read_number(workspace: Workspace, run_id: int, row: Row) -> FoundNumber:
     """A row of a run with what stands beside it."""
     from sfumato.workspace.reporting.explanation import FoundNumber
-    from sfumato.workspace.store.runs import find_run
+    from sfumato.workspace.store.runs import find_run, records_of
     from sfumato.workspace.views.audits import targets_beside
     from sfumato.workspace.views.results import rows_beside, verdicts_on
 
-    records = workspace.dataset(find_run(workspace, run_id).dataset_id).records
+    records = records_of(workspace, find_run(workspace, run_id))
     beside, verdicts = rows_beside(workspace, run_id, row), verdicts_on(workspace, run_id, row)
     return FoundNumber(row, beside, verdicts, records, targets_beside(workspace, run_id, row))
 

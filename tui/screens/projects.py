@@ -33,7 +33,7 @@ from .tables import TableScreen
 
 NONE = "No projects yet. Start with:"
 WAYS = (
-    ("demo", "Open the demo: 20,190 people of the RAND Health Insurance Experiment"),
+    ("demo", "Open the demo: 20,190 person-years of the RAND Health Insurance Experiment"),
     ("import", "Import a file: text, Excel, SPSS, Stata, SAS, Parquet and others"),
     ("new", "Run a recipe (built in or your own)"),
     ("workspace", "Open or create a workspace"),
@@ -126,7 +126,7 @@ class Projects(TableScreen[Project], Sifted, Page):
 
     def action_demo(self) -> None:
         """Run the shipped study and look at it."""
-        self.sfumato.say("The demo is being prepared: 20,190 people of the RAND Health Insurance Experiment")
+        self.sfumato.say("The demo is being prepared: 20,190 person-years of the RAND Health Insurance Experiment")
         self.sfumato.job(partial(jobs.open_demo, self.sfumato.directory))
 
     async def action_import(self) -> None:

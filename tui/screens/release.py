@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 NAMED = Column("title", "finding", 34, grows=1)
 SHOWN = {
-    "check": NAMED,
-    "value": Column("value", "value", 10, "right", spare=2),
+    "title": NAMED,
+    "check": Column("check", "check", 23, spare=1),
     "held": Column("held", "compared", 8, "right"),
-    "limit": Column("limit", "limit", 13, "right"),
+    "limit": Column("limit", "limit", 15, "right"),
 }
 """Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
 their unit.
@@ -72,7 +72,7 @@ def _table(waived: Container[str]) -> Table[Finding]:
 
     def values(one: Finding) -> Mapping[str, object]:
         cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
-        return {**dict(cells), NAMED.name: one.title, **judged_cells(one)}
+        return {**dict(cells), **judged_cells(one)}
 
     columns = [SHOWN.get(column.name, replace(column, grows=0)) for column in COLUMNS]
     return Table(columns_of(columns), lambda one: one.check, values)

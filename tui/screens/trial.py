@@ -201,9 +201,9 @@ def _number(text: str) -> float | None:
 
 
 def _load(run_id: int, workspace: Workspace) -> Judged:
-    from sfumato.workspace.store.runs import find_run
+    from sfumato.workspace.store.runs import find_run, records_of
     from sfumato.workspace.views.results import result_rows, verdicts_of
 
     rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)
-    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), workspace.dataset(run.dataset_id).records
+    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), records_of(workspace, run)

@@ -19,7 +19,7 @@ from sfumato.tui.export import Exportable, lines_of
 from sfumato.tui.variable_titles import titles_of
 from sfumato.tui.widgets.facts import facts_in
 from sfumato.tui.widgets.verdict_board import VerdictBoard, grouped
-from sfumato.workspace.store.runs import RunState, find_run
+from sfumato.workspace.store.runs import RunState, find_run, records_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
 
@@ -52,7 +52,7 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
 
     verdicts = sorted(verdicts_of(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
     labels_of(verdicts)
-    records = workspace.dataset(find_run(workspace, run_id).dataset_id).records
+    records = records_of(workspace, find_run(workspace, run_id))
     query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
     (numbers,) = workspace.connection.execute(query, (run_id,)).fetchone()
     return Judged(

@@ -26,6 +26,9 @@ from ..plots.png import png
 from ..plots.svg import svg
 from ..policy.disclosure import MARKING
 from ..release.dossier import Dossier
+from ..release.gate import Finding
+from ..reporting.findings import compared_text, counts_text
+from ..reporting.findings import limit_text as found_limit_text
 from ..reporting.words import FAMILIES, limit_text, settings_text
 from ..visible_text import plain_cell
 from .kept_tables import table_csv
@@ -138,10 +141,14 @@ def statbarn_of(row: Row) -> Statbarn:
     return found
 
 
+def _found(one: Finding) -> tuple[str | float | None, ...]:
+    return (one.check, one.status, one.title, one.said, one.value, one.baseline, one.limit)
+
+
 def _findings(dossier: Dossier) -> Output:
-    heads = ("check", "status", "title", "found", "value", "baseline", "limit")
+    heads = ("check", "status", "title", "found", "value", "baseline", "limit", "state", "compared", "bound", "people")
     lines = [
-        (one.check, one.status, one.title, one.said, one.value, one.baseline, one.limit)
+        (*_found(one), one.state, compared_text(one), found_limit_text(one), one.people)
         for one in dossier.examination.findings
     ]
     status = dossier.examination.status
@@ -150,7 +157,7 @@ def _findings(dossier: Dossier) -> Output:
         _csv(heads, lines),
         "Frequencies",
         STATUS[status],
-        f"what the gate found: {status}",
+        f"what the gate found: {counts_text(dossier.examination.findings)}",
         f"sfumato release {dossier.plan.run.id}",
     )
 

@@ -23,14 +23,16 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import noun_of
 
 from ..release.checks import STATUSES, Sighting, Status
 from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
+from ..release.earlier_checks import EARLIER_CHECKS
 from ..release.gate import CHECKS, Finding, finding_of
 from ..release.kept_column_checks import KEPT_COLUMN_CHECKS
+from ..release.kept_table_checks import KEPT_TABLE_CHECKS
 from ..release.question_checks import KEPT_COLUMNS, answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
@@ -48,6 +50,8 @@ VERDICTS: dict[Status, str] = {
 }
 
 
+OF_RUNS = frozenset({"worst_records", "risk_above_confidential", "exposed_variables", "public_key"})
+"""Checks of the run that say what an intruder finds."""
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
 
@@ -67,12 +71,12 @@ class Actor:
 
     @property
     def worst(self) -> Finding | None:
-        """The finding that decides: one that counts people before others, one that may block before others, then the one that is most times its limit."""
+        """The finding that decides: the one about most people first, one that may block before others, then the one that is most times its limit."""
         deciding = [one for one in self.findings if one.status == self.status]
         return max(
             deciding,
             key=lambda one: (
-                counts_people(one),
+                one.people or 0,
                 one.check in _BLOCKING,
                 (one.held or 0.0) / (one.limit or 1.0),
             ),
@@ -80,14 +84,21 @@ class Actor:
         )
 
 
-def counts_people(finding: Finding) -> bool:
-    """Whether a finding counts people."""
-    return finding.unit.startswith("people")
-
-
 def actors(dossier: Dossier) -> tuple[Actor, ...]:
-    """The four actors, in the order of what they know."""
-    return (_holder(dossier), _intruder(dossier), _recipient(dossier), _public(dossier))
+    """Return the four actors, in the order of what they know.
+
+    A motivated intruder may be among those who receive the release, so that their line holds all open findings of such an intruder: no
+    line is better than the gate's answer for its audience.
+    """
+    intruder = _intruder(dossier)
+    opened = tuple(one for one in intruder.findings if one.applies and one.status in ("block", "warn"))
+    audience = dossier.policy.audience_of(dossier.plan.run.recipe.form.audience)
+    recipient, public = _recipient(dossier), _public(dossier)
+    if audience == "public":
+        public = replace(public, findings=(*public.findings, *opened))
+    else:
+        recipient = replace(recipient, findings=(*recipient.findings, *opened))
+    return (_holder(dossier), intruder, recipient, public)
 
 
 def actor_table(dossier: Dossier, said: Said) -> Table:
@@ -126,9 +137,8 @@ def _holder(dossier: Dossier) -> Actor:
 
 
 def _intruder(dossier: Dossier) -> Actor:
-    keys = {check.key for check in (*CONTENT_CHECKS, *DATA_CHECKS, *KEPT_COLUMN_CHECKS)} | {
-        check_of(question).key for question in QUESTIONS
-    }
+    checks = (*CONTENT_CHECKS, *DATA_CHECKS, *KEPT_COLUMN_CHECKS, *KEPT_TABLE_CHECKS, *EARLIER_CHECKS)
+    keys = {check.key for check in checks} | {check_of(question).key for question in QUESTIONS} | OF_RUNS
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
     known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find, and the released tables"
     return Actor("Motivated intruder", known, found)
@@ -179,9 +189,7 @@ def _by_few(dossier: Dossier) -> Sighting:
         raise NotComputable("no study of the run measures what somebody finds who knows few quasi-identifiers")
     row = max(found, key=lambda one: one.value or 0.0)
     named = ", ".join(_subset(row))
-    said = f"{number(row.value)} of {counted(people, 'person')} expected to be found by {named}".replace(
-        "persons", "people"
-    )
+    said = f"{number(row.value)} of {people:,} {noun_of(people)} expected to be found by {named}"
     return Sighting(said, row.value, judged=(row.value or 0.0) / people, at_most="warn")
 
 

@@ -49,6 +49,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
         "thresholds": [one.to_table() for one in dossier.plan.run.recipe.thresholds],
         "verdicts": [labelled_object(one) for one in dossier.plan.verdicts],
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
+        "may_leave": dossier.answer.to_table(),
         "waivers": examination["waivers"],
         **({"approval": examination["approval"]} if "approval" in examination else {}),
         **({} if (privacy := dossier.promise()) is None else {"privacy": privacy_table(privacy)}),

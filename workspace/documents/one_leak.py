@@ -1,8 +1,7 @@
-"""Findings of the gate that are one leak: several checks that see the same people, or that are mended in the same way, are said once.
+"""Findings of the gate in few lines: a leak with the checks that see it, and those that one act fixes together.
 
-Seven findings may be one copied table seen by seven checks. Who counts findings takes it for more than it is, and reads the same sentence
-seven times. Two findings are of the same people where half of all records that either is about are in both. Those that name no record, such as
-what an attack gains on average, are said together where one act mends them.
+Which findings are one leak the gate says (``Finding.leak``). Findings that name no record, such as what an attack gains on average, stand in one
+line where the same advice fixes them.
 """
 
 from __future__ import annotations
@@ -12,25 +11,7 @@ from collections.abc import Sequence
 
 from ..release.gate import Finding
 
-ALIKE = 0.5
 _SIZE = re.compile(r" \(\d[\d,]* datasets? of [^()]*\)")
-
-
-def by_people(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of the same people together, each with the first of them; in the order of these."""
-    found: list[list[Finding]] = []
-    for one in findings:
-        group = next((group for group in found if _same_people(group[0], one)), None)
-        if group is None:
-            found.append([one])
-        else:
-            group.append(one)
-    return found
-
-
-def _same_people(one: Finding, other: Finding) -> bool:
-    mine, theirs = set(one.records), set(other.records)
-    return bool(mine and theirs) and len(mine & theirs) >= ALIKE * len(mine | theirs)
 
 
 def by_advice(groups: Sequence[list[Finding]]) -> list[list[list[Finding]]]:
@@ -74,7 +55,7 @@ class Said:
         again = advice in self._advice
         self._advice.add(advice)
         return [
-            titles + (f"; the same people: {'; '.join(others)}" if others else ""),
+            titles + (f"; also seen by: {', '.join(others)}" if others else ""),
             found,
             "as above" if again and advice else advice,
         ]

@@ -19,12 +19,21 @@ from sfumato.engine.wording import counted
 from ..policy.disclosure import MARKING
 from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
-from ..release.gate import ALL, Finding
+from ..release.gate import ALL
 from ..release.judgements import ASSESSMENT_FILE, CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
 from ..release.question_checks import block_limits, check_of
 from ..reporting.audits import given_away_lines
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.evidence import evidence_lines
+from ..reporting.findings import (
+    by_status,
+    compared_text,
+    counts_text,
+    is_open,
+    lead_findings,
+    limit_text,
+    people_text,
+)
 from ..reporting.questions import (
     ASKS,
     answered_by,
@@ -39,7 +48,6 @@ from ..reporting.results import output_of
 from ..reporting.tables import Cell, Line, outcome_cell, table
 from ..reporting.words import (
     DIRECTIONS,
-    limit_text,
     number,
     records_text,
     role_text,
@@ -47,8 +55,11 @@ from ..reporting.words import (
     settings_text,
     use_text,
 )
-from .actors import VERDICTS, actor_table, counts_people
-from .one_leak import Said, briefly, by_advice, by_people
+from ..reporting.words import (
+    limit_text as threshold_text,
+)
+from .actors import VERDICTS, actor_table
+from .one_leak import Said, by_advice
 from .written import Written
 
 READING = (
@@ -93,85 +104,64 @@ BY_ACTOR = (
 
 
 def _summary(dossier: Dossier) -> Chapter:
-    plan, decision = dossier.plan, decision_of(dossier)
-    found = dossier.examination.findings
-    worst_first = sorted((one for one in found if one.status == "block"), key=lambda one: not counts_people(one))
-    waivers = [_waiver(dossier, one.check) for one in worst_first]
+    plan, decision, examination = dossier.plan, decision_of(dossier), dossier.examination
+    leads = [one for one in lead_findings(examination.findings) if is_open(one)]
+    blocking = sorted((one for one in leads if one.status == "block"), key=lambda one: -(one.people or 0))
+    waivers = [_waiver(dossier, one.check) for one in blocking]
     each = len(set(waivers)) > 1
-    groups = by_people([*worst_first, *(one for one in found if one.status == "warn")])
-    in_people, said = (
-        _in_people(found),
-        Said([*_most_people(found), *(one for one in found if one.check == "unmet_thresholds")]),
-    )
-    blocking = []
-    for some in by_advice([group for group in groups if group[0].status == "block"]):
+    # The line on thresholds says what is not met: the finding about it need not repeat this.
+    said = Said([one for one in examination.findings if one.check == "unmet_thresholds"])
+    lines = []
+    for some in by_advice([[one, *examination.witnesses(one)] for one in blocking]):
         why = dict.fromkeys(_waiver(dossier, one.check) for group in some for one in group if one.status == "block")
-        blocking.append([*said.line(some), *(["; ".join(filter(None, why))] if each else [])])
+        lines.append([*said.line(some), *(["; ".join(filter(None, why))] if each else [])])
     by_actor = actor_table(dossier, said)
-    warning = [said.line(some) for some in by_advice([group for group in groups if group[0].status == "warn"])]
-    return Chapter(
-        "Summary",
-        (
-            Paragraph(decision.headline, strong=True),
-            Items(
-                [
-                    *in_people,
-                    _next_step(dossier),
-                    release_overview(plan.run.recipe, plan.datasets, plan.records),
-                    judged(plan.verdicts),
-                    *([f"Reason given: {decision.reason}"] if decision.reason else []),
-                    *(
-                        [f"Waived because: {waivers[0]}"]
-                        if waivers and not (each or decision.reason) and waivers[0]
-                        else []
-                    ),
-                ]
-            ),
-            *(
-                [
-                    table(
-                        ("finding that blocks", "found", "how to fix it", *(["waived because"] if each else [])),
-                        blocking,
-                    )
-                ]
-                if blocking
-                else []
-            ),
-            by_actor,
-            Paragraph(BY_ACTOR),
-            *([table(("warning to judge", "found", "how to fix it"), warning)] if warning else []),
-            Terms(
-                [
-                    ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
-                    ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
-                ]
-            ),
+    to_judge = [[one, *examination.witnesses(one)] for one in leads if one.status == "warn"]
+    judging = [said.line(some) for some in by_advice(to_judge)]
+    reason = [f"Reason given: {decision.reason}"] if decision.reason else []
+    if not reason and waivers and waivers[0] and not each:
+        reason = [f"Waived because: {waivers[0]}"]
+    title, *answer = dossier.answer.lines
+    parts: list[Part] = [
+        Paragraph(title, strong=True),
+        *(Paragraph(line) for line in answer),
+        Items(
+            [
+                _next_step(dossier),
+                release_overview(plan.run.recipe, plan.datasets, plan.records),
+                judged(plan.verdicts),
+                *reason,
+            ]
         ),
+    ]
+    if lines:
+        heads = ("finding that blocks", "found", "how to fix it", *(["waived because"] if each else []))
+        parts.append(table(heads, lines))
+    parts += [by_actor, Paragraph(BY_ACTOR)]
+    if judging:
+        parts.append(table(("finding to be judged", "found", "how to fix it"), judging))
+    parts.append(
+        Terms(
+            [
+                ("Findings of the gate", counts_text(examination.findings)),
+                ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
+                ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
+            ]
+        )
     )
-
-
-def _in_people(findings: Sequence[Finding]) -> list[str]:
-    """How many people the checks that count them find, by the worst of these; nothing where none was made."""
-    made = [one for one in findings if counts_people(one) and one.status != "not checked"]
-    for worst_of in _most_people(findings):
-        return [f"In people: {briefly(worst_of.said)}."]
-    return ["In people: no check finds people of the data in the release more often than chance does."] if made else []
-
-
-def _most_people(findings: Sequence[Finding]) -> list[Finding]:
-    """The worst of the findings that count people, if there is one."""
-    over = [one for one in findings if counts_people(one) and one.status in ("block", "warn")]
-    return sorted(over, key=lambda one: (one.status == "block", one.held or 0.0))[-1:]
+    return Chapter("Summary", parts)
 
 
 def _next_step(dossier: Dossier) -> str:
-    """What the reader has to do."""
-    examination = dossier.examination
-    if examination.unwaived and not dossier.reason:
+    """Return what the reader has to do."""
+    answer = dossier.answer.may_leave
+    if answer == "no":
         return "What to do: keep the release back. Fix each finding that blocks and run again."
-    if examination.blocking:
+    if dossier.examination.blocking:
         return "What to do: check that the reasons for waiving outweigh what is found below. Without them the gate keeps the release back."
-    return "What to do: judge the warnings and the actors below, complete the open answers, and sign."
+    if answer == "to be judged":
+        return "What to do: judge the findings and the actors below, complete the open answers, and sign."
+    return "What to do: judge the actors below, complete the open answers, and sign."
 
 
 def _waiver(dossier: Dossier, check: str) -> str:
@@ -331,7 +321,7 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
                 f"not computed: {row.reason}" if row.value is None else _figure(dossier, row, row.value),
                 _figure(dossier, row, _worst_draw(row, draws.get(row.series, ()))),
                 _figure(dossier, row, row.baseline) if _own_baseline(row, confidential) else "",
-                "; ".join(limit_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
+                "; ".join(threshold_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
                 _outcome(verdicts),
             ]
         )
@@ -412,21 +402,35 @@ def _meanings(rows: Sequence[Row]) -> Terms:
 def _testing(dossier: Dossier) -> Chapter:
     """What the gate found when it took the release against the confidential data."""
     findings = dossier.examination.findings
+    titles_of = {one.check: one.title for one in findings}
     lines: list[Line] = [
         [
             one.title,
-            outcome_cell(one.status),
-            one.said,
+            Cell(one.state, one.status if one.applies else "does not apply"),
+            f"the same leak as {titles_of.get(one.leak, one.leak)}: {one.said}" if one.leak else one.said,
             number(one.value) if one.value is not None else "",
             number(one.baseline) if one.baseline is not None else "",
-            number(one.limit) if one.limit is not None else "",
+            compared_text(one),
+            limit_text(one) if one.applies else "",
+            people_text(one),
             one.advice,
             one.source,
         ]
-        for one in findings
+        for one in by_status(findings)
     ]
-    titles = ("check", "status", "found", "value", "baseline", "limit", "what would mend it", "limit from")
-    part = table(titles, lines, right=(3, 4, 5)) if lines else Paragraph("The gate has no finding.")
+    titles = (
+        "check",
+        "state",
+        "found",
+        "value",
+        "baseline",
+        "compared value",
+        "limit",
+        "people",
+        "how to fix it",
+        "limit from",
+    )
+    part = table(titles, lines, right=(3, 4, 5, 6, 7)) if lines else Paragraph("The gate has no finding.")
     return Chapter("Findings of the gate", (part,))
 
 

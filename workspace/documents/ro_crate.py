@@ -166,14 +166,6 @@ def _run(dossier: Dossier, results: Sequence[Entity]) -> Entity:
     }
 
 
-SAID = {
-    "pass": "nothing found that speaks against it",
-    "not checked": "found nothing that speaks against it, but not every check could be made",
-    "warn": "found things to look at",
-    "block": "found things that block it",
-}
-
-
 def _disclosure_check(dossier: Dossier) -> Entity:
     """What the gate found; it is failed where a finding blocks that nobody has waived."""
     examination = dossier.examination
@@ -186,7 +178,7 @@ def _disclosure_check(dossier: Dossier) -> Entity:
         "@id": "#disclosure-check",
         "@type": "AssessAction",
         "additionalType": {"@id": "https://w3id.org/shp#DisclosureCheck"},
-        "name": f"Disclosure check of the datasets: {SAID[examination.status]}{waived}",
+        "name": f"Disclosure check of the datasets: {dossier.answer.title}{waived}",
         "description": dossier.reason,
         "object": [{"@id": "./"}, {"@id": "disclosure-control.json"}],
         "instrument": {"@id": "#policy"},

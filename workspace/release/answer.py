@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.release_form import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount, agree, counted, listed, percent
 
-from ..policy.policy import Policy
-from .gate import Examination, Finding
+from ..errors import WorkspaceError
+from ..policy.policy import Policy, policy_of
+from ..store.runs import RunState, find_run, records_of
+from ..store.workspace import Workspace
+from .contents import plan_release, released_tables
+from .gate import Examination, Finding, examine
 
 MayLeave = Literal["no", "to be judged", "yes"]
 AUDIENCE_WORDS: dict[Audience, str] = {
@@ -65,6 +70,25 @@ class Answer:
         }
 
 
+def answer_for(workspace: Workspace, run_id: int | str) -> Answer | None:
+    """Examine a run's release and return the answer; None for a run that is not done or that has no dataset to release.
+
+    A release that the gate cannot examine, such as one with a damaged table, may not leave: the sentence gives the reason. Raises NotFound.
+    """
+    run = find_run(workspace, run_id)
+    if run.state is not RunState.DONE or not released_tables(workspace, run.id):
+        return None
+    policy = Policy()
+    try:
+        policy = policy_of(workspace.directory)
+        examination = examine(workspace, plan_release(workspace, run.id), policy)
+        return answer_of(examination, run.recipe, policy, records_of(workspace, run))
+    except (WorkspaceError, EngineError, OSError) as error:
+        audience = policy.audience_of(run.recipe.form.audience)
+        sentence = f"The gate could not examine the release: {str(error).rstrip('.')}."
+        return Answer("no", audience, sentence, "", None, run.count_records(0))
+
+
 def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> Answer:
     """Return the answer that an examination gives, with its waivers, for a run of ``records`` confidential records."""
     count = RecordCount(records, recipe.data.rows)
@@ -73,7 +97,10 @@ def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records:
     blocking = [one for one in examination.leaks if one.check in left]
     # A witness that its lead's waiver does not cover blocks by itself.
     blocking += [one for one in examination.unwaived if one.leak and one.leak not in left]
-    open_findings = [one for one in examination.leaks if one.status in ("block", "warn") and one.check not in left]
+    leads = {one.check for one in examination.leaks if one.status in ("block", "warn")}
+    # A witness whose lead is not open stands for itself: nothing open is lost behind a lead that passes.
+    standing = [one for one in examination.findings if not one.leak or one.leak not in leads]
+    open_findings = [one for one in standing if one.status in ("block", "warn") and one.check not in left]
     unchecked = [one for one in examination.findings if one.status == "not checked" and one.applies]
     not_covered = _not_covered(unchecked)
     if blocking:
@@ -87,7 +114,8 @@ def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records:
         needs = _judgements(open_findings, unchecked)
         text = " ".join(filter(None, (waived or "Nothing blocks.", needs, sentence)))
         return Answer("to be judged", audience, text, not_covered, people, count)
-    text = f"No check finds more of the {count:,} {count.noun} in the release than chance does."
+    # Not "no more than chance": limits let a few be found, and a measure may count them on the same page.
+    text = f"No check finds any of the {count:,} {count.noun} beyond its limits."
     return Answer("yes", audience, " ".join(filter(None, (waived, text))), "", 0, count)
 
 

@@ -20,7 +20,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import counted, singular
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
@@ -163,6 +163,10 @@ class Case:
     def noun(self) -> str:
         """Return what the records are, in the plural: people unless the recipe names something else."""
         return self.recipe.data.rows or "people"
+
+    def count(self, records: int) -> str:
+        """Return a number of confidential records in words: ``1 person``, ``12 people``, ``3 person-years``."""
+        return f"{records:,} {singular(self.noun) if records == 1 else self.noun}"
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:

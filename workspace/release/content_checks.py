@@ -112,23 +112,32 @@ def _none(count: int) -> str:
     return "none does" if count == 0 else f"{count:,} {agree(count, 'does', 'do')}"
 
 
-def _by_people(joint: Joint, counts: Sequence[Found], shows: str, nothing: str) -> Sighting:
-    controlled = joint.case.controls is not None
-    chosen = _chosen(counts, controlled=controlled)
-    beside = "" if controlled else "; no record was held out to compare with"
-    if chosen is None:
-        return Sighting(f"{nothing} ({joint.size}){beside}", 0.0, judged=0.0)
-    found, blocks = chosen[0].found, chosen[1]
-    among = "" if found.who.startswith("all ") else f" among {found.who} of both"
+def _counts_text(found: Found, shows: str, noun: str, *, controlled: bool) -> str:
+    """Return how many members a test finds, and how many hold-out people or how many by chance."""
+    among = "" if found.who.startswith("all ") else f" among {found.who.replace('people', noun)} of both"
     against = (
-        f"of {found.of_controls:,} equally rare hold-out people {_none(found.controls)}"
+        f"of {found.of_controls:,} equally rare hold-out {noun} {_none(found.controls)}"
         if controlled
         else f"of an independent sample it would be {found.chance * found.exposure:.0f}"
     )
-    said = (
-        f"{found.members:,} of {found.of_members:,} people of the data{among} {shows.format(what=found.what)}; {against} "
-        f"({joint.size}){beside}"
-    )
+    return f"{found.members:,} of {found.of_members:,} {noun} of the data{among} {shows.format(what=found.what)}; {against}"
+
+
+def _by_people(joint: Joint, counts: Sequence[Found], shows: str, nothing: str) -> Sighting:
+    controlled, noun = joint.case.controls is not None, joint.case.noun
+    chosen = _chosen(counts, controlled=controlled)
+    beside = "" if controlled else "; no record was held out to compare with"
+    if chosen is None:
+        # A pass shows the counts that come nearest to a finding: a reader sees what was not enough.
+        nearest = next(iter(corrected(counts)), None)
+        at_most = (
+            "nobody was found"
+            if nearest is None
+            else f"at most, {_counts_text(nearest.found, shows, noun, controlled=controlled)}"
+        )
+        return Sighting(f"{nothing.format(noun=noun)}; {at_most} ({joint.size}){beside}", 0.0, judged=0.0)
+    found, blocks = chosen[0].found, chosen[1]
+    said = f"{_counts_text(found, shows, noun, controlled=controlled)} ({joint.size}){beside}"
     return Sighting(
         said, float(found.members), float(found.expected), found.excess, numbered(np.sort(found.records)),
         "block" if blocks else "warn",
@@ -143,7 +152,7 @@ def _standing(case: Case) -> Sighting:
         counts = joint.standing.found
         return _by_people(
             joint, counts, "who are alone with their values in {what} stand in the release with them",
-            "people of the data stand in the release no more often than others",
+            "no test shows that {noun} of the data stand in the release more often than others",
         )  # fmt: skip
 
     return pooled(case, _fits(case), look, together=True)
@@ -164,7 +173,7 @@ def _reproduced(case: Case, *, recoded: bool) -> Sighting:
         ]
         return _by_people(
             joint, counts, "stand in the release {what}",
-            f"released rows are no nearer to people of the data, {how}, than to others",
+            f"no test shows that released rows are nearer to {{noun}} of the data, {how}, than to others",
         )  # fmt: skip
 
     return pooled(case, _fits(case), look, together=False)
@@ -179,7 +188,7 @@ def _moved(case: Case) -> Sighting:
             raise DoesNotApply("no two numbers or dates are drawn")
         return _by_people(
             joint, joint.moved, "stand in the release {what}",
-            "no common change of numbers or of dates shows people of the data more often than others",
+            "no test shows that a common change of numbers or of dates fits {noun} of the data more often than others",
         )  # fmt: skip
 
     return pooled(case, _fits(case), look, together=False)
@@ -196,8 +205,9 @@ def _multiplied(case: Case) -> Sighting:
                 f"no row of a person is repeated more often than chance repeats it ({joint.size})", 0.0, judged=0.0
             )
         said = (
-            f"{found.people:,} {agree(found.people, 'person', 'people')} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
-            f"stand in {found.rows:,} of {found.of_rows:,} released rows, one of them in {found.times:,}; by chance {found.expected:.2g} people would be repeated {found.times} times or more ({joint.size})"
+            f"{case.count(found.people)} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
+            f"{agree(found.people, 'stands', 'stand')} in {found.rows:,} of {found.of_rows:,} released rows, {found.times} times or more each and at most {found.most} times; "
+            f"by chance {found.expected:.2g} {case.noun} would be repeated so often ({joint.size})"
         )
         return Sighting(
             said,
@@ -220,7 +230,7 @@ def _copied_counts(case: Case) -> Sighting:
         if found is None:
             raise NotComputable("no set of columns has ten combinations of eight records or more")
         said = (
-            f"the counts of {found.cells:,} combinations of {found.what}, of {found.records:,} people, differ from the confidential ones by "
+            f"the counts of {found.cells:,} combinations of {found.what}, of {found.records:,} {case.noun}, differ from the confidential ones by "
             f"{found.distance:.2g} of what chance lets a fitted model differ ({joint.size})"
         )
         blocks = found.p <= UNCONTROLLED
@@ -264,7 +274,7 @@ def _disguised(case: Case) -> Sighting:
     said = "; ".join(
         f"{one.name} stays and {one.how} as {one.of}, which is {secrets[one.of]}"
         if one.how.startswith("has the same")
-        else f"{one.name} stays and {one.how}: it gives {one.of}, which is {secrets[one.of]}, of {100 * one.share:.3g} % of the people"
+        else f"{one.name} stays and {one.how}: it gives {one.of}, which is {secrets[one.of]}, of {100 * one.share:.3g} % of the {case.noun}"
         for one in found
     )
     return Sighting(said, len(found), records=numbered(worst.records))
@@ -293,8 +303,8 @@ def _own_values(case: Case) -> Sighting:
         rows = rows_of(case.own, levels, len(case.confidential))
         counts, asked = list[Found](), 0
         for who, among in (
-            ("the rarest people", order[: min(ASKED, len(order) // 5)]),
-            ("people spread over the table", None),
+            (f"the rarest {case.noun}", order[: min(ASKED, len(order) // 5)]),
+            (f"{case.noun} spread over the table", None),
         ):
             pairs = case.nearest(kept, drawn, among)
             # from other levels a model infers other values: only people of the same levels are likely to have each other's
@@ -365,12 +375,12 @@ def _unanimous(case: Case) -> Sighting:
             theirs = cells_of(controls, (name,))[name][: len(near)][inside]
         found = unanimous(classes, cells, None if near is None else near[near >= 0], theirs)
         beside = (
-            f"of {found.controls:,} hold-out people like them {100 * found.baseline:.0f} % have it too"
+            f"of {found.controls:,} hold-out {case.noun} like them {100 * found.baseline:.0f} % have it too"
             if found.controls
-            else f"{100 * found.baseline:.0f} % of all people have such a value"
+            else f"{100 * found.baseline:.0f} % of all {case.noun} have such a value"
         )
         said = (
-            f"{name}: {found.people:,} of {found.records:,} people are in classes that all have the same value, so that whoever knows the "
+            f"{name}: {found.people:,} of {found.records:,} {case.noun} are in classes that all have the same value, so that whoever knows the "
             f"quasi-identifiers knows it; {beside}"
         )
         records = released.records[found.who] if released.linked else found.who[:0]

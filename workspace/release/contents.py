@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sfumato.engine.data.schema import Role
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import RecordCount
 
 from ..errors import NotReady
 from ..store.artefacts import controls_hash, weights_hash
@@ -28,7 +29,7 @@ class ReleasePlan:
     """
 
     run: Run
-    records: int
+    records: RecordCount
     datasets: int
     replaced: tuple[str, ...]
     kept: tuple[str, ...]
@@ -92,7 +93,8 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     records = workspace.tables.records(tables[0])
     verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
     controls = controls_hash(workspace, run.id)
-    return ReleasePlan(run, records, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)
+    count = run.count_records(records)
+    return ReleasePlan(run, count, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)
 
 
 def treatment_of(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

@@ -33,9 +33,9 @@ NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
 
 
-def _of_people(count: int, people: int) -> str:
-    """``88 of 20,190 people (0.4 %)``."""
-    return f"{count:,} of {people:,} people ({percent_of(count / people)})"
+def _of_people(case: Case, count: int, people: int) -> str:
+    """Return ``88 of 20,190 people (0.4 %)``, or what else the records are."""
+    return f"{count:,} of {people:,} {case.noun} ({percent_of(count / people)})"
 
 
 WEIGHT_ALONE = "nothing but the survey weight is drawn"
@@ -91,7 +91,7 @@ def _of_members(case: Case, pool: Pool, names: tuple[str, ...], seen: Sighting) 
     shown = rows_of_members(rows, len(case.confidential), [rows_of(cells, names) for cells in pool.cells])
     if shown.by_holdout <= LEVEL:
         return seen
-    said = f"{seen.said}; rows of {shown.controls:,} of {shown.of_controls:,} hold-out people are released, and of {shown.members:,} of {shown.of_members:,} people of the data"
+    said = f"{seen.said}; rows of {shown.controls:,} of {shown.of_controls:,} hold-out {case.noun} are released, and of {shown.members:,} of {shown.of_members:,} {case.noun} of the data"
     return replace(seen, said=said, at_most="warn")
 
 
@@ -155,9 +155,9 @@ def _rare_levels(case: Case) -> Sighting:
         records.append(those)
         said += [f"{name} ({counted(count, 'level')})"] * bool(count)
     people = np.unique(np.concatenate(records))
-    few = f"fewer than {case.policy.smallest_cell} people"
+    few = f"fewer than {case.policy.smallest_cell} {case.noun}"
     words = (
-        f"{len(people):,} {agree(len(people), 'person has', 'people have')} a category that {few} have and that is released: {', '.join(said)}"
+        f"{case.count(len(people))} {agree(len(people), 'has', 'have')} a category that {few} have and that is released: {', '.join(said)}"
         if levels
         else f"no category that {few} have is released"
     )
@@ -301,7 +301,7 @@ def _kept_weight(case: Case) -> Sighting:
     sizes = occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
-        f"{_of_people(len(few), len(rows))} have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} people "
+        f"{_of_people(case, len(few), len(rows))} have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} {case.noun} "
         f"share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows how the weights were made knows their strata and classes"
     )
     return Sighting(said, len(few) / len(rows), records=numbered(few))
@@ -311,9 +311,7 @@ def _identifying(case: Case) -> Sighting:
     def of(name: str) -> Sighting:
         rows = case.own[name]
         alone = occurrences(rows, rows) == 1
-        said = (
-            f"{name} is released unchanged, and {_of_people(int(alone.sum()), len(rows))} share their value with nobody"
-        )
+        said = f"{name} is released unchanged, and {_of_people(case, int(alone.sum()), len(rows))} share their value with nobody"
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.synthetic
         return Sighting(
@@ -418,7 +416,7 @@ DATA_CHECKS = (
         _agreed_values, "attack against a control: Giomi et al. (2023)",
     ),
     Check(
-        "kept_weight", "survey weights of a few records that leave unchanged", "share of the people", 0, 0.5,
+        "kept_weight", "survey weights that few people share, released unchanged", "share of the people", 0, 0.5,
         "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OURS,
         "synthesise the weight after the variables that it is made from, or round it before the import", _kept_weight,
         "sampling weights give strata away: de Waal & Willenborg (1997); smallest cell of the policy",

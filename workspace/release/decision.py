@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..reporting.findings import also_seen, is_open, lead_findings, witnesses_of
 from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, Decision
 from .dossier import Dossier
 from .gate import ALL
@@ -19,10 +20,11 @@ def _minute(time: str) -> str:
 
 def decision_of(dossier: Dossier) -> Decision:
     """The gate's findings that are no pass, waivers, the reason, and the lines to sign on."""
+    all_findings = dossier.examination.findings
     findings = [
-        (one.status, one.title, one.said)
-        for one in dossier.examination.findings
-        if one.status != "pass" and one.applies
+        (one.state, f"{one.title}{also_seen(witnesses_of(one, all_findings), '; ')}", one.said)
+        for one in lead_findings(all_findings)
+        if is_open(one)
     ]
     waivers = [
         ("every check" if one.check == ALL else one.check, one.user, one.reason) for one in dossier.examination.waivers

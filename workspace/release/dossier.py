@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from ..store.workspace import Dataset, Workspace
 from ..views.approved import approved_tables
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
+from .answer import Answer, answer_of
 from .checks import Case
 from .contents import ReleasePlan
 from .gate import Examination
@@ -60,12 +61,18 @@ class Dossier:
     approved: Callable[[], tuple[ApprovedTable, ...]]
     user: str
 
+    @property
+    def answer(self) -> Answer:
+        """Return whether the release may leave, with the waivers of the examination."""
+        return answer_of(self.examination, self.plan.run.recipe, self.policy, self.original.records)
+
 
 def dossier_of(
     workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form, reason: str
 ) -> Dossier:
     """Read what there is on a run that is to be released; tables are read when they are asked for."""
-    original = workspace.dataset(plan.run.dataset_id)
+    stored = workspace.dataset(plan.run.dataset_id)
+    original = replace(stored, records=plan.run.count_records(stored.records))
     rows = tuple(result_rows(workspace, plan.run.id))
     return Dossier(
         plan,

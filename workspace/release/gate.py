@@ -225,7 +225,10 @@ def _looked_at(check: Check, case: Case) -> tuple[Finding, Sequence[int]]:
         records = sighting.records
         return sighting
 
-    return finding_of(check, case.policy, look), records
+    finding = finding_of(check, case.policy, look)
+    if case.noun != "people" and "people" in finding.unit:
+        finding = replace(finding, unit=finding.unit.replace("people", case.noun, 1))
+    return finding, records
 
 
 SAME_PEOPLE_SHARE = 0.5
@@ -361,19 +364,20 @@ def checked_reasons(waive: Mapping[str, str], place: str) -> dict[str, str]:
     return {key: checked_justification(why, f"{place} {key}") for key, why in waive.items()}
 
 
-def check_passed(examination: Examination) -> None:
-    """Raises NotReleased where a finding blocks that nobody has waived."""
+def check_passed(examination: Examination, sentence: str = "") -> None:
+    """Raise NotReleased where a finding blocks that nobody has waived; its message begins with the ``sentence`` of the answer."""
     left = examination.unwaived
     if not left:
         return
     never = [one for one in left if not one.waivable]
     said = "; ".join(f"{one.check}: {one.said}" for one in left)
+    first_words = f"{sentence} " if sentence else ""
     if never:
         raise NotReleased(
-            f"the gate blocks the release, and {', '.join(one.check for one in never)} cannot be waived. {said}"
+            f"{first_words}the gate blocks the release, and {', '.join(one.check for one in never)} cannot be waived. {said}"
         )
     first = left[0].check
     raise NotReleased(
-        f"the gate blocks the release: {said}. To release it all the same, add --reason TEXT, or "
+        f"{first_words}the gate blocks the release: {said}. To release it all the same, add --reason TEXT, or "
         f"--waive {first}=REASON for each"
     )

@@ -17,7 +17,7 @@ from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
-from sfumato.engine.wording import percent
+from sfumato.engine.wording import noun_of, percent
 
 from ..policy.policy import Policy
 from ..reporting.questions import (
@@ -150,7 +150,7 @@ def _baselines(
     picked, alone = found_by(named, most)
     base = row.baseline or 0.0
     beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
-    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {percent(picked)} of the people can be found"
+    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {percent(picked)} of the {noun_of(records)} can be found"
     return [
         (row.baseline, said, "block" if kept_columns_block else "warn", KEPT_COLUMNS),
         (beside, said, "block", ""),

@@ -19,12 +19,13 @@ from ..reporting.release_summary import Decision
 from ..reporting.user_guide import PublicRelease, user_guide
 from ..store.artefacts import control_records, traces_of
 from ..store.redraw_counts import redraws_of
-from ..store.runs import Run, done_together, find_run, names_of
+from ..store.runs import Run, done_together, find_run, names_of, records_of
 from ..store.workspace import Workspace
 from ..upkeep.integrity import hold
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
+from .answer import Answer, answer_for
 from .contents import plan_release
 from .users import promised, public_release
 
@@ -36,19 +37,22 @@ def report_of(
     traces: bool = False,
     decision: Decision | None = None,
     figures: Sequence[Figure] | None = None,
+    answer: Answer | None = None,
 ) -> Document:
     """The report of a run that is done, with what the runs beside it found. Raises NotFound, NotReady, NotAsSealed and NoKey.
 
     The same run gives the same document, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
     the data: a release has the report without them. ``decision`` is what was decided of the release that it goes with,
-    ``figures`` are its figures where they were drawn before.
+    ``figures`` are its figures where they were drawn before, and ``answer`` says whether it may leave, with its waivers. Without one the
+    gate examines the run.
     """
     runs = done_together(workspace, run_id)
     for run in runs:
         hold(workspace, run.id, strict=True)
     reported = [_reported(workspace, run, name, traces=traces) for run, name in zip(runs, names_of(runs), strict=True)]
     drawn = figures_of(workspace, runs) if figures is None else figures
-    return report(reported, drawn, published_tables(workspace, runs), decision)
+    answer = answer or answer_for(workspace, runs[0].id)
+    return report(reported, drawn, published_tables(workspace, runs), decision, () if answer is None else answer.lines)
 
 
 def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
@@ -64,10 +68,15 @@ def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
 
 
 def report_page(
-    workspace: Workspace, run_id: int | str, *, traces: bool = False, decision: Decision | None = None
+    workspace: Workspace,
+    run_id: int | str,
+    *,
+    traces: bool = False,
+    decision: Decision | None = None,
+    answer: Answer | None = None,
 ) -> str:
     """``report_of`` as one HTML page."""
-    return report_of(workspace, run_id, traces=traces, decision=decision).html()
+    return report_of(workspace, run_id, traces=traces, decision=decision, answer=answer).html()
 
 
 def public_report_of(workspace: Workspace, run_id: int | str) -> Document:
@@ -94,7 +103,7 @@ def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> Rep
         seconds=run.seconds,
         file=dataset.name,
         file_sha256=dataset.source_sha256,
-        records=dataset.records,
+        records=records_of(workspace, run),
         dropped=dataset.dropped,
         controls=control_records(workspace, run.id),
         redraws=redraws_of(workspace, run.id),

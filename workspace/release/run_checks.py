@@ -23,7 +23,7 @@ from sfumato.engine.methods.registry import Method, find, method_called
 from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.thresholds import output_of
 from sfumato.engine.statistics.estimated import Estimated, difference
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agree, counted, number
 
 from ..reporting.beliefs import BeliefsFound
 from ..reporting.words import thresholds_text
@@ -38,6 +38,8 @@ LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
 SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
+KEPT_KEYS = "kept_keys"
+"""The check of columns that are released unchanged."""
 UNKNOWN = float(np.nextafter(LIKELY, 1.0))
 """What a record is taken for that nobody asked about."""
 
@@ -148,7 +150,10 @@ def _worst_records(case: Case) -> Sighting:
     if worst is None or (inferred is not None and inferred.held > max(LIKELY, worst.held)):
         worst = _beside(worst, inferred)
     if worst is not None and not everybody:
-        said = f"{worst.said}; no measure asked about all records, and the others are not known to be safer"
+        said = (
+            f"{worst.said}; no measure asked about all records: the gate takes the others to be given away with more than {LIKELY:g}, since "
+            "they are not known to be safer"
+        )
         return replace(worst, said=said, judged=max(worst.held, UNKNOWN))
     if worst is None:
         raise NotComputable("no measure of the run says anything of single records")
@@ -192,7 +197,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     few = case.synthetic and found.datasets < 2
     # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
     alone = _alone_with_kept(case) & asked
-    others = found.probability[asked & ~alone]
+    others, count_alone = found.probability[asked & ~alone], int(alone.sum())
     judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNKNOWN))
     policy = case.policy.findings.get("worst_records")
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
@@ -207,13 +212,18 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
             f"; among people who have all that is kept in common, {chance.own:,} {agree(chance.own, 'is', 'are')} found with more than {SURE:g}, and "
             f"{chance.wrong:.3g} would be if their rows were dealt among them at random (p = {chance.p_value:.2g})"
         ) + (": it may be chance" if chance.p_value > LEVEL else "")
+    if judged < highest and count_alone:
+        said += (
+            f"; the gate compares {number(judged)} and not {number(highest)}: whoever is found by columns that stay is counted by {KEPT_KEYS}, "
+            f"and nobody else is given away with more than {number(float(others.max()) if len(others) else 0.0)}"
+        )
     if found.earlier:
         runs = ", ".join(str(release.run_id) for release, _ in found.earlier)
         said += f" ({len(found.earlier) + 1} releases together, this one and {runs} before)"
     if count := int(alone[likely].sum()):
         said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
     # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave.
-    leak = "kept_keys" if count > len(likely) / 2 else ""
+    leak = KEPT_KEYS if count > len(likely) / 2 else ""
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
         said,
@@ -301,7 +311,10 @@ def _beside(worst: Sighting | None, inferred: Sighting | None) -> Sighting | Non
     if worst is None or inferred is None:
         return worst or inferred
     judged = max(worst.held, min(inferred.held, UNKNOWN))
-    return replace(worst, said=f"{worst.said}. {inferred.said}", judged=judged)
+    why = ""
+    if judged < inferred.held and judged > worst.held:
+        why = f": the gate counts {number(inferred.held)} as just above {LIKELY:g}, which is to be judged and never blocks"
+    return replace(worst, said=f"{worst.said}. {inferred.said}{why}", judged=judged)
 
 
 NOT_ASKED = (

@@ -38,13 +38,13 @@ def _judged(counts: Sequence[Found], pool: Pool, shows: str) -> Sighting:
     all_of_them = [together(counts, "all of them together")] if len(counts) > 1 else []
     verdicts = [one for one in corrected([*counts, *all_of_them]) if one.found.of_members]
     if not verdicts:
-        return Sighting("no value of a few records", 0.0, judged=0.0)
+        return Sighting("no value is rare", 0.0, judged=0.0)
     sure = [one for one in verdicts if one.p <= LEVEL and one.found.excess >= FEWEST]
     sure = [one for one in sure if one.found not in all_of_them] or sure
     found = max(sure, key=lambda one: one.found.share).found if sure else verdicts[0].found
     said = (
-        f"{found.what}: the values of {found.members:,} of {found.of_members:,} people {shows} are released unchanged, and those of {found.controls:,} of "
-        f"{found.of_controls:,} hold-out people ({pool.size})"
+        f"{found.what}: the values of {found.members:,} of {found.of_members:,} {pool.case.noun} {shows} are released unchanged, and those of {found.controls:,} of "
+        f"{found.of_controls:,} hold-out {pool.case.noun} ({pool.size})"
     )
     baseline = found.controls / found.of_controls if found.of_controls else 0.0
     value = found.members / found.of_members
@@ -148,7 +148,7 @@ def look_at_extremes(case: Case) -> Sighting:
                 records.append(found.records)
                 said.append(f"{name}: the {' and the '.join(found.ends)} value")
         if not ends:
-            return Sighting("no smallest or largest value of a few records is released unchanged", 0)
+            return Sighting("no smallest or largest value that few records have is released unchanged", 0)
         sure = False
         if case.controls is not None:
             joint = Joint(case, pool, names)

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from sfumato.engine.wording import counted, percent
+from sfumato.engine.wording import agree, counted, percent, singular
 
 from ..visible_text import printable
-from .tables import Column, Table
+from .tables import Cell, Column, Line, Table
 from .words import mark, number
 
 COLUMNS = (
-    Column("status", "status", 13),
+    Column("status", "state", 15),
+    Column("title", "finding", 34, grows=1),
     Column("check", "check", 23),
-    Column("value", "value", 10, "right"),
-    Column("baseline", "baseline", 10, "right", spare=3),
-    Column("held", "held", 9, "right", spare=2, full="compared value"),
-    Column("limit", "limit", 9, "right"),
-    Column("unit", "unit of held and limit", 30, spare=1, grows=1),
+    Column("held", "compared", 10, "right", full="compared value"),
+    Column("limit", "limit", 15, "right"),
+    Column("people", "people", 8, "right"),
 )
-SHARES = ("share", "probability", "of the budget")
-"""How the unit of what is said in per cent begins."""
-BARE = ("ratio", "s_pmse")
-"""Units that count nothing."""
-SINGULAR = {"people": "person", "policies": "policy"}
+SHARE = "share of the "
+"""How the unit of what is written in per cent begins."""
+SCALES = ("excess", "missing variation", "probability", "ratio", "s_pmse")
+"""Units that count nothing; their name stands before the number."""
 STATUSES = ("block", "warn", "not checked", "pass")
 """The worst first."""
+NO_PEOPLE = "-"
+MOST_HELD = 1000
+"""Record numbers that a finding holds at most (``gate.MOST_RECORDS``)."""
 MOST_NAMED = 24
 """So many record numbers are said."""
 
@@ -44,8 +46,28 @@ class Found(Protocol):
         ...
 
     @property
+    def state(self) -> str:
+        """``blocks``, ``to be judged``, ``not checked``, ``passes`` or ``does not apply``."""
+        ...
+
+    @property
     def applies(self) -> bool:
         """Whether the check says anything of this kind of release."""
+        ...
+
+    @property
+    def people(self) -> int | None:
+        """How many people it is about; None where it counts none."""
+        ...
+
+    @property
+    def leak(self) -> str:
+        """The check whose finding stands for this one; empty where it stands for itself."""
+        ...
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the value must be at least the limit."""
         ...
 
     @property
@@ -95,68 +117,207 @@ FoundT = TypeVar("FoundT", bound=Found)
 
 
 def by_status(findings: Sequence[FoundT]) -> list[FoundT]:
-    """What blocks first, then what warns, then what was not checked, each in the order of the checks; last what does not apply."""
+    """Return what blocks first, then what is to be judged, what was not checked, what passes, and last what does not apply."""
     return sorted(findings, key=lambda one: (not one.applies, STATUSES.index(one.status)))
 
 
+def lead_findings(findings: Sequence[FoundT]) -> list[FoundT]:
+    """Return the findings that stand for themselves, the worst first."""
+    return by_status([one for one in findings if not one.leak])
+
+
+def witnesses_of(finding: Found, findings: Sequence[FoundT]) -> list[FoundT]:
+    """Return the findings that see the same leak as ``finding``, which stands for them."""
+    return [one for one in findings if one.leak == finding.check]
+
+
+def is_open(finding: Found) -> bool:
+    """Return whether a reader has to look at a finding: it neither passes nor is out of place."""
+    return finding.applies and finding.status != "pass"
+
+
+def state_text(finding: Found) -> str:
+    """Return the state with its sign: ``✗ blocks``, ``! to be judged``."""
+    return f"{mark(_sign(finding))} {finding.state}"
+
+
+def _sign(finding: Found) -> str:
+    return finding.status if finding.applies else "does not apply"
+
+
 def finding_cells(finding: Found, *, waived: bool = False) -> tuple[str, ...]:
-    """A finding's cells by column; one that is waived says so in place of its status."""
+    """Return a finding's cells by column; one that is waived says so in place of its state."""
     return (
-        "waived" if waived else f"{mark(finding.status)} {finding.status}",
+        "waived" if waived else state_text(finding),
+        finding.title,
         finding.check,
-        *("" if one is None else number(one) for one in (finding.value, finding.baseline, finding.held, finding.limit)),
-        finding.unit,
+        compared_text(finding),
+        limit_text(finding),
+        people_text(finding),
     )
 
 
+def _scale(unit: str) -> str:
+    """Return the name of a unit that counts nothing, such as ``excess``; empty for a share or for what counts things."""
+    return next((one for one in SCALES if unit.startswith(one)), "")
+
+
+def _things(unit: str, count: float) -> str:
+    """Return what a unit counts, in the number that goes with ``count``: ``person``, ``released rows``, ``of the budget``."""
+    words = re.split(r" (?:beyond|of) | \(", unit)[0]
+    if count != 1 or words.startswith("of "):
+        return words
+    *first, last = words.split()
+    return " ".join([*first, singular(last)])
+
+
+def compared_text(finding: Found) -> str:
+    """Return the number that is compared with the limit, in its unit: ``6.67 %``, ``excess 0.48``, ``3 people``; empty for none."""
+    held, unit = finding.held, finding.unit
+    if held is None:
+        return ""
+    if unit.startswith(SHARE):
+        return percent(held, finding.limit)
+    text = _number_beside(held, finding.limit)
+    return f"{scale} {text}" if (scale := _scale(unit)) else f"{text} {_things(unit, held)}".rstrip()
+
+
+def limit_text(finding: Found) -> str:
+    """Return the limit with its direction: ``at most 0 %``, ``at least 1 measure``; empty for none."""
+    bound = "at least" if finding.at_least else "at most"
+    return "" if finding.limit is None else f"{bound} {_limit_number(finding, finding.limit)}"
+
+
+def _limit_number(finding: Found, limit: float) -> str:
+    if finding.unit.startswith(SHARE):
+        return percent(limit, finding.held)
+    text = number(limit)
+    return text if _scale(finding.unit) else f"{text} {_things(finding.unit, limit)}".rstrip()
+
+
+def _number_beside(value: float, beside: float | None, above: str = "just above", below: str = "just below") -> str:
+    """Return a number that does not read as another one that it is compared with."""
+    text = number(value)
+    if beside is None or value == beside or text != number(beside):
+        return text
+    # A check may count a value as the next number above a limit: its seventeen digits say nothing to a reader.
+    if math.isclose(value, beside, rel_tol=1e-9):
+        return f"{above if value > beside else below} {text}"
+    return repr(value)
+
+
+def people_text(finding: Found) -> str:
+    """Return how many people a finding is about; a dash where it counts none."""
+    return NO_PEOPLE if finding.people is None else f"{finding.people:,}"
+
+
 def judged_cells(finding: Found) -> dict[str, str]:
-    """What is held against the limit, and the limit with what it counts: ``6.67 %`` and ``0 %``, ``3`` and ``0 questions``."""
-    held, limit = finding.held, finding.limit
-    if finding.unit.startswith(SHARES):
-        said = ["" if one is None else percent(one, beside) for one, beside in ((held, limit), (limit, held))]
-        return {"held": said[0], "limit": said[1]}
-    counts = "" if finding.unit in BARE else re.split(r" (?:beyond|of) ", finding.unit)[0].split()[-1]
-    if limit == 1:
-        counts = SINGULAR.get(counts, counts.removesuffix("s"))
-    return {
-        "held": "" if held is None else number(held),
-        "limit": "" if limit is None else f"{number(limit)} {counts}".rstrip(),
-    }
+    """Return the compared number and its limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 0 questions``."""
+    held, limit, unit = finding.held, finding.limit, finding.unit
+    if unit.startswith(SHARE):
+        compared, most = ["" if one is None else percent(one, other) for one, other in ((held, limit), (limit, held))]
+    else:
+        compared = "" if held is None else _number_beside(held, limit, ">", "<")
+        most = "" if limit is None else number(limit)
+        if limit is not None and not _scale(unit) and (things := _things(unit, limit)) and not things.startswith("of "):
+            # The last word says what is counted: rows of released rows.
+            most = f"{most} {things.split()[-1]}"
+    bound = mark("at least" if finding.at_least else "at most")
+    return {"held": compared, "limit": f"{bound} {most}" if most else ""}
 
 
-def finding_table(findings: Sequence[Found]) -> Table:
-    return Table(COLUMNS, [finding_cells(one) for one in by_status(findings)])
+def finding_table(findings: Sequence[FoundT], *, every: bool = False) -> Table:
+    """Return the findings as a table, the worst first, each with the checks that see the same leak.
+
+    What passes and what does not apply is left out unless ``every`` is true; ``folded_text`` counts it.
+    """
+    shown = [one for one in lead_findings(findings) if every or is_open(one)]
+    return Table(COLUMNS, [_row(one, witnesses_of(one, findings)) for one in shown])
 
 
-def finding_text(finding: Found) -> list[str]:
-    """One finding in paragraphs: what was seen, what it was held against and why, whose records, and what would mend it."""
-    return [printable(line) for line in _paragraphs(finding)]
+def _row(finding: Found, witnesses: Sequence[Found]) -> Line:
+    _, title, *cells = finding_cells(finding)
+    return [Cell(finding.state, _sign(finding)), f"{title}{also_seen(witnesses, '; ')}", *cells]
 
 
-def _paragraphs(finding: Found) -> Iterator[str]:
-    yield f"{mark(finding.status)} {finding.status}: {finding.title} ({finding.check})"
-    yield f"{finding.said}."
+def also_seen(witnesses: Sequence[Found], before: str = "") -> str:
+    """Return ``also seen by: ...`` with the titles of the checks that see the same leak; empty for none."""
+    return f"{before}also seen by: {', '.join(one.title for one in witnesses)}" if witnesses else ""
+
+
+def finding_text(finding: Found, witnesses: Sequence[Found] = ()) -> list[str]:
+    """Return one finding in paragraphs: what was seen, what was compared and why, whose records, and how to fix it.
+
+    ``witnesses`` are the findings that see the same leak; what each of them saw follows.
+    """
+    return [printable(line) for line in _paragraphs(finding, witnesses)]
+
+
+def _paragraphs(finding: Found, witnesses: Sequence[Found]) -> Iterator[str]:
+    yield f"{state_text(finding)}: {finding.title} ({finding.check})"
+    yield _sentence(finding.said)
     if finding.limit is not None and finding.held is not None:
         source = f" Source: {finding.source}." if finding.source else ""
-        yield f"{number(finding.held)} ({finding.unit}); limit {number(finding.limit)}. Why: {finding.reason}.{source}"
+        yield f"Compared: {_compared(finding)}; limit: {limit_text(finding)}. Why: {finding.reason}.{source}"
     if finding.records and finding.status in ("block", "warn"):
-        yield records_text(finding.records)
+        # A finding holds at most a thousand record numbers; people counts all of them.
+        capped = len(finding.records) >= MOST_HELD
+        yield records_text(finding.records, (finding.people or 0) if capped else 0)
+    if witnesses:
+        yield _sentence(also_seen(witnesses))
+        for one in witnesses:
+            yield f"{one.title} ({one.check}): {one.said}."
     if finding.advice:
         yield f"How to fix it: {finding.advice}."
     if finding.status == "block":
         yield "It can be waived, with a reason." if finding.waivable else "It cannot be waived."
 
 
-def records_text(records: Sequence[int]) -> str:
-    """``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few."""
+def _compared(finding: Found) -> str:
+    """Return the compared number, and where that is not the value itself, the value and its baseline."""
+    scale = finding.unit.partition(" (")[2].rstrip(")")
+    text = compared_text(finding) + (f" ({scale})" if scale else "")
+    if finding.value is None or finding.value == finding.held:
+        return text
+    base = "" if finding.baseline is None else f" and the baseline {number(finding.baseline)}"
+    return f"{text}, from the value {number(finding.value)}{base}"
+
+
+def _sentence(text: str) -> str:
+    """Return a text as a sentence; a key or a name of a column at its start stays as it is."""
+    name = text.partition(" ")[0].rstrip(":,;")
+    return (
+        f"{text}." if "." in name or "_" in name or ":" in text[: len(name) + 1] else f"{text[:1].upper()}{text[1:]}."
+    )
+
+
+def records_text(records: Sequence[int], total: int = 0) -> str:
+    """Return ``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few of ``total``."""
+    total = max(total, len(records))
     named = ", ".join(str(record + 1) for record in records[:MOST_NAMED])
-    more = f" and {len(records) - MOST_NAMED:,} more" if len(records) > MOST_NAMED else ""
-    return f"{counted(len(records), 'record')}: {named}{more}"
+    left = total - min(MOST_NAMED, len(records))
+    return f"{counted(total, 'record')}: {named}{f' and {left:,} more' if left else ''}"
 
 
 def counts_text(findings: Sequence[Found]) -> str:
-    """``2 block, 1 warn, 3 not checked, 18 pass, 4 do not apply``."""
-    counts = {status: sum(one.status == status and one.applies for one in findings) for status in STATUSES}
-    out = sum(not one.applies for one in findings)
-    counts["does not apply" if out == 1 else "do not apply"] = out
-    return ", ".join(f"{number_of} {status}" for status, number_of in counts.items() if number_of)
+    """Return how many leaks there are by state: ``1 blocks, 3 to be judged, 2 not checked, 24 pass, 12 do not apply``."""
+    return ", ".join(_counts([one for one in findings if not one.leak]))
+
+
+def folded_text(findings: Sequence[Found]) -> str:
+    """Return how many findings a table leaves out: ``24 pass, 12 do not apply``; empty for none."""
+    return ", ".join(_counts([one for one in findings if not one.leak and not is_open(one)]))
+
+
+def _counts(findings: Sequence[Found]) -> list[str]:
+    counts = [(sum(one.status == status and one.applies for one in findings), words) for status, words in _STATES]
+    counts.append((sum(not one.applies for one in findings), ("does not apply", "do not apply")))
+    return [f"{count} {agree(count, *words)}" for count, words in counts if count]
+
+
+_STATES = (
+    ("block", ("blocks", "block")),
+    ("warn", ("to be judged", "to be judged")),
+    ("not checked", ("not checked", "not checked")),
+    ("pass", ("passes", "pass")),
+)

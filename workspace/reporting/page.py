@@ -13,7 +13,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import SourceTable
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import RecordCount, agree, count_records, counted
 
 from ..plots.figure import Figure
 from ..plots.planes import together
@@ -102,14 +102,16 @@ def report(
     figures: Sequence[Figure],
     published: Sequence[SourceTable],
     decision: Decision | None = None,
+    answer: Sequence[str] = (),
 ) -> Document:
     """The report of the first run, with what the runs beside it found. The same values give the same document, byte for byte.
 
-    ``decision`` is what was decided of a release of it; a report alone decides nothing.
+    ``decision`` is what was decided of a release of it; a report alone decides nothing. ``answer`` are the lines that say whether its
+    release may leave, the title first; they stand before everything else. A run without datasets has none.
     """
     main, *beside = runs
     parts = [
-        _summary_section(main, decision),
+        _summary_section(main, decision, answer),
         _decision_section(decision),
         _release_section(main, beside),
         _variable_section(main.recipe),
@@ -135,13 +137,15 @@ def report(
     )
 
 
-def _summary_section(run: ReportedRun, decision: Decision | None) -> Chapter:
-    """The whole in plain sentences: what goes out, how it was judged, what was not measured."""
-    records = None if run.recipe.anonymisation else run.recipe.form.records or run.records
+def _summary_section(run: ReportedRun, decision: Decision | None, answer: Sequence[str]) -> Chapter:
+    """Return the whole in plain sentences: whether it may leave, what goes out, how it was judged, what was not measured."""
+    made = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
+    records = None if run.recipe.anonymisation else made
     lines = summary_lines(
         release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, run.recipe, decision
     )
-    return Chapter("Summary", [Items(lines), Paragraph(f"{NO_MEASURE} {READING}")])
+    first = [Paragraph(line, strong=at == 0) for at, line in enumerate(answer)]
+    return Chapter("Summary", [*first, Items(lines), Paragraph(f"{NO_MEASURE} {READING}")])
 
 
 NO_MEASURE = (
@@ -277,8 +281,8 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
 
 
 def _datasets(run: ReportedRun) -> str:
-    records = run.recipe.form.records or run.records
-    return f"m = {run.recipe.m}, of {records:,} records {'before suppression' if run.recipe.anonymisation else 'each'}"
+    records = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
+    return f"m = {run.recipe.m}, of {count_records(records)} {'before suppression' if run.recipe.anonymisation else 'each'}"
 
 
 REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"

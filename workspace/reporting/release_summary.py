@@ -12,7 +12,7 @@ from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_records, counted
 
 from .audits import given_away_lines
 from .evidence import evidence_lines
@@ -27,7 +27,7 @@ ROLES = (PREPARED, OWNER, "Data protection officer")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided of a release: the worst ``status`` of the gate's findings, those that are no pass (status, check, words),
+    """What was decided of a release: the worst ``status`` of the gate's findings, those that are no pass (state in words, check, words),
     waivers (check, user, reason), the reason for the release as a whole, and who signs, by role; a name may be empty. Where a
     second person was asked, ``acts`` are the request and the approval (what, account, time, reason).
     """
@@ -40,27 +40,10 @@ class Decision:
     acts: Sequence[tuple[str, str, str, str]] = ()
 
     @property
-    def headline(self) -> str:
-        """Whether the release left without a waiver, and with how many; what the gate found besides."""
-        counts = {status: sum(one[0] == status for one in self.findings) for status in ("block", "warn", "not checked")}
-        warn, unchecked = counts["warn"], counts["not checked"]
-        rest = [
-            f"{counted(warn, 'warning')}" * (warn > 0),
-            f"{counted(unchecked, 'check')} that could not be made" * (unchecked > 0),
-        ]
-        besides = f" Left to judge: {', '.join(filter(None, rest))}." if any(rest) else ""
-        if not counts["block"]:
-            return f"No finding of the gate blocks the release.{besides}"
-        blocking = counted(counts["block"], "blocking finding")
-        if self.waivers or self.reason:
-            return f"Released with {blocking} waived.{besides}"
-        return f"Not released: {blocking}.{besides}"
-
-    @property
     def tables(self) -> list[Table]:
         """Findings, waivers, request and approval, where there are any."""
         parts = [
-            table(("status", "check", "found"), [list(one) for one in self.findings], title="What the gate found"),
+            table(("state", "check", "found"), [list(one) for one in self.findings], title="What the gate found"),
             table(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
         ]
         return [*(part for part in parts if part.rows), *self.acts_table]
@@ -92,7 +75,7 @@ RECODED = "Risks apply this rule to what an intruder knows; utility and data qua
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
     """How many datasets of how many records, and which variables are made, kept and left out."""
     tables = counted(datasets, f"{recipe.origin} dataset") + (
-        f" of {counted(records, 'record')}" if records is not None else ""
+        f" of {count_records(records)}" if records is not None else ""
     )
     lines = [f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())]
     return " ".join([*lines, *([RECODED] if recipe.form.recode else [])])
@@ -135,7 +118,7 @@ def summary_lines(
         *(f"{line}." for line in evidence_lines(found)),
     ]
     if decision is not None:
-        lines += [decision.headline, *([f"Reason given: {decision.reason}"] if decision.reason else [])]
+        lines += [f"Reason given: {decision.reason}"] if decision.reason else []
     return lines
 
 

@@ -19,7 +19,7 @@ LEAST_WORDS = 12
 _SIGNS = {
     "pass": "✓", "fail": "✗", "not computed": "?",
     "met": "✓", "not met": "✗", "undecided": "~",
-    "warn": "!", "block": "✗", "not checked": "?",
+    "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine import wording
 from sfumato.engine.data.schema import SURVEY_SETTING
-from sfumato.engine.wording import agree, counted, percent
+from sfumato.engine.wording import agree, count_records, counted, noun_of, percent
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Verdict
@@ -45,7 +45,7 @@ _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
     "met": "✓", "not met": "✗", "undecided": "~",
-    "warn": "!", "block": "✗", "not checked": "?",
+    "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
     "at least": "≥", "at most": "≤",
     "cursor": "▌", "bar": "━", "track": "─", "limit": "┃", "value": "■", "from": "├", "to": "┤",
 }  # fmt: skip
@@ -53,7 +53,7 @@ ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
     "met": "+", "not met": "x", "undecided": "~",
-    "warn": "!", "block": "x", "not checked": "?",
+    "warn": "!", "block": "x", "not checked": "?", "does not apply": "-",
     "at least": ">=", "at most": "<=",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
@@ -90,8 +90,8 @@ def controls_text(controls: int) -> str:
 
 
 def records_text(records: int, dropped: int | None = None) -> str:
-    """``47,621 records; 1,221 dropped (missing values)``."""
-    return counted(records, "record") + (f"; {dropped:,} dropped (missing values)" if dropped else "")
+    """``47,621 records; 1,221 dropped (missing values)``; ``20,190 person-years`` where the count knows that these are no people."""
+    return count_records(records) + (f"; {dropped:,} dropped (missing values)" if dropped else "")
 
 
 def outcome_text(outcome: str) -> str:
@@ -137,7 +137,7 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
     from sfumato.engine.methods.labels import quantity_of
 
     value = quantity_of(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
-    return value.replace(" people (", " (")
+    return value.replace(f" {noun_of(records)} (", " (")
 
 
 def judged_interval(verdict: Verdict) -> str:

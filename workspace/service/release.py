@@ -24,6 +24,7 @@ from ..errors import NotReleased
 from ..jobs.runs import result_with_companions
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.policy import policy_of
+from ..release.answer import answer_of
 from ..release.approval import approved
 from ..release.commitment import IN_MANIFEST, commitments_table, committed
 from ..release.contents import OTHER_PACKAGE, plan_release
@@ -36,6 +37,7 @@ from ..release.report import report_of
 from ..store.keys import key_of_run
 from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
 from ..store.releases_in_progress import appear, begun, settle
+from ..store.runs import records_of
 from ..store.workspace import Workspace
 
 
@@ -86,7 +88,7 @@ def release(
         examination = approved(workspace, plan, policy, examination, form)
     else:
         examination = waived(examination, policy, reason, waive)
-    check_passed(examination)
+    check_passed(examination, answer_of(examination, plan.run.recipe, policy, records_of(workspace, plan.run)).sentence)
     why = reason.strip() if examination.approval is None else examination.approval.reason
     dossier = dossier_of(workspace, plan, policy, examination, form, why)
     with begun(workspace, plan.run.id, target, _details(dossier)) as one:
@@ -150,11 +152,18 @@ def _line(file: Written) -> dict[str, Any]:
 def _internal(workspace: Workspace, dossier: Dossier) -> Iterator[tuple[str, bytes]]:
     """The dossier of whoever answers for the release: as confidential as the data."""
     plan = dossier.plan
-    page = report_of(workspace, plan.run.id, decision=decision_of(dossier), figures=dossier.figures()).html()
+    page = report_of(
+        workspace, plan.run.id, decision=decision_of(dossier), figures=dossier.figures(), answer=dossier.answer
+    ).html()
     yield "report.html", page.encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
     yield "results.json", _json(result_with_companions(workspace, plan.run.id))
-    yield "examination.json", _internal_json({**dossier.examination.to_table(), "reason": dossier.reason})
+    yield (
+        "examination.json",
+        _internal_json(
+            {**dossier.examination.to_table(), "reason": dossier.reason, "may_leave": dossier.answer.to_table()}
+        ),
+    )
 
 
 def _public_manifest(dossier: Dossier) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.recipe.outcomes import OUTCOMES, outcome_of
+from sfumato.engine.wording import RecordCount
 
 from ..errors import NotFound, NotReady
 from .process_identity import gone
@@ -146,6 +147,10 @@ class Run:
     name: str = ""
     """What its analyst calls it, of which there is one in a workspace; empty for none. Internal, as the note."""
     note: str = ""
+
+    def count_records(self, records: int) -> RecordCount:
+        """Return a number of records of this run that knows what one record is, as its recipe names them."""
+        return RecordCount(records, self.recipe.data.rows)
 
     @property
     def called(self) -> str:
@@ -404,3 +409,8 @@ def has_beliefs(workspace: Workspace, run: Run) -> bool:
     left = {row["name"] for row in rows}
     steps = run.recipe.measures if left else ()
     return any(step.method.measurement.beliefs and f"guesses/{item}" in left for item, step in enumerate(steps))
+
+
+def records_of(workspace: Workspace, run: Run) -> RecordCount:
+    """Return how many confidential records a run has, with what one of them is."""
+    return run.count_records(workspace.dataset(run.dataset_id).records)

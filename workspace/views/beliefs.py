@@ -18,7 +18,7 @@ from sfumato.engine.methods.rows import Row, row_params
 from ..errors import NotFound, NotReady
 from ..reporting.beliefs import BeliefsFound, Guess, RecordGuesses
 from ..store.artefacts import GUESSED
-from ..store.runs import find_run
+from ..store.runs import find_run, records_of
 from ..store.workspace import Workspace
 from .records import RecordMeasure, plain, record_measures, risk_of_record, values
 from .results import result_rows
@@ -73,7 +73,7 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
         measure.key,
         method.title,
         measure.params,
-        workspace.dataset(run.dataset_id).records,
+        records_of(workspace, run),
         np.asarray(arrays["record"], dtype=np.int64) + 1,
         arrays["prior"],
         arrays["probability"],

@@ -67,7 +67,7 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     return RunDetail(
         run.id,
         name,
-        records,
+        run.count_records(records),
         m,
         run.seed,
         run.key_public,

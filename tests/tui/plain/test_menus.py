@@ -92,7 +92,7 @@ def lines_after(lines: Sequence[str], start: str) -> list[str]:
 
 def blocks_in(lines: Sequence[str]) -> list[str]:
     """The checks that block, as the findings of the gate list them."""
-    return [match[1] for line in lines if (match := re.fullmatch(r"block: .* \((\w+)\)", line))]
+    return [match[1] for line in lines if (match := re.fullmatch(r"blocks: .* \((\w+)\)", line))]
 
 
 def test_a_file_becomes_a_release_by_lines_alone() -> None:

@@ -25,20 +25,14 @@ from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.release import run_checks
 from sfumato.workspace.release.checks import STATUSES, Check, DoesNotApply, Sighting, Status
 from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Examination, Finding, _finding, examine
+from sfumato.workspace.release.gate import Examination, Finding, examine, finding_of
 from sfumato.workspace.reporting.findings import by_status, counts_text
 from sfumato.workspace.store.workspace import Workspace
 
 
-class Bare:
-    """All that a check that looks at nothing needs."""
-
-    policy = Policy()
-
-
 def made(look: Callable[[Any], Sighting], **changes: Any) -> Finding:
     check = Check("lone_values", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
-    return _finding(replace(check, **changes), Bare())  # type: ignore[arg-type]
+    return finding_of(replace(check, **changes), Policy(), lambda: look(None))
 
 
 def raises(error: NotComputable) -> Callable[[Any], Sighting]:
@@ -90,7 +84,7 @@ def test_findings_stand_with_the_worst_first_and_what_does_not_apply_last() -> N
     findings = [Finding(one, one, "t", "s") for one in reversed(STATUSES)]
     out = Finding("out", "not checked", "t", "s", applies=False)
     assert [one.check for one in by_status([out, *findings])] == [*STATUSES, "out"]
-    assert counts_text([out, *findings]) == "1 block, 1 warn, 1 not checked, 1 pass, 1 does not apply"
+    assert counts_text([out, *findings]) == ("1 blocks, 1 to be judged, 1 not checked, 1 passes, 1 does not apply")
 
 
 def test_what_was_measured_is_worse_than_what_was_not() -> None:
@@ -216,4 +210,4 @@ def test_thresholds_that_are_only_undecided_warn(outcomes: tuple[Outcome, ...], 
     )
     (check,) = (one for one in run_checks.RUN_CHECKS if one.key == "unmet_thresholds")
     case = SimpleNamespace(plan=plan, policy=Policy())
-    assert _finding(check, case).status == status  # type: ignore[arg-type]
+    assert finding_of(check, Policy(), lambda: check.look(case)).status == status  # type: ignore[arg-type]

@@ -7,8 +7,19 @@ import pytest
 from sfumato.tui.screens.release import SHOWN
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.release.checks import Check, Sighting
-from sfumato.workspace.release.gate import CHECKS, finding_of
-from sfumato.workspace.reporting.findings import judged_cells
+from sfumato.workspace.release.gate import CHECKS, Finding, finding_of
+from sfumato.workspace.reporting.findings import (
+    compared_text,
+    counts_text,
+    finding_table,
+    finding_text,
+    folded_text,
+    judged_cells,
+    limit_text,
+    state_text,
+    witnesses_of,
+)
+from sfumato.workspace.reporting.tables import text
 
 BY_KEY = {check.key: check for check in CHECKS}
 WIDTHS = {name: SHOWN[name].width for name in ("held", "limit")}
@@ -19,29 +30,50 @@ def cells(check: Check, held: float | None) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("key", "held", "shown", "limit"),
+    ("key", "held", "shown", "limit", "words", "limit_words"),
     [
-        ("kept_keys", 0.06667, "6.67 %", "0 %"),
-        ("standing_people", 2.0, "2", "0 people"),
-        ("standing_people", 12.0, "12", "4 people"),
-        ("questions_open", 1.0, "1", "0 questions"),
-        ("thresholds_set", 3.0, "3", "1 threshold"),
-        ("privacy_budget", 1.2, "120 %", "100 %"),
-        ("worst_records", 0.95, "95 %", "90 %"),
-        ("risk_above_confidential", 0.07591, "0.07591", "1"),
-        ("repeated_people", 1.0, "1", "0 rows"),
-        ("memorised", 0.4, "0.4", "0.5"),
-        ("weighted_records", 3.0, "3", ""),
+        ("kept_keys", 0.06667, "6.67 %", "≤ 0 %", "6.67 %", "at most 0 %"),
+        ("standing_people", 2.0, "2", "≤ 0 people", "2 people", "at most 0 people"),
+        ("standing_people", 1.0, "1", "≤ 0 people", "1 person", "at most 0 people"),
+        ("standing_people", 12.0, "12", "≤ 4 people", "12 people", "at most 4 people"),
+        ("questions_open", 1.0, "1", "≤ 0 questions", "1 question", "at most 0 questions"),
+        ("thresholds_set", 3.0, "3", "≥ 1 threshold", "3 thresholds", "at least 1 threshold"),
+        ("risk_measured", 0.0, "0", "≥ 1 measure", "0 measures", "at least 1 measure"),
+        ("privacy_budget", 1.2, "1.2", "≤ 1", "1.2 of the budget", "at most 1 of the budget"),
+        ("worst_records", 0.95, "0.95", "≤ 0.9", "probability 0.95", "at most 0.9"),
+        ("membership_excess", 0.48, "0.48", "≤ 0.2", "excess 0.48", "at most 0.2"),
+        ("risk_above_confidential", 0.07591, "0.07591", "≤ 1", "ratio 0.07591", "at most 1"),
+        ("copied_counts", 0.7, "0.7", "≤ 0.5", "missing variation 0.7", "at most 0.5"),
+        ("repeated_people", 1.0, "1", "≤ 0 rows", "1 released row", "at most 0 released rows"),
+        ("memorised", 0.4, "0.4", "≥ 0.5", "s_pmse 0.4", "at least 0.5"),
+        ("memorised", 1.334, "1.334", "≥ 0.5", "s_pmse 1.334", "at least 0.5"),
+        ("weighted_records", 3.0, "3", "", "3 weights", ""),
     ],
 )
-def test_a_number_has_its_unit_and_a_limit_what_it_counts(key: str, held: float, shown: str, limit: str) -> None:
+def test_a_number_has_its_unit_and_a_limit_its_direction_and_what_it_counts(
+    key: str, held: float, shown: str, limit: str, words: str, limit_words: str
+) -> None:
     assert cells(BY_KEY[key], held) == {"held": shown, "limit": limit}
+    finding = finding_of(BY_KEY[key], Policy(), lambda: Sighting("seen", held))
+    assert (compared_text(finding), limit_text(finding)) == (words, limit_words)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.key)
+def test_only_shares_of_people_are_in_percent_and_no_lower_limit_is_drawn_as_an_upper_one(check: Check) -> None:
+    finding = finding_of(check, Policy(), lambda: Sighting("seen", 0.48))
+    assert ("%" in compared_text(finding)) == check.unit.startswith("share of the people")
+    if finding.limit is not None:
+        assert limit_text(finding).startswith("at least" if check.least else "at most")
+        assert judged_cells(finding)["limit"].startswith("≥" if check.least else "≤")
 
 
 def test_a_share_that_is_nearly_the_limit_does_not_read_as_the_limit() -> None:
     found = cells(BY_KEY["kept_weight"], 0.500001)
-    assert found["limit"] == "50 %"
-    assert found["held"] != found["limit"]
+    assert found["limit"] == "≤ 50 %"
+    assert found["held"] != "50 %"
+    found = cells(BY_KEY["worst_records"], 0.9000001)
+    assert found["limit"] == "≤ 0.9"
+    assert found["held"] != "0.9"
 
 
 def test_every_limit_has_room() -> None:
@@ -50,4 +82,56 @@ def test_every_limit_has_room() -> None:
             found = cells(check, held)
             assert all(len(found[name]) <= WIDTHS[name] for name in found), (check.key, found)
             assert "share" not in found["limit"]
-            assert not found["limit"].startswith("1 ") or not found["limit"].endswith("s"), check.key
+            _, _, named = found["limit"].partition(" ")
+            assert not named.startswith("1 ") or not named.endswith("s"), check.key
+
+
+def examined() -> list[Finding]:
+    """Return one leak that three checks see, and findings of every other state."""
+    return [
+        Finding("lead", "block", "people who can be found", "7 of 100 people", value=0.07, held=0.07, limit=0.0, people=7,
+                unit="share of the people", records=(0, 1), advice="make age coarser", reason="it matters"),
+        Finding("one", "block", "singling out people", "as many", leak="lead"),
+        Finding("two", "warn", "linking the records of people", "as many too", leak="lead"),
+        Finding("judge", "warn", "rare categories", "two levels", value=0.4, baseline=0.2, held=0.25, limit=0.2, unit="excess (0 by chance, 1 for all)", reason="r"),
+        Finding("open", "not checked", "telling who is in the data", "no controls"),
+        Finding("fine", "pass", "rules", "all kept"),
+        Finding("good", "pass", "columns", "none"),
+        Finding("out", "not checked", "classes", "does not apply: no classes", applies=False),
+    ]  # fmt: skip
+
+
+def test_a_leak_is_counted_and_shown_once_with_the_checks_that_see_it_too() -> None:
+    findings = examined()
+    assert counts_text(findings) == "1 blocks, 1 to be judged, 1 not checked, 2 pass, 1 does not apply"
+    assert folded_text(findings) == "2 pass, 1 does not apply"
+    shown = text(finding_table(findings))
+    assert "people who can be found; also seen by: singling out people, linking the records of people" in shown
+    lines = shown.splitlines()[2:]
+    assert [line.split()[0] for line in lines] == ["x", "!", "?"], "blocks, to be judged, not checked"
+    assert "at most 0 %" in lines[0]
+    assert lines[0].split()[-1] == "7"
+    assert "excess 0.25" in lines[1]
+    assert "%" not in lines[1]
+
+
+def test_every_finding_is_listed_where_all_are_asked_for() -> None:
+    findings = examined()
+    assert [line[2] for line in finding_table(findings, every=True).rows] == [
+        "lead", "judge", "open", "fine", "good", "out",
+    ]  # fmt: skip
+
+
+def test_a_finding_is_explained_with_its_witnesses_and_the_value_behind_the_compared_number() -> None:
+    findings = examined()
+    said = "\n".join(finding_text(findings[0], witnesses_of(findings[0], findings)))
+    assert "Also seen by: singling out people, linking the records of people." in said
+    assert "linking the records of people (two): as many too." in said
+    explained = "\n".join(finding_text(findings[3]))
+    assert "Compared: excess 0.25 (0 by chance, 1 for all), from the value 0.4 and the baseline 0.2" in explained
+
+
+def test_no_two_states_read_alike() -> None:
+    shown = {state_text(one) for one in examined()}
+    assert len(shown) == 5
+    assert len({one.split()[0] for one in shown}) == 5, "nor their signs"

@@ -1,0 +1,117 @@
+"""The same sentence in every place: commands, JSON, plain mode, report, assessment and record; and in no public file."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import keyed_workspace
+import pytest
+
+from sfumato.tui.plain.mode import converse
+from sfumato.tui.plain.session import Session
+from sfumato.tui.plain.talk import Ended, Talk
+from sfumato.workspace.errors import NotReleased
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.policy.policy import policy_of
+from sfumato.workspace.release.answer import answer_for, answer_of
+from sfumato.workspace.release.contents import plan_release
+from sfumato.workspace.release.gate import Waiver, examine
+from sfumato.workspace.release.report import report_of
+from sfumato.workspace.service.release import release
+from sfumato.workspace.store.workspace import Workspace
+
+workspace = keyed_workspace.workspace
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["blocked", "clean"])
+def test_the_same_sentence_stands_in_every_place(
+    kind: str,
+    home: Path,
+    workspace: Workspace,
+    enter: Callable[..., int],
+    sfumato: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """Command line, JSON, plain mode, report and, of what is released, assessment and record print the words of the gate's answer."""
+    run_id = enter()
+    work(workspace.directory, idle=0)
+    where = str(workspace.directory)
+    # The policy decides which of the two this run is: limits of the audience block the people whom its kept columns find.
+    policy = "[audiences.public]\nsmallest_class = 0\naverage_risk = 1.0\n" if kind == "clean" else ""
+    if policy:
+        (workspace.directory / "policy.toml").write_text(policy, "utf-8")
+    answer = answer_for(workspace, run_id)
+    assert answer is not None
+    assert (answer.may_leave == "no") == (kind == "blocked")
+    said = "\n".join(answer.lines)
+
+    assert sfumato("results", "1", "--workspace", where, "--json", "results.json") == 0
+    shown = capsys.readouterr().out
+    assert shown.rstrip().endswith(said), "it is the last that results print"
+    assert json.loads(Path("results.json").read_text("utf-8"))["may_leave"] == answer.to_table()
+
+    status = sfumato("examine", "1", "--workspace", where, "--json", "examined.json")
+    assert status == (1 if kind == "blocked" else 0)
+    assert capsys.readouterr().out.startswith(f"{said}\n"), "it is the first that examine prints"
+    assert json.loads(Path("examined.json").read_text("utf-8"))["may_leave"] == answer.to_table()
+
+    out = io.StringIO()
+    script = "\n".join(
+        [
+            "Projects",
+            "Open a project",
+            "1",
+            "back",
+            "Findings",
+            "Verdicts",
+            "1",
+            "back",
+            "Release",
+            "Findings of the gate",
+            "1",
+            "",
+        ]
+    )
+    with pytest.raises(Ended), Workspace.open(workspace.directory) as opened:
+        converse(Session(Talk(io.BytesIO(script.encode()), out, script=True), opened, jobs=1))
+    spoken = out.getvalue()
+    assert spoken.count(said) == 2, "findings and release of plain mode"
+    place = spoken.index(said)
+    assert spoken.index("The gate: ", place) < spoken.index("Run 1: the threshold is met.", place)
+
+    document = report_of(workspace, run_id)
+    page, text = document.html(), document.markdown()
+    assert answer.sentence in text
+    assert text.index(answer.title) < text.index("Verdicts")
+    assert page.index(answer.title) < page.index("Verdicts</h2>")
+    assert document.html() == report_of(workspace, run_id).html(), "the same bytes"
+
+    if kind == "blocked":
+        with pytest.raises(NotReleased) as refused:
+            release(workspace, run_id, tmp_path / "no")
+        assert str(refused.value).startswith(answer.sentence)
+    plan, rules = plan_release(workspace, run_id), policy_of(workspace.directory)
+    examined = examine(workspace, plan, rules)
+    reason = "agreed with the data owner" if examined.blocking else ""
+    release(workspace, run_id, tmp_path / "out", reason=reason)
+    waivers = (Waiver("*", reason, "x"),) if reason else ()
+    with_waiver = answer_of(replace(examined, waivers=waivers), plan.run.recipe, rules, plan.run.count_records(80))
+    inside = tmp_path / "out" / "internal"
+    assessed = (inside / "risk-assessment.md").read_text("utf-8")
+    assert f"**{with_waiver.title}**" in assessed
+    assert (
+        json.loads((inside / "disclosure-control.json").read_text("utf-8"))["may_leave"]["answer"]
+        == with_waiver.may_leave
+    )
+    assert with_waiver.title in (inside / "report.html").read_text("utf-8")
+    public = tmp_path / "out" / "public"
+    for path in public.rglob("*"):
+        content = path.read_bytes() if path.is_file() else b""
+        assert answer.title.encode() not in content, f"{path.name} is public"
+        assert answer.sentence.encode() not in content

@@ -1,0 +1,112 @@
+"""One answer: never greener than the gate, whatever was found and waived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keyed_workspace
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.errors import DamagedTable
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release import answer as answer_module
+from sfumato.workspace.release.answer import answer_for, answer_of
+from sfumato.workspace.release.checks import STATUSES
+from sfumato.workspace.release.gate import Examination, Finding, Waiver
+from sfumato.workspace.store.workspace import Workspace
+
+workspace = keyed_workspace.workspace
+KEYS = tuple(f"check_{at}" for at in range(6))
+
+
+def recipe(**data: Any) -> Recipe:
+    return Recipe.from_table(
+        {
+            "title": "t",
+            "variables": {"age": {"kind": "count"}, "income": {"kind": "continuous", "role": "sensitive"}},
+            "data": data,
+            "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}],
+        }
+    )
+
+
+PLAIN = recipe()
+
+
+@st.composite
+def findings(draw: st.DrawFn) -> tuple[Finding, ...]:
+    """Draw findings of every state; some name another one as their leak, whatever its state is."""
+    made = []
+    for at, key in enumerate(KEYS[: draw(st.integers(0, len(KEYS)))]):
+        status = draw(st.sampled_from(STATUSES))
+        applies = status != "not checked" or draw(st.booleans())
+        people = draw(st.none() | st.integers(0, 100)) if status in ("block", "warn") else None
+        leak = draw(st.sampled_from(("", *KEYS[:at])))
+        waivable = draw(st.booleans())
+        made.append(
+            Finding(key, status, f"title {at}", "said", people=people, leak=leak, waivable=waivable, applies=applies)
+        )
+    return tuple(made)
+
+
+WAIVERS = st.lists(st.sampled_from((*KEYS, "*")), max_size=3, unique=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(findings(), WAIVERS)
+def test_the_answer_is_never_greener_than_the_gate(found: tuple[Finding, ...], waived: list[str]) -> None:
+    """Counted again from the findings alone: what blocks unwaived is no, what is open in any way is not yes."""
+    examination = Examination(1, "0" * 64, found, tuple(Waiver(key, "known", "ana") for key in waived))
+    answer = answer_of(examination, PLAIN, Policy(), 100)
+
+    def is_waived(one: Finding) -> bool:
+        return one.waivable and bool({one.check, one.leak or one.check, "*"} & set(waived))
+
+    blocks = [one for one in found if one.status == "block" and not is_waived(one)]
+    assert (answer.may_leave == "no") == bool(blocks)
+    assert (answer.may_leave == "yes") == all(one.status == "pass" or not one.applies for one in found)
+    if answer.may_leave != "yes":
+        unchecked = [one for one in found if one.status == "not checked" and one.applies]
+        assert bool(answer.not_covered) == bool(unchecked), "what was not examined is named"
+    if answer.may_leave == "no":
+        standing = [one for one in blocks if not one.leak or one.leak not in {block.check for block in blocks}]
+        assert (answer.people or 0) >= max(one.people or 0 for one in standing), "the summary is the worst finding"
+
+
+def test_a_witness_behind_a_lead_that_passes_stands_for_itself() -> None:
+    lead = Finding("lead", "pass", "lead", "fine")
+    witness = Finding("witness", "warn", "witness", "seen", leak="lead")
+    assert answer_of(Examination(1, "0", (lead, witness)), PLAIN, Policy(), 10).may_leave == "to be judged"
+    assert answer_of(Examination(1, "0", (lead,)), PLAIN, Policy(), 10).may_leave == "yes", "the control"
+
+
+def test_the_sentence_counts_what_the_records_are() -> None:
+    found = Finding("keys", "block", "people who can be found", "said", people=30, headline="can be found by age")
+    years = recipe(rows="person-years")
+    said = answer_of(Examination(1, "0", (found,)), years, Policy(), 120)
+    assert said.sentence == "30 of 120 person-years (25 %) can be found by age."
+    assert (said.to_table()["noun"], said.to_table()["records"]) == ("person-years", 120)
+    assert "120 people" in answer_of(Examination(1, "0", (found,)), PLAIN, Policy(), 120).sentence
+
+
+def test_a_release_that_the_gate_cannot_examine_may_not_leave(
+    workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = finished()
+
+    def damaged(*_: object) -> Examination:
+        raise DamagedTable("the table of dataset 2 does not have its hash")
+
+    monkeypatch.setattr(answer_module, "examine", damaged)
+    answer = answer_for(workspace, run_id)
+    assert answer is not None
+    assert (answer.may_leave, answer.people) == ("no", None)
+    assert answer.sentence == ("The gate could not examine the release: the table of dataset 2 does not have its hash.")
+
+
+def test_a_run_that_has_nothing_to_release_has_no_answer(workspace: Workspace, enter: Callable[..., int]) -> None:
+    assert answer_for(workspace, enter()) is None, "it is queued"
