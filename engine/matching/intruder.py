@@ -212,6 +212,14 @@ class Knowledge:
         require_own_records(released)
         return self.agreeing(released)
 
+    def keys_against(self, released: Microdata) -> dict[str, Exact | Within]:
+        """Return the key or the window of each variable by its name, as ``against`` has them. Raises NotComputable like it."""
+        exact, windows = self.against(released)
+        by_equality = [name for name in self.names if name not in self.windows]
+        found: dict[str, Exact | Within] = dict(zip(by_equality, exact, strict=True))
+        found.update(zip(self.windows, windows, strict=True))
+        return {name: found[name] for name in self.names}
+
     def agreeing(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
         """The same keys and windows, whosever the released records are.
 
