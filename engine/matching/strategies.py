@@ -196,7 +196,7 @@ class _SubsetCounter:
         always: Sequence[str],
     ) -> None:
         self.keys, self.targets, self.agreement = keys, targets, agreement
-        exact, self.windows = _split([keys[name] for name in always])
+        exact, self.windows = split_keys([keys[name] for name in always])
         self._held: dict[Subset, Held] = {}
         self._base = Matcher.of(exact, shape)
 
@@ -204,23 +204,13 @@ class _SubsetCounter:
         """Return candidates and hits of the targets, (q,) each, where these variables are used too."""
         exact = frozenset(name for name in chosen if isinstance(self.keys[name], Exact))
         if exact not in self._held:
-            keys, _ = _split([self.keys[name] for name in sorted(exact)])
+            keys, _ = split_keys([self.keys[name] for name in sorted(exact)])
             # Only the last few are asked for again: a group takes 16 bytes a record.
             if len(self._held) >= 64:
                 self._held.pop(next(iter(self._held)))
             self._held[exact] = Held(self._base.refined(*keys), self.windows)
-        _, windows = _split([self.keys[name] for name in sorted(chosen - exact)])
-        return Matches(self._candidates(self._held[exact], windows), self.hits(chosen))
-
-    def _candidates(self, held: Held, windows: Sequence[Within]) -> Integers:
-        """Return how many released records match each target, (q,)."""
-        every = [*held.windows, *windows]
-        if len(every) > 2:
-            # Three windows or more cost a logarithm each in the range tree; in small groups comparing all pairs is faster.
-            pairs = _PairsInGroups.of(held.matcher, self.targets.rows)
-            if pairs is not None:
-                return pairs.count(every)
-        return np.asarray(held.candidates(windows)[self.targets.rows], dtype=np.int64)
+        _, windows = split_keys([self.keys[name] for name in sorted(chosen - exact)])
+        return Matches(count_candidates(self._held[exact], windows, self.targets.rows), self.hits(chosen))
 
     def hits(self, chosen: Iterable[str]) -> Booleans:
         """Return whether the own record of each target agrees on these and on what is always used, (q,)."""
@@ -228,6 +218,17 @@ class _SubsetCounter:
         for name in chosen:
             hit = hit & self.agreement[name]
         return hit
+
+
+def count_candidates(held: Held, windows: Sequence[Within], rows: Integers) -> Integers:
+    """Return how many released records match each of some records, (q,), by what is held and more windows."""
+    every = [*held.windows, *windows]
+    if len(every) > 2:
+        # Three windows or more cost a logarithm each in the range tree; in small groups comparing all pairs is faster.
+        pairs = _PairsInGroups.of(held.matcher, rows)
+        if pairs is not None:
+            return pairs.count(every)
+    return np.asarray(held.candidates(windows)[rows], dtype=np.int64)
 
 
 PAIRS_COMPARED = 1 << 22
@@ -271,7 +272,8 @@ class _PairsInGroups:
         return np.bincount(target, minlength=self.targets)
 
 
-def _split(keys: Iterable[Key]) -> tuple[list[Exact], list[Within]]:
+def split_keys(keys: Iterable[Key]) -> tuple[list[Exact], list[Within]]:
+    """Return the keys that must agree and the windows that must hold."""
     exact: list[Exact] = []
     within: list[Within] = []
     for key in keys:

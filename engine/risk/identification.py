@@ -386,12 +386,12 @@ def _estimates(
         estimate = _estimate(name, name, matches, said, cases, params)
         better = largest.get(name)
         if better is not None and estimate.value is not None and better.value > estimate.value * (1 + BETTER):
-            reason = "; ".join(filter(None, (said, what_ignoring_finds(name, better))))
+            reason = "; ".join(filter(None, (what_ignoring_finds(name, better), said)))
             estimate = replace(estimate, reason=reason)
         yield estimate
     for name, summary in BEST_INTRUDER.items():
         found = largest[summary]
-        words = "; ".join(filter(None, (said, found.strategy.words)))
+        words = "; ".join(filter(None, (found.strategy.words, said)))
         yield _estimate(name, summary, found.result, words, cases, params)
 
 
