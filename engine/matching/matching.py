@@ -503,6 +503,10 @@ class Held:
             self.matcher._check(window.shape)
         return Matches(self.candidates(more), self.matcher._hits(within, own))
 
+    def hits(self, more: Sequence[Within] = ()) -> NDArray[np.bool_]:
+        """Return whether each record's own is among its matches by all windows, (n,), record i's being row i."""
+        return self.matcher._hits([*self.windows, *more], None)
+
     def candidates(self, more: Sequence[Within] = ()) -> Ints:
         """Return the candidates of every confidential record by all windows, (n,), without asking for its own."""
         matcher = self.matcher
