@@ -2,7 +2,7 @@
 
 Who attacks: somebody who knows these columns of a person and looks for the row. What may be known follows from the audience, not from roles
 alone: among the public somebody knows any column that is released unchanged, so that a role cannot hide one. A contract or an enclave
-binds its users, and there the quasi-identifiers count. Weights have a check of their own.
+binds its users, and there the quasi-identifiers count. Nobody is taken to know a survey weight, which has a check of its own too.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class KeptColumns:
         audience = case.policy.audience_of(case.recipe.form.audience)
         schema = case.recipe.schema
         weights = schema.of_role(Role.WEIGHT)
+        # Nobody is taken to know a weight, but a role must not hide a column: whom it would show is to be judged.
         kept = [name for name in case.plan.kept if name not in weights]
         quasi = case.quasi_identifiers
         if case.synthetic:
@@ -69,7 +70,7 @@ class KeptColumns:
             names = [*quasi, *(facts if audience == "public" else ())]
             released = case.releases[0]
             sizes = CombinationSizes.from_cells(cells_of(released, names), names, len(released))
-        others = tuple(name for name in kept if name not in names and schema[name].role is not Role.SENSITIVE)
+        others = tuple(n for n in case.plan.kept if n not in names and schema[n].role is not Role.SENSITIVE)
         return cls(case, audience, case.policy.audience_limits(audience), tuple(names), others, sizes)
 
     @cached_property

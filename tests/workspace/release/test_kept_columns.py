@@ -152,6 +152,19 @@ def test_a_kept_column_of_role_other_is_to_be_judged_under_contract() -> None:
     assert (hidden.people or 0) >= people_below(frame, ["age", "region", "sex"], 3)
 
 
+def test_a_column_that_is_called_a_weight_is_to_be_judged() -> None:
+    frame = survey(2000)
+    frame["age"] = np.random.default_rng(1).integers(18, 90, 2000)
+    variables = with_roles(age="weight")
+    table = recipe_of(variables, ("income",)).to_table()
+    table["synthesis"][0]["predictors"] = ["region", "sex"]
+    case = TableCase(Recipe.from_table(table), frame, Policy())
+    finding = finding_of(KEPT_KEYS, case.policy, lambda: KEPT_KEYS.look(case))
+    assert finding.status == "warn"
+    assert finding.people == people_below(frame, ["age", "region", "sex"])
+    assert "who also knows age finds" in finding.said
+
+
 def test_order_spelling_and_names_change_nothing() -> None:
     frame = survey()
     plain = kept_keys(frame)
