@@ -96,6 +96,10 @@ class RiskOutput:
 
     ``raised_by_noise``: it is computed from the released records alone, and a table of other people, or one that is less like the data, can have a
     higher value than the data. A higher value is then no disclosure by itself.
+
+    ``never_falls_with_knowledge``: an intruder who knows one variable more is never less of a risk by it: of an output for which low values
+    are good the value does not fall, of one for which high values are good it does not rise. Of an ``estimated`` output that holds up to its interval.
+    The contract tries it with what the method's ``known``, ``keys`` or ``quasi_identifiers`` name.
     """
 
     questions: tuple[Question, ...] = ()
@@ -105,6 +109,7 @@ class RiskOutput:
     gate_lower: bool = False
     area: bool = False
     raised_by_noise: bool = False
+    never_falls_with_knowledge: bool = False
 
 
 @dataclass(frozen=True, slots=True)

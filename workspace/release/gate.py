@@ -60,6 +60,7 @@ class Finding:
     headline: a clause about these people, such as ``can be found by age and sex``
     leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
     at_least: whether the value must be at least the limit; otherwise at most
+    follows: whether the finding follows from its ``leak`` by its own check, not only from being about the same people
     """
 
     check: str
@@ -81,6 +82,7 @@ class Finding:
     headline: str = ""
     leak: str = ""
     at_least: bool = False
+    follows: bool = False
 
     @property
     def state(self) -> str:
@@ -150,13 +152,14 @@ class Examination:
 
     @property
     def unwaived(self) -> tuple[Finding, ...]:
-        """The findings that block and that nobody has waived; who waives a leak waives what its witnesses see of it."""
+        """Return the findings that block and that nobody has waived; who waives a leak waives what follows from it."""
         named = {waiver.check for waiver in self.waivers}
-        return tuple(
-            one
-            for one in self.blocking
-            if not (one.waivable and not named.isdisjoint((one.check, one.leak or one.check, ALL)))
-        )
+
+        def covering(one: Finding) -> tuple[str, ...]:
+            # The same people may be harmed in two ways: a reason why nobody knows their keys is none to release their true incomes.
+            return (one.check, one.leak, ALL) if one.follows else (one.check, ALL)
+
+        return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint(covering(one))))
 
     @property
     def leaks(self) -> tuple[Finding, ...]:
@@ -243,6 +246,7 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
     """
     leads: list[tuple[Finding, frozenset[int]]] = []
     lead_of: dict[str, str] = {}
+    following: set[str] = set()
     open_findings = [(one, frozenset(records)) for one, records in found if one.status in ("block", "warn")]
     # The worst leads: nobody waives a leak by waiving its mildest witness.
     for finding, records in sorted(open_findings, key=lambda one: STATUSES.index(one[0].status)):
@@ -252,7 +256,9 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
             leads.append((finding, records))
         else:
             lead_of[finding.check] = lead.check
-    return tuple(replace(one, leak=lead_of.get(one.check, "")) for one, _ in found)
+            if follows is not None:
+                following.add(finding.check)
+    return tuple(replace(one, leak=lead_of.get(one.check, ""), follows=one.check in following) for one, _ in found)
 
 
 def _are_same_people(one: frozenset[int], other: frozenset[int]) -> bool:
