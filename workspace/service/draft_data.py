@@ -84,7 +84,7 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
     policy = policy_of(directory)
     if wanted.tables and wanted.epsilon is None:
         wanted = replace(wanted, epsilon=policy.epsilon)
-    return draft_for(toml, table, data, wanted, gate_limit(policy), earlier)
+    return draft_for(toml, table, data, wanted, policy, earlier)
 
 
 def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
@@ -109,7 +109,7 @@ def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles)
         toml = DROPPED.sub(KEPT, toml)
         table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
     data = chosen_records(raw, source, DataSource.from_table(table["data"]), _schema(table), 1, key=b"")
-    return draft_for(toml, table, data, wanted, gate_limit(Policy()))
+    return draft_for(toml, table, data, wanted, Policy())
 
 
 def _schema(table: Mapping[str, Any]) -> Schema:
@@ -126,7 +126,7 @@ def draft_for(
     table: Mapping[str, Any],
     data: Microdata,
     wanted: Wanted,
-    limit: GateLimit,
+    policy: Policy,
     earlier: Earlier | None = None,
 ) -> DraftedText:
     """A draft for records: ``table`` is what ``toml`` says, with other roles maybe.
@@ -145,7 +145,10 @@ def draft_for(
             return error
         return None
 
-    plan = drafted(table, table_seen(data), wanted, limit, problem, proposed_settings(data, known))
+    # Columns of no role may become quasi-identifiers of an anonymisation for the public.
+    named = (*known, *(v.name for v in data.schema if v.role is Role.OTHER and v.design is None))
+    hierarchies = proposed_settings(data, named if intended(data.schema, wanted) == "anonymisation" else known)
+    plan = drafted(table, table_seen(data), wanted, gate_limit(policy), problem, hierarchies, policy, data)
     cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
     return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
 
