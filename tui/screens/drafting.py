@@ -14,6 +14,7 @@ from textual.widgets import Static
 from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.reporting.words import mark
@@ -31,6 +32,8 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
 MADE = ("sensitive only", "all")
 DRAWN = ("from models", "from tables")
 AUDIENCES = ("public", "contract", "enclave")
+MOST_CHANGES = 3
+"""Changes of kept columns that the notice of a draft lists; the comments of the plan have all."""
 NO_ROLES = "No variable has a role yet: mark what an intruder may know of a person (quasi-identifiers) and what must not be learnt (sensitive) first"
 
 
@@ -166,18 +169,18 @@ def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str
     changed = known if want == "anonymisation" else every if _makes_all(answers) else sensitive
     word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
-    counted = kept if answers.get("audience") == "public" else [name for name in kept if name in known]
+    judged = kept if answers.get("audience") == "public" else [name for name in kept if name in known]
     if want == "evaluation" or answers.get("audience") == "enclave":
-        counted = []
+        judged = []
     elif want == "anonymisation" and answers.get("audience") == "public":
-        counted = [name for name in kept if name not in sensitive]
-    unchanged = [name for name in kept if name not in counted]
+        judged = [name for name in kept if name not in sensitive]
+    unchanged = [name for name in kept if name not in judged]
     treatment = (
         "coarser or left out" if want == "anonymisation" else "unchanged, coarser or synthesised, as the limits require"
     )
     parts = [
         f"{word}: {_few(changed)}",
-        f"{treatment}: {_few(counted)}" if counted else "",
+        f"{treatment}: {_few(judged)}" if judged else "",
         f"unchanged: {_few(unchanged)}" if unchanged else "",
     ]
     return [part for part in parts if part]
@@ -202,4 +205,7 @@ def drafted_words(found: DraftedText) -> str:
     counts = [
         f"{count} {section if count == 1 else plural.get(section, section)}" for section, count in found.steps.items()
     ]
-    return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, "u takes it back."])
+    changes = [*found.changes[:MOST_CHANGES]]
+    if more := len(found.changes) - len(changes):
+        changes.append(f"{counted(more, 'more column')} changed for the audience: see the comments of the plan.")
+    return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, *changes, "u takes it back."])

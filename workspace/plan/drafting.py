@@ -95,7 +95,8 @@ class DraftedStep:
 class DraftedPlan:
     """Steps in a recipe's order, the tables ``data``, ``variables`` and ``release`` to go with them, and what is covered and what is not.
 
-    ``warnings`` say what may be taken for safe and is not, ``notes`` the rest, ``rule_reasons`` why each public rule stands in ``[release] recode``.
+    ``warnings`` say what may be taken for safe and is not, ``notes`` the rest. ``changes`` say of each kept column that became coarser or
+    synthetic for the audience why it did, ``rule_reasons`` those of the public rules in ``[release] recode``.
     """
 
     want: Want
@@ -104,6 +105,7 @@ class DraftedPlan:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rule_reasons: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @property
     def table(self) -> dict[str, Any]:
@@ -218,7 +220,8 @@ class _Draft:
         self._summarise(schema, case, measures)
         reasons = tuple(f"{self.protection.reasons[name]}." for name in self.protection.rules)
         notes = (*self.notes, f"{NOT_KNOWN}.")
-        return replace(plan, warnings=tuple(self.warnings), notes=notes, rule_reasons=reasons)
+        changes = tuple(f"{reason}." for reason in self.protection.reasons.values())
+        return replace(plan, warnings=tuple(self.warnings), notes=notes, rule_reasons=reasons, changes=changes)
 
     @property
     def private(self) -> bool:

@@ -79,8 +79,8 @@ class DraftAudience:
         ]
 
     def counts(self, name: str, known: Sequence[str]) -> bool:
-        """Return whether this audience is taken to know a kept column of people."""
-        return self.audience == "public" or (self.audience == "contract" and name in known)
+        """Return whether this audience is taken to know a kept column of people, as the gate's check of kept columns does."""
+        return self.audience == "public" or name in known
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,11 @@ class KeptColumnDraft:
             tuple(left_out),
             reasons,
             tuple(self._notes(counting, staying, plan, limits, holdout)),
-            (*warnings, *self._questions([name for name in staying if name not in plan.rules])),
+            (
+                *warnings,
+                *self._questions([name for name in staying if name not in plan.rules]),
+                *self._others_warning(staying, plan),
+            ),
         )
 
     def sizes(self, names: Sequence[str], data: Microdata | None = None) -> CombinationSizes:
@@ -154,9 +158,9 @@ class KeptColumnDraft:
     @staticmethod
     def _over_text(limits: KeptColumnLimits) -> str:
         """Where people are whom the limits do not protect."""
-        if limits.average_risk is None and limits.smallest_class is not None:
-            return f"in classes of fewer than {limits.smallest_class}"
-        return "in classes that are too small for the audience"
+        classes = f"in classes of fewer than {limits.smallest_class}" if limits.smallest_class else ""
+        average = f"above the average risk of {limits.average_risk:.2g}" if limits.average_risk else ""
+        return " or ".join(part for part in (classes, average) if part)
 
     def _reason(self, lever: Lever, limits: KeptColumnLimits) -> str:
         """What becomes of a column, and how many people that protects."""
@@ -185,14 +189,11 @@ class KeptColumnDraft:
         """What the kept columns show after the changes."""
         smallest = self.audience.limits.smallest_class
         shown = [name for name in counting if name in staying]
-        if self.audience.audience == "enclave":
-            known = [name for name in staying if name in self.known]
-            sizes = self.sizes(known)
+        if limits == KeptColumnLimits():
+            alone = f"{self._of_all(self.sizes(shown).alone)} are alone with {listed(shown)}"
             return (
-                [
-                    f"For an enclave nothing is changed: {self._of_all(sizes.alone)} are alone with {listed(known)}. The figure is reported, without a limit."
-                ]
-                if known
+                [f"Nothing is changed for {self.audience.name}: {alone}. The figure is reported, without a limit."]
+                if shown
                 else []
             )
         notes = []
@@ -201,21 +202,26 @@ class KeptColumnDraft:
                 f"The hold-out takes {self.noun} out of the release: the draft asks for classes of {limits.smallest_class}, so that {smallest} are left "
                 "after it."
             )
-        if shown:
-            classes = "Every" if not plan.left else f"All but {plan.left:,} {self.noun} are in a"
-            notes.append(
-                f"{classes} combination of {listed(shown)} has at least {limits.smallest_class or 1} {self.noun}."
-            )
-        elif counting:
+        if shown and limits.smallest_class:
+            notes.append(f"Every combination of {listed(shown)} has at least {limits.smallest_class} {self.noun}.")
+        elif counting and not shown:
             notes.append("No column that counts for this audience stays: all of them are synthesised.")
-        others = [name for name in staying if name not in shown]
-        if self.audience.audience == "contract" and others:
-            everything = recoded(self.data, plan.rules)
-            sizes = self.sizes(staying, everything)
-            notes.append(
-                f"Under a contract the quasi-identifiers count. Who also knows {listed(others)} finds {self._of_all(sizes.alone)} alone in their combination."
-            )
         return notes
+
+    def _others_warning(self, staying: Sequence[str], plan: ProtectionPlan) -> list[str]:
+        """Ask about the columns that users under a contract are not taken to know, where they tell people apart."""
+        others = [name for name in staying if not self.audience.counts(name, self.known)]
+        if self.audience.audience != "contract" or not others:
+            return []
+        sizes = self.sizes(staying, recoded(self.data, plan.rules))
+        over = self.audience.limits.limits.people_over(sizes)
+        if not over:
+            return []
+        return [
+            f"Under a contract the quasi-identifiers count. Who also knows {listed(others)}, released unchanged, finds {self._of_all(sizes.alone)} alone "
+            f"in their combination. Can users know {agree(len(others), 'it', 'them')} of a person? Then mark "
+            f"{agree(len(others), 'it', 'them')} as quasi-identifiers."
+        ]
 
     def _questions(self, unchanged: Sequence[str]) -> list[str]:
         """Ask about each column that stays and tells many people apart by itself; the survey's design and weights have their own warning."""

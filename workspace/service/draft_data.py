@@ -42,7 +42,10 @@ KEPT = 'missing = "keep"               # a missing value is a value of its own; 
 
 @dataclass(frozen=True, slots=True)
 class DraftedText:
-    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take."""
+    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take.
+
+    ``changes`` say of each kept column that became coarser or synthetic for the audience why it did; the notes have them too.
+    """
 
     toml: str
     want: Want
@@ -50,6 +53,7 @@ class DraftedText:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     cost: str
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,9 @@ def draft_for(
     hierarchies = proposed_settings(data, named if intended(data.schema, wanted) == "anonymisation" else known)
     plan = drafted(table, table_seen(data), wanted, gate_limit(policy), problem, hierarchies, policy, data)
     cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
-    return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
+    return DraftedText(
+        drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost, plan.changes
+    )
 
 
 def _counts(plan: DraftedPlan) -> dict[str, int]:
