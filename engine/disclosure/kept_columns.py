@@ -76,7 +76,7 @@ class CombinationSizes:
     @property
     def smallest(self) -> int:
         """Return the size of the smallest class; 0 without records."""
-        return int(self.sizes.min(initial=0)) if len(self.sizes) else 0
+        return int(self.sizes.min()) if len(self.sizes) else 0
 
     @property
     def expected_finds(self) -> float:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -135,7 +136,7 @@ def drafted_and_examined(table: Table, audience: Audience, want: Want | None, jo
             "judge": sum(finding.state == "to be judged" for finding in examination.findings),
             "s_pmse": f"{np.mean(utility['s_pmse']):.3g}" if utility["s_pmse"] else "-",
             "ecdf": f"{max(utility['max_abs_difference']):.3f}" if utility["max_abs_difference"] else "-",
-            "seconds": "+".join(f"{b - a:.0f}" for a, b in zip(times, times[1:], strict=False)),
+            "seconds": "+".join(f"{b - a:.0f}" for a, b in pairwise(times)),
             "findings": examination.unwaived,
         }
 
