@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -59,12 +60,14 @@ if TYPE_CHECKING:
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
 
-NAMED = Column("title", "finding", 34, grows=1)
+NAMED = Column("title", "finding", 32, grows=1)
 SHOWN = {
+    "status": Column("status", "state", 16),
     "title": NAMED,
     "check": Column("check", "check", 23, spare=1),
     "held": Column("held", "compared", 8, "right"),
-    "limit": Column("limit", "limit", 15, "right"),
+    "limit": Column("limit", "limit", 13, "right"),
+    "people": Column("people", "people", 8, "right", spare=2),
 }
 """Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
 their unit.
@@ -92,7 +95,9 @@ def _table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]
             return {**dict.fromkeys(names, ""), "status": mark("into"), "title": one.text}
         cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
         title = titled_with_witnesses(one, witnesses(one.check))
-        return {**dict(cells), **judged_cells(one), "title": title}
+        judged = judged_cells(one)
+        # A check that was not made has nothing to compare with its limit.
+        return {**dict(cells), **judged, "limit": judged["limit"] if judged["held"] else "", "title": title}
 
     columns = [SHOWN.get(column.name, replace(column, grows=0)) for column in COLUMNS]
     return Table(columns_of(columns), lambda one: one.check, values)
@@ -138,6 +143,8 @@ WHY = "Justify the release as a whole here, or each finding in step 1. The audit
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
+BESIDE_COUNT = 50
+"""Cells of the frame's upper edge that are not for what the place counts: its name and its steps."""
 CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
 LOOKING = "reason; the gate is still looking"
 
@@ -187,9 +194,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen .step.here { display: block; }
     ReleaseScreen #gate-answer { padding: 0 1; height: auto; }
     ReleaseScreen #findings-body { height: 1fr; }
-    ReleaseScreen FindingGrid { height: 2fr; }
+    ReleaseScreen #findings-list { height: 2fr; }
+    ReleaseScreen FindingGrid { height: 1fr; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
-    ReleaseScreen .beside FindingGrid { height: 1fr; width: 1fr; min-width: 76; }
+    ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; min-width: 76; }
     ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
@@ -234,9 +242,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             yield TabEdge()
             with Sides():
                 with Vertical(id="step-findings", classes="step here"):
-                    yield Static("", id="gate-answer", markup=False)
                     with TwoPanes("findings-body", EXPLAINED_FROM):
-                        yield FindingGrid(empty=EXAMINING)
+                        with Vertical(id="findings-list"):
+                            yield Static("", id="gate-answer", markup=False)
+                            yield FindingGrid(empty="")
                         yield Explanation()
                     yield Label("", id="waiver-label", markup=False)
                     yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
@@ -309,7 +318,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             answer = SHORT_ANSWERS[looked.answer.may_leave]
             counts = counts_text([one for one in looked.leads if one.status in ("block", "warn")])
             waived = f"{len(looked.waived_leads)} waived" if looked.waived_leads else ""
-            said = ": " + " · ".join(filter(None, (answer, counts, waived)))
+            shorter = (" · ".join(filter(None, parts)) for parts in ([answer, counts, waived], [answer, waived]))
+            room = (self._list_width if self._step == "findings" else self.size.width) - BESIDE_COUNT
+            said = f": {next((text for text in shorter if cell_len(text) <= room), answer)}"
         self.query_one(TabEdge).show(f"Release{said}", STEPS, self._step)
 
     @property
@@ -514,7 +525,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self.show_rows(_table((), lambda _: ()), [])
             return
         answer.update(
-            Content("\n").join(answer_lines(looked.answer, self.size.width - 4, most_answer_lines(self.size.height)))
+            Content("\n").join(answer_lines(looked.answer, self._list_width, most_answer_lines(self.size.height)))
         )
         leads = looked.leads
         open_findings, closed = [one for one in leads if is_open(one)], [one for one in leads if not is_open(one)]
@@ -523,6 +534,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             rows += [FoldedRow(folded_text(closed)), *(closed if self._is_unfolded else [])]
         self.show_rows(_table(looked.waived_checks, looked.witnesses), rows)
         self.query_one("#release-headline", Static).update(self._headline(looked))
+
+    @property
+    def _list_width(self) -> int:
+        """Cells for a line of text above the list, as the style sheet of this screen leaves them."""
+        width = self.size.width - 4
+        return width if self.size.width < EXPLAINED_FROM else width - max(38, (width + 2) * 30 // 100)
 
     def _headline(self, looked: ExaminedRun) -> str:
         waived = len(looked.waived_leads)

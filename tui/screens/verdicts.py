@@ -178,7 +178,7 @@ class Verdicts(Pane, Split):
             gate = [SHORT_ANSWERS[self._examined.answer.may_leave], counts_text(open_findings)]
         limits = limits_text(self._verdicts)
         shorter = (" · ".join(filter(None, parts)) for parts in ([*gate, limits], [gate[0], limits], [gate[0]]))
-        room = self.app.size.width - BESIDE_COUNT
+        room = self.list_width - BESIDE_COUNT
         return next((text for text in shorter if cell_len(text) <= room), gate[0])
 
     def in_footer(self, action: str) -> bool:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from sfumato.tui.gate_answers import STATE_INKS, STATE_SIGNS
-from sfumato.workspace.reporting.findings import compared_text, limit_text, state_text
+from sfumato.workspace.reporting.findings import compared_text, judged_cells, limit_text, state_text
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.visible_text import printable
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from sfumato.workspace.release.gate import Finding
 
 EXAMINING = "The gate examines the tables …"
-LOW = 30
-"""In a terminal of fewer lines the answer takes at most ``FEW_LINES``."""
-FEW_LINES, MANY_LINES = 4, 8
+MOST_LINES = ((16, 2), (30, 4), (1 << 30, 8))
+"""Lines of the answer in a terminal of fewer lines than the first number."""
 INDENT = "  "
 GAP = "  "
 LEAST_TITLE = 24
@@ -33,7 +32,7 @@ INKS = {"block": "$error bold", "warn": "$warning bold", "not checked": "$text-m
 
 def most_answer_lines(height: int) -> int:
     """Return how many lines the answer may take in a terminal of ``height`` lines."""
-    return FEW_LINES if height < LOW else MANY_LINES
+    return next(lines for below, lines in MOST_LINES if height < below)
 
 
 def answer_lines(answer: Answer, width: int, most: int) -> list[Content]:
@@ -51,12 +50,12 @@ def answer_lines(answer: Answer, width: int, most: int) -> list[Content]:
     for_sentence = max(1, room - len(open_part)) if len(sentence) + len(open_part) > room else len(sentence)
     # A sentence of two lines says more than a second line of checks that were not made.
     for_sentence = max(for_sentence, min(len(sentence), room - bool(open_part)))
-    lines += map(Content, _cut_lines(sentence, for_sentence, width))
-    lines += [Content.styled(line, "$text-muted") for line in _cut_lines(open_part, room - for_sentence, width)]
+    lines += map(Content, cut_lines(sentence, for_sentence, width))
+    lines += [Content.styled(line, "$text-muted") for line in cut_lines(open_part, room - for_sentence, width)]
     return lines
 
 
-def _cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
+def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
     """Return the first lines, the last of them with an ellipsis where others follow."""
     if len(lines) <= most:
         return list(lines)
@@ -68,17 +67,23 @@ def finding_lines(
 ) -> list[Content]:
     """Return a line of ``width`` cells for each finding: state, title with its number of witnesses, compared number and limit.
 
-    Where there is little room the compared number leaves first, then the limit.
+    Where there is little room number and limit are shortened, then the number leaves, then the limit. A check that was not made
+    has no limit here: there is nothing to compare.
     """
     states = ["waived" if one.check in waived else state_text(one) for one in findings]
     titles = [titled_with_witnesses(one, others) for one, others in zip(findings, witnesses, strict=True)]
-    columns = [_column(map(compared_text, findings)), _column(map(limit_text, findings))]
-    columns = [cells for cells in columns if any(map(str.strip, cells))]
+    compared = [one.held is not None for one in findings]
+    short = [judged_cells(one) for one in findings]
+    whole = [_column(map(compared_text, findings)), _column(map(limit_text, findings), compared)]
+    brief = [_column(one["held"] for one in short), _column((one["limit"] for one in short), compared)]
     state = _widest(states)
     wanted = max(LEAST_TITLE, min(_widest(titles), width * 45 // 100))
-    while columns and _title_room(width, state, columns) < wanted:
-        del columns[0]
-    room = _title_room(width, state, columns)
+    columns: list[list[str]] = []
+    for choice in (whole, brief, brief[1:], []):
+        columns = [cells for cells in choice if any(map(str.strip, cells))]
+        room = width - state - len(GAP) - sum(_widest(cells) + len(GAP) for cells in columns)
+        if room >= wanted:
+            break
     lines = []
     for place, (finding, title) in enumerate(zip(findings, titles, strict=True)):
         ink = "$text-muted" if finding.check in waived else INKS[finding.status]
@@ -91,15 +96,13 @@ def _widest(cells: Sequence[str]) -> int:
     return max(map(cell_len, cells), default=0)
 
 
-def _column(cells: Iterable[str]) -> list[str]:
-    """Return cells of one width, to the right, cut where they are very long."""
+def _column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[str]:
+    """Return cells of one width, to the right, cut where they are very long; blank where they are not ``shown``."""
     texts = [printable(one) for one in cells]
+    if shown is not None:
+        texts = [text if is_shown else "" for text, is_shown in zip(texts, shown, strict=True)]
     width = min(_widest(texts), MOST_NUMBER)
     return [fit(one, width, "right") for one in texts]
-
-
-def _title_room(width: int, state: int, columns: Sequence[Sequence[str]]) -> int:
-    return width - state - len(GAP) - sum(_widest(cells) + len(GAP) for cells in columns)
 
 
 def titled_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:

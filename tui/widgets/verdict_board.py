@@ -32,7 +32,7 @@ from sfumato.workspace.reporting.words import (
 from sfumato.workspace.visible_text import printable
 
 from .facts import wrapped
-from .gate_lines import answer_lines, finding_lines, most_answer_lines
+from .gate_lines import answer_lines, cut_lines, finding_lines, most_answer_lines
 from .lines import Scroll
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def group_heading(group: str, verdicts: Sequence[Verdict]) -> Content:
     """``Disclosure risk  2 of 7 not met``."""
     own = [one for one in verdicts if group_of(one) == group]
     unmet = sum(one.outcome != "met" for one in own)
-    said = f"{unmet} of {len(own)} not met" if unmet else f"all {len(own)} met"
+    said = f"{unmet} of {len(own)} not met" if unmet else f"all {len(own)} met" if len(own) > 1 else "met"
     return Content.assemble((group, "$primary bold"), (f"  {said}", "$text-muted"))
 
 
@@ -339,7 +339,7 @@ class VerdictBoard(Scroll):
         if at != self._at:
             self._at = at
             self._paint()
-        if at == 0:  # above the first line stands the answer
+        if at == 0 and self._rows[0] < self.scrollable_content_region.height:  # above the first line stands the answer
             self.scroll_home(animate=False)
         else:
             self.scroll_to_region(Region(0, self._rows[at], 1, 1), animate=False)
@@ -403,7 +403,10 @@ class VerdictBoard(Scroll):
             return [*answer_lines(self._gate.answer, self._width, most_answer_lines(self.app.size.height))]
         if not self._gate.text:
             return []
-        return [Content.styled(line, "bold") for line in wrapped(self._gate.text, self._width)]
+        most = most_answer_lines(self.app.size.height)
+        return [
+            Content.styled(line, "bold") for line in cut_lines(wrapped(self._gate.text, self._width), most, self._width)
+        ]
 
     def _paint_findings(self, shown: list[Content | str], rows: dict[int, int]) -> None:
         """Add the findings of the gate, the folded ones last; ``rows`` has the line of each entry."""
