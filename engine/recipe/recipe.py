@@ -333,9 +333,7 @@ def _check_public_figures(form: ReleaseForm, synthesis: Sequence[Step]) -> None:
             'a step keeps a privacy account, and rounding is no noise; set "paid" with public_figures_epsilon, or "internal"',
         )
     if form.public_figures == "paid" and not account:
-        raise BadInput(
-            place, 'no step keeps a privacy account that could pay for noise; set "rounded", or "internal"'
-        )
+        raise BadInput(place, 'no step keeps a privacy account that could pay for noise; set "rounded", or "internal"')
 
 
 def _check_recode_beside(

@@ -169,12 +169,10 @@ def _paid(
     streams = Randomness(plan.run.recipe.seed, key, (*plan.tables, repr(epsilon), *named))
     people = len(confidential)
     records = people + discrete_laplace(1 / each, streams.generator("public figures", "records"))
-    found = []
+    found: list[PublicFigure] = []
     for place, (row, figure) in enumerate(payable):
         assert figure.sensitivity is not None
-        gaps = [
-            people * figure.compute(*pair) for pair in _cells_by_dataset(row, plan, confidential, released)
-        ]
+        gaps = [people * figure.compute(*pair) for pair in _cells_by_dataset(row, plan, confidential, released)]
         noise = discrete_laplace(figure.sensitivity / each, streams.generator("public figures", place))
         noisy = (math.floor(float(np.mean(gaps)) + 0.5) + noise, records)
         written = _as_written(row, rules.number(noisy_share(noisy)))
