@@ -241,7 +241,6 @@ def _offer(case: Case) -> Offer | None:
             "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
             "low",
             range=PMSE,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Propensity score error (pMSE)",
@@ -258,7 +257,6 @@ def _offer(case: Case) -> Offer | None:
             "none",
             range=PMSE,
             estimated=True,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Expected propensity score error", "A release from a fitted model would have a pMSE of {value}."
@@ -272,7 +270,6 @@ def _offer(case: Case) -> Offer | None:
             "one",
             range=NON_NEGATIVE,
             estimated=True,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Propensity score error, as a ratio (S-pMSE)",

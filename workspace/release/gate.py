@@ -31,6 +31,7 @@ from .earlier_checks import EARLIER_CHECKS
 from .files_advice import on_files
 from .kept_column_checks import KEPT_COLUMN_CHECKS
 from .kept_table_checks import KEPT_TABLE_CHECKS
+from .public_figure_checks import PUBLIC_FIGURE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
@@ -43,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     *CONSTRAINT_CHECKS,
     *EARLIER_CHECKS,
     *KEPT_TABLE_CHECKS,
+    *PUBLIC_FIGURE_CHECKS,
 )
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
