@@ -123,7 +123,7 @@ def audit(
         tables = [one for one in released if set(one.clique) <= set(variables)]
         groupings = groupings_of(variables, domain.sizes, tables)
         rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
-        closed = closed_variables(domain.sizes, tables, codes, groupings, rng, records)
+        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records)
         if _small_enough(domain, variables, groupings, largest):
             part = _Part.of(domain, variables, tables, codes, groupings, closed, limit, records)
             outcome = part.searched(most)

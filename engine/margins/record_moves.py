@@ -23,15 +23,18 @@ import numpy as np
 from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique
 
-ROUNDS = 60
-"""Random tables from which moves are tried."""
-PATIENCE = 12
-"""Rounds without a new open variable after which the search ends."""
-SHARES = (0.5, 0.25, 0.1, 0.04)
-"""Shares of the records that are moved at random, round after round."""
+STARTS, ROUNDS = 20, 10
+"""Times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
+PATIENCE = 3
+"""Walks without a new open variable after which the search ends."""
+SHARES = (0.25, 0.5, 0.1)
+"""Shares of the records that a walk moves at random; moves of the others are tried."""
 MOST_MOVED = 3_000
-SWEEPS = 3
-"""Times that each of these records, of which there are at most ``MOST_MOVED``, is moved in a round."""
+"""Records that are moved between two tables of a walk."""
+MOST_PATTERNS = 1_000
+"""Sets of closed variables that are narrowed after a walk, the most frequent first."""
+MOST_VALUES = 12
+"""Other categories of a variable that are tried in one table."""
 PARTNERS = 8
 """Records whose values others are moved to in a round, and whose place others take."""
 
@@ -141,24 +144,38 @@ class _Fibre:
         """Return how many records may leave each cell of a table, and how many may enter it."""
         return self.counts[at] - self.low[at], self.high[at] - self.counts[at]
 
+    def may_change(self, variable: int, rows: Integers) -> Booleans:
+        """Return which records no full cell keeps from another category of a variable, (r,)."""
+        found = np.ones(len(rows), dtype=np.bool_)
+        for at, _ in self.offsets[variable]:
+            if not self.tables[at].groups:  # in coarser categories a record may stay in its cell
+                found &= (self.room(at)[0] >= 1)[self.cell[at][rows]]
+        return found
+
     def movable(self, variable: int, rows: Integers, to: Integers) -> Booleans:
         """Return which records may go to these categories of a variable, each alone, (r,)."""
-        found = np.ones(len(rows), dtype=np.bool_)
+        found = np.arange(len(rows))
         here = self.codes[rows, variable]
         for at, offset in self.offsets[variable]:
-            own = self.cell[at][rows]
-            new = own - offset[here] + offset[to]
+            own = self.cell[at][rows[found]]
+            new = own - offset[here[found]] + offset[to[found]]
             leave, enter = self.room(at)
-            found &= (new == own) | ((leave[own] >= 1) & (enter[new] >= 1))
-        return found
+            found = found[(new == own) | ((leave[own] >= 1) & (enter[new] >= 1))]
+        return np.isin(np.arange(len(rows)), found, assume_unique=True)
 
     def may_leave(self, rows: Integers) -> Booleans:
         """Return which records may be taken away if another one comes anywhere else, (r,)."""
-        return np.all([self.room(at)[0][own[rows]] >= 1 for at, own in enumerate(self.cell)], axis=0)
+        return self._roomy(rows, 0)
 
     def may_enter(self, rows: Integers) -> Booleans:
         """Return beside which records one more with their values has room, (r,)."""
-        return np.all([self.room(at)[1][own[rows]] >= 1 for at, own in enumerate(self.cell)], axis=0)
+        return self._roomy(rows, 1)
+
+    def _roomy(self, rows: Integers, side: int) -> Booleans:
+        found = np.arange(len(rows))
+        for at, own in enumerate(self.cell):
+            found = found[self.room(at)[side][own[rows[found]]] >= 1]
+        return np.isin(np.arange(len(rows)), found, assume_unique=True)
 
     def move(self, variable: int, rows: Integers, to: Integers) -> None:
         """Move as many of these different records as have room, in any order, without counting on each other's leaving."""
@@ -192,6 +209,7 @@ def closed_variables(
     tables: Sequence[Released],
     codes: Integers,
     groupings: Sequence[Grouping],
+    limit: int,
     rng: np.random.Generator,
     records: tuple[float, float] = (0.0, np.inf),
 ) -> Booleans:
@@ -203,81 +221,141 @@ def closed_variables(
         sizes: categories of each variable, (d,).
         tables: published counts; the counts of ``codes`` must lie within their bounds.
         codes: category of each record in each variable, (n, d).
+        limit: counts of as many records are not small; records that so many others are equal to are open.
         records: smallest and largest number of records that a reader can know of.
     """
-    closed = np.ones((len(codes), len(groupings)), dtype=np.bool_)
+    atoms, of, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    closed = np.ones((len(atoms), len(groupings)), dtype=np.bool_)
+    closed[counts >= limit] = False  # every count that has these records is at least as large
+    by_atom = np.argsort(of, kind="stable")
+    first = np.cumsum(counts) - counts
     start = _Fibre(sizes, tables, codes)
     spare = records[0] <= len(codes) - 1, len(codes) + 1 <= records[1]
+    _open_all(start, closed, by_atom[first], groupings, rng, spare)
     without_news = 0
-    for attempt in range(ROUNDS + 1):
-        fibre, moved = start, np.zeros(len(codes), dtype=np.bool_)
-        if attempt:
-            fibre = start.copy()
-            share = SHARES[(attempt - 1) % len(SHARES)]
-            rows = np.sort(rng.choice(len(codes), min(MOST_MOVED, max(1, round(share * len(codes)))), replace=False))
-            _scramble(fibre, rows, rng)
-            moved[rows] = True
+    for walk in range(STARTS):
+        if not closed.any() or without_news >= PATIENCE:
+            break
         before = int(closed.sum())
-        _open_by_single_moves(fibre, closed, ~moved, groupings, rng)
-        _open_by_exchanges(fibre, closed, ~moved, groupings, rng, spare)
-        if not closed.any():
-            break
+        share = SHARES[walk % len(SHARES)]
+        fibre, unmoved = start.copy(), np.ones(len(codes), dtype=np.bool_)
+        moving = rng.choice(len(codes), max(1, round(share * len(codes))), replace=False)
+        unmoved[moving] = False
+        shown = np.full(len(atoms), -1)
+        shown[of[unmoved]] = np.flatnonzero(unmoved)  # a record of each atom that stays; any will do
+        for _ in range(ROUNDS):
+            _scramble(fibre, rng.permutation(moving)[:MOST_MOVED], rng)
+            _open_all(fibre, closed, shown, groupings, rng, spare)
+            if not closed.any():
+                break
+        _narrow(atoms, counts, closed, groupings, limit, rng)
         without_news = without_news + 1 if int(closed.sum()) == before else 0
-        if without_news >= PATIENCE:
-            break
-    return closed
+    return closed[of]
+
+
+def _narrow(
+    atoms: Integers,
+    counts: Integers,
+    closed: Booleans,
+    groupings: Sequence[Grouping],
+    limit: int,
+    rng: np.random.Generator,
+) -> None:
+    """Leave closed in each atom (a, groupings) only what a small count can be of.
+
+    Whatever may follow about an atom is a count of some of its closed groupings. It has at least the records of the count of all of them, and
+    all these records are closed in it.
+    """
+    names = [rng.integers(0, 2**63, int(one.groups.max()) + 1).astype(np.uint64) for one in groupings]
+    hashes = np.column_stack(
+        [own[one.groups[atoms[:, one.variable]]] for own, one in zip(names, groupings, strict=True)]
+    )
+    patterns, of, often = np.unique(closed, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    for number in np.argsort(-often, kind="stable")[:MOST_PATTERNS]:
+        if not patterns[number].any():
+            continue
+        rows = np.flatnonzero(of == number)
+        keys = hashes[:, patterns[number]].sum(axis=1, dtype=np.uint64)
+        cells = np.unique(keys[rows])
+        place = np.minimum(np.searchsorted(cells, keys), len(cells) - 1)
+        members = np.flatnonzero(cells[place] == keys)
+        few = np.bincount(place[members], counts[members], len(cells)) < limit
+        members = members[few[place[members]]]
+        members = members[np.argsort(place[members], kind="stable")]
+        everywhere = np.zeros((len(cells), closed.shape[1]), dtype=np.bool_)
+        if len(members):
+            starts = np.flatnonzero(np.diff(place[members], prepend=-1))
+            everywhere[place[members[starts]]] = np.logical_and.reduceat(closed[members], starts, axis=0)
+        closed[rows] = patterns[number] & everywhere[place[rows]]
+
+
+def _open_all(
+    fibre: _Fibre,
+    closed: Booleans,
+    rows: Integers,
+    groupings: Sequence[Grouping],
+    rng: np.random.Generator,
+    spare: tuple[bool, bool],
+) -> None:
+    """Open what can be opened of each atom (a, groupings), of which ``rows`` (a,) has a record that was not moved, or -1."""
+    some = np.flatnonzero((rows >= 0) & closed.any(axis=1))
+    own = closed[some]
+    _open_by_single_moves(fibre, own, rows[some], groupings, rng)
+    _open_by_exchanges(fibre, own, rows[some], groupings, rng, spare)
+    closed[some] = own
 
 
 def _scramble(fibre: _Fibre, rows: Integers, rng: np.random.Generator) -> None:
     """Move these records at random, a variable at a time."""
-    for _ in range(SWEEPS):
-        for variable in rng.permutation(len(fibre.sizes)):
-            size = fibre.sizes[variable]
-            if size > 1:
-                mixed = rng.permutation(rows)
-                shift = rng.integers(1, size, len(mixed))
-                fibre.move(int(variable), mixed, (fibre.codes[mixed, variable] + shift) % size)
+    for variable in rng.permutation(len(fibre.sizes)):
+        size = fibre.sizes[variable]
+        if size > 1 and fibre.offsets[int(variable)]:
+            shift = rng.integers(1, size, len(rows))
+            fibre.move(int(variable), rows, (fibre.codes[rows, variable] + shift) % size)
 
 
 def _open_by_single_moves(
-    fibre: _Fibre, closed: Booleans, unmoved: Booleans, groupings: Sequence[Grouping], rng: np.random.Generator
+    fibre: _Fibre, closed: Booleans, records: Integers, groupings: Sequence[Grouping], rng: np.random.Generator
 ) -> None:
-    """Open the groupings of records that can go to another category of one variable."""
+    """Open the groupings of records that can go to another category of one variable: ``closed`` (r, groupings) of ``records`` (r,)."""
     for at, grouping in enumerate(groupings):
         size = fibre.sizes[grouping.variable]
-        for shift in rng.permutation(np.arange(1, size)):
-            rows = np.flatnonzero(closed[:, at] & unmoved)
+        able = np.flatnonzero(closed[:, at])
+        able = able[fibre.may_change(grouping.variable, records[able])]
+        for shift in rng.permutation(np.arange(1, size))[:MOST_VALUES]:
+            rows = able = able[closed[able, at]]
             if not len(rows):
                 break
-            here = fibre.codes[rows, grouping.variable]
+            here = fibre.codes[records[rows], grouping.variable]
             to = (here + shift) % size
             apart = grouping.groups[here] != grouping.groups[to]
             rows, to = rows[apart], to[apart]
-            closed[rows[fibre.movable(grouping.variable, rows, to)], at] = False
+            closed[rows[fibre.movable(grouping.variable, records[rows], to)], at] = False
 
 
 def _open_by_exchanges(
     fibre: _Fibre,
     closed: Booleans,
-    unmoved: Booleans,
+    records: Integers,
     groupings: Sequence[Grouping],
     rng: np.random.Generator,
     spare: tuple[bool, bool],
 ) -> None:
     """Open what records differ in, one of which can go to the values of the other; everything where there may be one record more or fewer."""
-    rows = np.flatnonzero(closed.any(axis=1) & unmoved)
-    if not len(rows):
-        return
     everybody = rng.permutation(len(fibre.codes))[: 50 * PARTNERS]
     for one_way, other_way, alone in (
         (fibre.may_leave, fibre.may_enter, spare[0]),
         (fibre.may_enter, fibre.may_leave, spare[1]),
     ):
-        able = rows[one_way(rows)]
+        rows = np.flatnonzero(closed.any(axis=1))
+        rows = rows[one_way(records[rows])]
         if alone:
-            closed[able] = False
+            closed[rows] = False
             continue
         for partner in everybody[other_way(everybody)][:PARTNERS]:
             for at, grouping in enumerate(groupings):
-                own, theirs = fibre.codes[able, grouping.variable], fibre.codes[partner, grouping.variable]
-                closed[able[grouping.groups[own] != grouping.groups[theirs]], at] = False
+                own = fibre.codes[records[rows], grouping.variable]
+                theirs = fibre.codes[partner, grouping.variable]
+                closed[rows[grouping.groups[own] != grouping.groups[theirs]], at] = False
