@@ -74,7 +74,7 @@ def drawn_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None
             table[info.name] = chosen if get_origin(info.type) is tuple else chosen[0]
     extra = order.pop()
     known = order[: int(rng.integers(1, len(order)))]
-    less = _completed({**table, parameter: known}, method, replaced, lists, extra, rng)
+    less = _completed({**table, parameter: known}, method, replaced, lists, extra)
     if less is None:
         return None
     radius = less.get("radius", {})
@@ -90,7 +90,6 @@ def _completed(
     replaced: tuple[str, ...],
     lists: Sequence[Any],
     extra: str,
-    rng: np.random.Generator,
 ) -> dict[str, Any] | None:
     """Return the table with every other list of variables fixed, so that the one more to know is all that changes."""
     try:
@@ -102,6 +101,8 @@ def _completed(
         value = getattr(full, info.name)
         if isinstance(value, tuple) and value:
             table[info.name] = [name for name in value if name != extra]
+            if not table[info.name]:
+                return None  # an empty list stands for its default, which would hold the variable again
             named += table[info.name]
     if "radius" in [info.name for info in method.spec.params()]:
         table["radius"] = {name: RADII[name] for name in dict.fromkeys(named) if name in RADII}
