@@ -144,7 +144,7 @@ def test_a_run_without_measures_or_thresholds_blocks_for_the_risk_alone(workspac
 def test_small_classes_of_an_anonymised_table_block(workspace: Workspace, enter: Enter) -> None:
     making: dict[str, Any] = {
         "synthesis": [],
-        "release": {"seed": 7, "audience": "enclave"},
+        "release": {"seed": 7, "audience": "contract"},
         "threshold": [],
         "measure": [{"method": "risk.anonymity"}],
     }

@@ -115,7 +115,7 @@ def manifest_of(package: Path) -> dict[str, Any]:
 def test_the_csv_files_read_back_to_the_datasets_of_the_run(
     workspace: Workspace, enter: Enter, tmp_path: Path, small_recipe: Callable[..., Recipe]
 ) -> None:
-    done = enter(release={"m": 3, "seed": 7, "order": "original"})
+    done = enter(release={**ENCLAVE, "order": "original"})
     work(workspace.directory, idle=0)
     release(workspace, done, tmp_path / "out")
     schema = small_recipe().schema
