@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.following import OneWorker, until_ended
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
-from sfumato.workspace.release.answer import Answer, answer_for
 from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
 from sfumato.workspace.reporting.words import duration
 from sfumato.workspace.store.runs import Run, RunState, find_run, tasks_of
@@ -29,6 +29,9 @@ from ..plain.talk import Progress
 from .options import check_seal, plain_wanted, write_object
 from .speech import echo, echo_parts
 from .summary import exit_code, published_text, summarise
+
+if TYPE_CHECKING:
+    from sfumato.workspace.release.answer import Answer
 
 INTERRUPTED = 3
 LINE_SECONDS = 1.0
@@ -190,6 +193,9 @@ def show_results(
         echo_parts(show(workspace, runs, keys=keys))
     if not shown and json_file is None:
         return
+    # The gate loads numerical libraries, which the first question of plain mode does not wait for.
+    from sfumato.workspace.release.answer import answer_for
+
     answer = answer_for(workspace, runs[0].id)
     write_json(workspace, runs[0].id, json_file, answer)
     if shown and answer is not None:

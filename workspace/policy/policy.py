@@ -44,14 +44,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.methods.release_form import AUDIENCES, Audience
 
 from ..plain_files import read_plain
 from .disclosure import DisclosureRules
+
+if TYPE_CHECKING:
+    from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
 
 POLICY_FILE = "policy.toml"
 MOST_POLICY_BYTES = 1 << 20
@@ -83,6 +85,9 @@ class AudienceLimits:
     @property
     def limits(self) -> KeptColumnLimits:
         """Return the limits as the engine compares them, None where there is none."""
+        # It loads numerical libraries, which nobody who only reads a policy waits for.
+        from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
+
         return KeptColumnLimits(self.smallest_class or None, self.average_risk if self.average_risk < 1 else None)
 
 
@@ -180,7 +185,9 @@ def read_policy(content: bytes) -> Policy:
     audiences = _table(table.get("audiences", {}), "audiences")
     _known(audiences, AUDIENCES, "audiences.")
     given["audiences"] = {
-        name: _audience_limits(_table(part, f"audiences.{name}"), name) for name, part in audiences.items()
+        name: _audience_limits(_table(audiences[name], f"audiences.{name}"), name)
+        for name in AUDIENCES
+        if name in audiences
     }
     limits = _table(table.get("findings", {}), "findings")
     given["findings"] = {

@@ -78,15 +78,15 @@ def answer_for(workspace: Workspace, run_id: int | str) -> Answer | None:
     run = find_run(workspace, run_id)
     if run.state is not RunState.DONE or not released_tables(workspace, run.id):
         return None
-    policy = Policy()
+    policy, records = Policy(), records_of(workspace, run)
     try:
         policy = policy_of(workspace.directory)
         examination = examine(workspace, plan_release(workspace, run.id), policy)
-        return answer_of(examination, run.recipe, policy, records_of(workspace, run))
+        return answer_of(examination, run.recipe, policy, records)
     except (WorkspaceError, EngineError, OSError) as error:
         audience = policy.audience_of(run.recipe.form.audience)
         sentence = f"The gate could not examine the release: {str(error).rstrip('.')}."
-        return Answer("no", audience, sentence, "", None, run.count_records(0))
+        return Answer("no", audience, sentence, "", None, records)
 
 
 def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> Answer:

@@ -379,13 +379,13 @@ def check_passed(examination: Examination, sentence: str = "") -> None:
         return
     never = [one for one in left if not one.waivable]
     said = "; ".join(f"{one.check}: {one.said}" for one in left)
-    first_words = f"{sentence} " if sentence else ""
+    start = f"{sentence} The" if sentence else "the"
     if never:
         raise NotReleased(
-            f"{first_words}the gate blocks the release, and {', '.join(one.check for one in never)} cannot be waived. {said}"
+            f"{start} gate blocks the release, and {', '.join(one.check for one in never)} cannot be waived. {said}"
         )
     first = left[0].check
     raise NotReleased(
-        f"{first_words}the gate blocks the release: {said}. To release it all the same, add --reason TEXT, or "
+        f"{start} gate blocks the release: {said}. To release it all the same, add --reason TEXT, or "
         f"--waive {first}=REASON for each"
     )

@@ -22,8 +22,10 @@ UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "in
 @pytest.fixture
 def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
     """A workspace with a run that meets its threshold, 1, and one that does not, 2."""
-    enter()
-    enter(threshold=UNMET)
+    # An enclave's limits do not block the few people whom kept columns find: the threshold alone tells the runs apart.
+    release = {"m": 3, "seed": 7, "audience": "enclave"}
+    enter(release=release)
+    enter(release=release, threshold=UNMET)
     work(workspace.directory, idle=0)
     return str(workspace.directory)
 
@@ -68,8 +70,11 @@ def test_what_the_gate_finds_can_be_seen_before_a_release(
 ) -> None:
     assert sfumato("examine", "1", "--workspace", done) == 0
     told = capsys.readouterr().out
+    assert told.startswith("May this leave into an enclave? TO BE JUDGED\n")
     assert "Run 1: " in told
-    assert "lone_values" in told
+    assert "lone_values" not in told, "it passes, and is counted"
+    assert sfumato("examine", "1", "--workspace", done, "--all") == 0
+    assert "lone_values" in capsys.readouterr().out
     assert sfumato("examine", "2", "--workspace", done, "--json", "found.json") == 1
     assert "run 2: the threshold is not met" in " ".join(capsys.readouterr().out.split())
     written = json.loads(Path("found.json").read_text("utf-8"))

@@ -191,7 +191,7 @@ def people(home: Path) -> Path:
 
 
 def blocks_in(text: str) -> list[str]:
-    return re.findall(r"(?m)^block: .* \((\w+)\)$", text)
+    return list(dict.fromkeys(re.findall(r"(?m)^blocks: .* \((\w+)\)$", text)))
 
 
 @pytest.mark.parametrize("way", [piped, typed])

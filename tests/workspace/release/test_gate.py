@@ -75,6 +75,10 @@ def test_every_check_is_declared_once_and_says_why_its_limits_are_so() -> None:
     }  # fmt: skip
 
 
+ENCLAVE = {"m": 3, "seed": 7, "audience": "enclave"}
+"""A release whose kept columns are reported and do not block: the small table's few people could be found by them."""
+
+
 @pytest.mark.slow
 def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
@@ -82,7 +86,7 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     """Sixty records are released, and twenty were held out."""
 
     def enter(**sections: Any) -> int:
-        plan = small_recipe(**sections, data={"holdout": "held_out"})
+        plan = small_recipe(**sections, release=ENCLAVE, data={"holdout": "held_out"})
         data = small_data.block(slice(0, 60)).with_controls(small_data.block(slice(60, 80)))
         return enter_run(workspace, plan, Source("simulated.csv", b"simulated"), data)
 
@@ -131,7 +135,7 @@ def test_a_copy_of_the_confidential_data_blocks(
 
 @pytest.mark.slow
 def test_a_run_without_measures_or_thresholds_blocks_for_the_risk_alone(workspace: Workspace, enter: Enter) -> None:
-    findings = found(workspace, done(workspace, enter(measure=[], threshold=[])))
+    findings = found(workspace, done(workspace, enter(measure=[], threshold=[], release=ENCLAVE)))
     assert blocking(findings) == {"risk_measured"}
     assert {findings[key].status for key in ("thresholds_set", "utility_measured")} == {"warn"}
 
@@ -140,7 +144,7 @@ def test_a_run_without_measures_or_thresholds_blocks_for_the_risk_alone(workspac
 def test_small_classes_of_an_anonymised_table_block(workspace: Workspace, enter: Enter) -> None:
     making: dict[str, Any] = {
         "synthesis": [],
-        "release": {"seed": 7},
+        "release": {"seed": 7, "audience": "contract"},
         "threshold": [],
         "measure": [{"method": "risk.anonymity"}],
     }
@@ -357,7 +361,7 @@ def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_release_keeps_who_waived_what_and_why(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
-    run_id = done(workspace, enter(measure=[], threshold=[]))
+    run_id = done(workspace, enter(measure=[], threshold=[], release=ENCLAVE))
     with pytest.raises(
         NotReleased, match=r"risk_measured: the run has no computed measure.*--waive risk_measured=REASON"
     ):

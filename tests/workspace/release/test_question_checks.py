@@ -38,7 +38,7 @@ def row(key: str, value: float | None, baseline: float | None = None, lower: flo
 @pytest.fixture
 def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> Look:
     """The findings by question on made-up rows of a run."""
-    run_id = finished()
+    run_id = finished(release={"m": 3, "seed": 7, "audience": "enclave"})
 
     def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
         monkeypatch.setattr(question_checks, "_rows", lambda _: list(rows))
@@ -154,6 +154,9 @@ def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> Non
     assert found(["region", "age"], 0.3, 0.2).status == "warn"
     assert found(["region", "age"], 0.8, 0.78, people="vulnerable").status == "warn"
     assert "released unchanged (age, region)" in found(["region", "age"], 0.3, 0.2).said
+    known = row("risk.membership_inference.excess_risk", 0.3, 0.0, 0.2, params={"known": ["region", "age"]})
+    to_all = look(known, policy=Policy(audience="public"))["membership_excess"]
+    assert to_all.status == "block", "where the audience may not have these columns, what they find blocks with them"
     assert found(["visits"], 0.3, 0.2).status == "block"
 
     def told_apart(known: list[str], value: float) -> Finding:

@@ -9,9 +9,11 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import execute
+from sfumato.engine.methods.labels import quantity_of
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import counted
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import RecordCount, counted
 from sfumato.workspace.reporting.comparison import compared_table
 from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
 from sfumato.workspace.reporting.tables import html, text
@@ -20,6 +22,7 @@ from sfumato.workspace.reporting.words import (
     differing,
     full_params,
     measured,
+    observed_text,
     params_text,
     records_text,
     settings_apart,
@@ -132,3 +135,15 @@ def test_a_tree_of_values_is_told_by_how_many_values_it_has() -> None:
     trees = {"work": [["Private", "*"], ["State", "*"]], "sex": [["f", "*"]]}
     told = dict(full_params({"hierarchies": trees, "radius": {"income": "5%"}, "subsets": [["a", "b"], ["c"]]}))
     assert told == {"hierarchies": "work of 2 values, sex of 1 value", "radius": "income 5%", "subsets": "a, b, c"}
+
+
+def test_records_are_called_what_the_recipe_calls_them() -> None:
+    years = RecordCount(20_190, "person-years")
+    assert records_text(years, 12) == "20,190 person-years; 12 dropped (missing values)"
+    assert records_text(RecordCount(1, "person-years")) == "1 person-year"
+    assert records_text(RecordCount(80)) == records_text(80) == "80 records"
+    verdict = Verdict("risk.identification.true_match_rate", "", None, "max", 0.01, 0.0044, 0.0, "met")
+    assert observed_text(verdict, years) == observed_text(verdict, 20_190), "neither noun stands in the cell"
+    share = quantity_of("risk.identification.true_match_rate", 0.0044, years)
+    assert share.startswith("88.84 of 20,190 person-years (")
+    assert "people" not in share
