@@ -147,8 +147,10 @@ class Case:
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
-        """Let go of the joint tables: they hold the case, which without them goes with its last reference."""
+        """Let go of the joint tables and the kept columns: they hold the case, which without them goes with its last reference."""
         self.joints.clear()
+        # So do the kept columns.
+        self.__dict__.pop("kept_columns", None)
 
     @property
     def recipe(self) -> Recipe:
