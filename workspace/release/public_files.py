@@ -44,7 +44,9 @@ def named_kinds(own: pd.DataFrame, rules: DisclosureRules) -> dict[str, dict[str
     """By variable the kinds that as many records have as the smallest cell, with their rounded numbers."""
     found = {str(name): own[name].value_counts() for name in own}
     return {
-        name: {str(kind): int(max(rules.rounded(n), rules.base)) for kind, n in counts.items() if n >= rules.smallest_cell}
+        name: {
+            str(kind): int(max(rules.rounded(n), rules.base)) for kind, n in counts.items() if n >= rules.smallest_cell
+        }
         for name, counts in found.items()
         if (counts >= rules.smallest_cell).any()
     }

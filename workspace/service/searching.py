@@ -32,7 +32,7 @@ from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
-from ..plan.alternatives import levers_of, offered_steps
+from ..plan.alternatives import levers_of, offered_protection, offered_steps
 from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
 from ..release.contents import plan_release
@@ -104,7 +104,8 @@ def begin_search(
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
-    offered = offered_steps(recipe, data, policy_of(workspace.directory).smallest_cell)
+    policy = policy_of(workspace.directory)
+    offered = (*offered_steps(recipe, data, policy.smallest_cell), *offered_protection(recipe, data, policy))
     if not levers_of(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
     return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)

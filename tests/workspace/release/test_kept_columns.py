@@ -18,6 +18,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy, read_policy
+from sfumato.workspace.release import run_checks
 from sfumato.workspace.release.answer import answer_of
 from sfumato.workspace.release.checks import Case
 from sfumato.workspace.release.contents import plan_release, treatment_of
@@ -460,6 +461,21 @@ def test_a_policy_that_allows_the_kept_columns_is_not_overruled_by_their_witness
         "singling_out_excess", "linkability_excess", "membership_excess",
     }  # fmt: skip
     assert answer_of(examination, recipe, policy, 200).may_leave == "to be judged"
+
+
+@pytest.mark.parametrize(("not_alone", "leak"), [(0.6, "kept_keys"), (1.0, "")])
+def test_people_who_are_found_though_not_alone_are_no_witness_of_kept_columns(
+    monkeypatch: pytest.MonkeyPatch, not_alone: float, leak: str
+) -> None:
+    """Nine people are alone in kept columns and found for certain; a tenth shares the columns."""
+    monkeypatch.setattr(run_checks, "_alone_with_kept", lambda case: np.arange(10) < 9)
+    monkeypatch.setattr(run_checks, "_of_wrong_people", lambda case, measure, found: None)
+    found = run_checks._Together(np.array([1.0] * 9 + [not_alone]), 5)
+    case = SimpleNamespace(synthetic=True, policy=Policy())
+    measure = SimpleNamespace(key="risk.identification")
+    seen = run_checks._most_at_risk(case, measure, found, None)  # type: ignore[arg-type]
+    assert seen.leak == leak
+    assert (seen.judged or 0) == (1.0 if not leak else pytest.approx(max(not_alone, run_checks.UNKNOWN)))
 
 
 def test_findings_about_the_same_people_have_one_lead_and_their_own_waivers() -> None:
