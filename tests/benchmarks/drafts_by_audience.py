@@ -84,9 +84,9 @@ def patients() -> pd.DataFrame:
 
 TABLES = {
     "adult": Table(
-        lambda: sampled("adult.csv", 6_000), "age education marital_status race sex", "occupation hours_per_week income"
+        lambda: sampled("adult.csv", 5_000), "age education marital_status race sex", "occupation hours_per_week income"
     ),
-    "acs": Table(lambda: sampled("acs.csv", 10_000), "SEX RACE MAR", "DIS HICOV"),
+    "acs": Table(lambda: sampled("acs.csv", 5_000), "SEX RACE MAR", "DIS HICOV"),
     "ce": Table(lambda: sampled("ce.csv", 10_000), "UrbanRural Race", "Income Expenditure"),
     "airbnb": Table(
         lambda: sampled("AB_NYC_2019.csv", 5_000).drop(columns="id"),
@@ -150,8 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=0)
     chosen = parser.parse_args(arguments)
     os.environ[MEMORY] = NO_LIMIT
-    for name in chosen.tables.split(","):
-        for audience in chosen.audiences.split(","):
+    for audience in chosen.audiences.split(","):
+        for name in chosen.tables.split(","):
             row = drafted_and_examined(TABLES[name], audience, chosen.want, chosen.jobs)
             findings = row.pop("findings")
             print(f"{name} {audience}: " + "; ".join(f"{key} {value}" for key, value in row.items()), flush=True)

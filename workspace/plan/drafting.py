@@ -317,7 +317,14 @@ class _Draft:
             self.protection = draft.protection(kept, share)
             own = Schema(tuple(v for v in schema if v.name not in self.protection.left_out))
             profile = table_seen(recoded(self.data, self.protection.rules)).described(own)
-            protected = self._sized(replace(case, table=profile, released=(*case.released, *self.protection.replaced)))
+            protected = self._sized(
+                replace(
+                    case,
+                    table=profile,
+                    released=(*case.released, *self.protection.replaced),
+                    recoded=tuple(self.protection.rules),
+                )
+            )
             if not drawn_anew or _share(protected) <= share:
                 break
         return own, protected
