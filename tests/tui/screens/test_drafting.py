@@ -52,12 +52,12 @@ async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles,
         await seat.press("enter")
         assert "R runs this plan" in seat.text
         drafted = tomllib.loads(plan_of(with_roles))
-        assert [step["target"] for step in drafted["synthesis"]] == ["smoker"]
-        assert drafted["release"]["recode"] == {"age": 20}
+        assert {step["target"] for step in drafted["synthesis"]} == {"smoker", "town"}
+        assert drafted["release"]["recode"] == {"age": 10}
         assert "audience" not in drafted["release"], "the public is the default"
         said = "".join(seat.app.notices)
         assert "Not measured: membership" in said
-        assert "age is shown in steps of 20: 90 of 90 people would be in classes of fewer than 11 without." in said
+        assert "age is shown in steps of 10: 90 of 90 people would be in classes of fewer than 11 without." in said
         await seat.press("u")
     assert plan_of(with_roles) == before
 
@@ -84,7 +84,7 @@ async def test_a_draft_for_an_enclave_changes_no_kept_column_and_is_proposed_aga
         drafted = tomllib.loads(plan_of(with_roles))
         assert drafted["release"]["audience"] == "enclave"
         assert "recode" not in drafted["release"]
-        await seat.press("D")
+        await seat.press("1", "D")
         assert "[enclave]" in seat.text, "the plan's own audience is chosen"
 
 
