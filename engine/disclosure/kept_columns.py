@@ -11,12 +11,12 @@ protected for each bit of entropy that the column loses. At last it takes back w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from scipy.special import bdtr
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
@@ -147,7 +147,7 @@ class KeptColumnLimits:
 
 def _chance_of_short_class(size: int, limit: int, stays: float) -> float:
     """The probability that between 1 and ``limit`` - 1 of ``size`` records stay, each with probability ``stays``."""
-    return sum(math.comb(size, left) * stays**left * (1 - stays) ** (size - left) for left in range(1, limit))
+    return float(bdtr(limit - 1, size, stays) - bdtr(0, size, stays))
 
 
 @dataclass(frozen=True)

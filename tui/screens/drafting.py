@@ -109,8 +109,6 @@ def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) ->
     return [
         Field("goal", "synthetic records, a k-anonymous table, or an evaluation of existing files",
               value=want, choices=WANTS),
-        Field("audience", "who receives the release; kept columns become coarser or synthetic until they meet its limits",
-              value=audience, choices=AUDIENCES),
         Field("k", "fewest records of a class; default: what the audience requires", "value", when=classes),
         Field("l", "fewest different sensitive values in a class; default: any", "value", when=classes),
         Field("t", "largest distance of a class's sensitive values from the whole table's, above 0 to 1; default: any", "value", when=classes),
@@ -118,6 +116,8 @@ def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) ->
         Field("drawn", "from a model of each variable, or from protected tables of counts, which are published too; with noise where the policy has an epsilon",
               value=DRAWN[0], choices=DRAWN, when=models),
         Field("m", "how many datasets are drawn", "value", 5, when=models),
+        Field("audience", "who receives the release; kept columns become coarser or synthetic until they meet its limits",
+              value=audience, choices=AUDIENCES),
     ]  # fmt: skip
 
 

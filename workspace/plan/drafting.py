@@ -316,8 +316,16 @@ class _Draft:
         for share in SHARES if drawn_anew else (0.0,):
             self.protection = draft.protection(kept, share)
             own = Schema(tuple(v for v in schema if v.name not in self.protection.left_out))
-            profile = table_seen(recoded(self.data, self.protection.rules)).described(own)
-            protected = self._sized(replace(case, table=profile, released=(*case.released, *self.protection.replaced)))
+            rules = self.protection.rules
+            profile = (table_seen(recoded(self.data, rules)) if rules else self.seen).described(own)
+            protected = self._sized(
+                replace(
+                    case,
+                    table=profile,
+                    released=(*case.released, *self.protection.replaced),
+                    recoded=tuple(self.protection.rules),
+                )
+            )
             if not drawn_anew or _share(protected) <= share:
                 break
         return own, protected

@@ -268,10 +268,10 @@ def choose_quasi_identifiers(
     """Choose which of the ``others`` become quasi-identifiers.
 
     Each of n records stays in a class of k, so that classes can be halved log2(n / k) times in all. A column that is never cut shows nothing, so
-    there is room for so many quasi-identifiers. Those stay that tell most of a sensitive variable.
+    there is room for so many quasi-identifiers. Those stay that tell most of a sensitive variable; no class covers a missing value.
     """
     cuts = max(0, int(math.log2(max(1.0, profile.records / k))))
-    possible = [name for name in others if profile[name].distinct <= profile.records / 2]
+    possible = [name for name in others if profile[name].distinct <= profile.records / 2 and not profile[name].missing]
     order: dict[str, int] = {name: len(possible) for name in possible}
     for target in sensitive or known:
         for place, name in enumerate(profile.by_mutual_information(target, sorted(possible))):

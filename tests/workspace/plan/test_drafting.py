@@ -204,7 +204,7 @@ def test_many_columns_are_drafted_with_few_predictors_each() -> None:
         name: "sensitive" if i % 50 == 0 else "quasi_identifier" if i < 5 else "other" for i, name in enumerate(names)
     }
     table, data = table_of(roles, 400, 6)
-    found = draft(table, data, Wanted())
+    found = draft(table, data, Wanted(audience="enclave"))
     assert len(found["synthesis"]) == 10
     assert max(len(step["predictors"]) for step in found["synthesis"]) <= 10
 
