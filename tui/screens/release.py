@@ -366,6 +366,8 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         from sfumato.workspace.release.gate import why_not_waived
 
         here, looked = self.finding_here, self._looked
+        if isinstance(self.here, FoldedRow):
+            self.sfumato.say("What passes does not block this release")
         if here is None or looked is None:
             return
         refused = APPROVED if looked.examination.approval else why_not_waived(here, looked.policy, user())
