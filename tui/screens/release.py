@@ -60,13 +60,13 @@ if TYPE_CHECKING:
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
 
-NAMED = Column("title", "finding", 32, grows=1)
+NAMED = Column("title", "finding", 30, grows=1)
 SHOWN = {
     "status": Column("status", "state", 16),
     "title": NAMED,
     "check": Column("check", "check", 23, spare=1),
     "held": Column("held", "compared", 8, "right"),
-    "limit": Column("limit", "limit", 13, "right"),
+    "limit": Column("limit", "limit", 15, "right"),
     "people": Column("people", "people", 8, "right", spare=2),
 }
 """Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
@@ -366,6 +366,8 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         from sfumato.workspace.release.gate import why_not_waived
 
         here, looked = self.finding_here, self._looked
+        if isinstance(self.here, FoldedRow):
+            self.sfumato.say("What passes does not block this release")
         if here is None or looked is None:
             return
         refused = APPROVED if looked.examination.approval else why_not_waived(here, looked.policy, user())
@@ -701,7 +703,7 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
         if is_open(one):
             waived = one.check in waived_checks
             said = f"{'waived' if waived else mark(one.status)} {one.title} ({one.check}): {printable(one.said)}"
-            style = "$warning bold" if one.status == "block" and not waived else ""
+            style = "$error bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
     if looked.policy.second_person:
         style = "$warning bold" if looked.unapproved else ""

@@ -38,20 +38,21 @@ def most_answer_lines(height: int) -> int:
 def answer_lines(answer: Answer, width: int, most: int) -> list[Content]:
     """Return title, sentence and what is not examined in at most ``most`` lines of ``width`` cells.
 
-    The title has the ink and the sign of the answer. Where there are too few lines, what is not examined keeps one of them and
-    the sentence ends with an ellipsis.
+    The title has the ink and the sign of the answer and is never cut. Where there are too few lines, what is not examined keeps
+    one of them where the sentence leaves one, and what is cut ends with an ellipsis.
     """
     title, *texts = answer.lines
-    sign = mark(STATE_SIGNS[answer.may_leave])
-    lines = [Content.styled(cut(f"{sign} {title}", width), STATE_INKS[answer.may_leave])]
-    sentence, *not_covered = (wrapped(text, width, INDENT, INDENT) for text in texts)
-    open_part = not_covered[0] if not_covered else []
-    room = most - 1
-    for_sentence = max(1, room - len(open_part)) if len(sentence) + len(open_part) > room else len(sentence)
-    # A sentence of two lines says more than a second line of checks that were not made.
-    for_sentence = max(for_sentence, min(len(sentence), room - bool(open_part)))
-    lines += map(Content, cut_lines(sentence, for_sentence, width))
-    lines += [Content.styled(line, "$text-muted") for line in cut_lines(open_part, room - for_sentence, width)]
+    sign, ink = mark(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
+    lines = [Content.styled(line, ink) for line in wrapped(f"{sign} {title}", width, "", INDENT)]
+    room = max(1, most - len(lines))
+    sentence, not_covered = (wrapped(text, width, INDENT, INDENT) for text in (*texts, "")[:2])
+    # Two lines of what decides say more than a second line of checks that were not made.
+    for_sentence = min(len(sentence), max(1, room - bool(not_covered)))
+    shown = cut_lines(sentence, for_sentence, width)
+    if not_covered and room == for_sentence:
+        shown = cut_lines([*shown, ""], for_sentence, width)
+    lines += map(Content, shown)
+    lines += [Content.styled(line, "$text-muted") for line in cut_lines(not_covered, room - for_sentence, width)]
     return lines
 
 
@@ -59,7 +60,7 @@ def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
     """Return the first lines, the last of them with an ellipsis where others follow."""
     if len(lines) <= most:
         return list(lines)
-    return [*lines[: most - 1], cut(f"{lines[most - 1]} …", width)] if most > 0 else []
+    return [*lines[: most - 1], f"{cut(lines[most - 1], width - 2, '')} …"] if most > 0 else []
 
 
 def finding_lines(
