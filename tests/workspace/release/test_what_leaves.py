@@ -7,9 +7,7 @@ it lies there.
 from __future__ import annotations
 
 import base64
-import html
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
