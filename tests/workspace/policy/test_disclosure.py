@@ -36,7 +36,7 @@ def test_behind_a_protected_count_lie_several_on_both_sides_though_the_total_is_
         shown += len(alike)
         for value, counts in alike.items():
             assert len(counts) >= rules.base, (total, value)
-            assert min(counts) < value < max(counts) or rules.base % 2 == 0 and min(counts) < value <= max(counts)
+            assert min(counts) < value < max(counts) or (rules.base % 2 == 0 and min(counts) < value <= max(counts))
             few = [one for one in counts if min(one, total - one) < rules.smallest_cell]
             assert len(few) < len(counts)
     assert shown
@@ -120,7 +120,7 @@ def test_a_public_figure_is_a_function_of_the_released_data_alone() -> None:
     assert income.kind == "histogram", "a density would follow single values"
     assert max(income.panels[0].series[0].x) < 1_000
     assert illness.panels[0].x_names == ("a", "b", "c")
-    other = own.block(list(range(0, 100)))
+    other = own.block(list(range(100)))
     for figure, name in ((income, "income"), (illness, "illness")):
         text = f"{svg(figure, 'figure')} {description(figure)}"
         assert "zoonosis" not in text

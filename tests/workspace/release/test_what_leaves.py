@@ -7,9 +7,7 @@ it lies there.
 from __future__ import annotations
 
 import base64
-import html
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -337,7 +335,7 @@ def test_public_output_follows_the_policy_of_the_workspace(case: Case, tmp_path:
     try:
         policy.write_text("digits = 1\nrounding = 50\n")
         after = results()
-        policy.write_text("smallest_cell = 700\n")
+        policy.write_text("smallest_cell = 7000\n")
         without = results()
     finally:
         policy.unlink()
@@ -347,8 +345,10 @@ def test_public_output_follows_the_policy_of_the_workspace(case: Case, tmp_path:
         assert {row["target"] for row in found["rows"]} == {"visits", "income"}
     assert all(float(f"{row['value']:.0e}") == row["value"] for row in after["rows"])
     assert [row["value"] for row in before["rows"]] != [row["value"] for row in after["rows"]]
-    assert without["rows"] == [], "there are too few records for a smallest cell of 700"
-    exact = [one.value for one in result_rows(case.workspace, 1) if one.measure == "max_abs_difference" and one.draw is None]
+    assert without["rows"] == [], "there are too few records for a smallest cell of 7,000"
+    exact = [
+        one.value for one in result_rows(case.workspace, 1) if one.measure == "max_abs_difference" and one.draw is None
+    ]
     assert not {row["value"] for row in before["rows"]} & set(exact), "what was measured does not leave"
 
 
