@@ -25,7 +25,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +44,8 @@ MOST_CELLS = 200
 """Small counts of one system that get programs of their own."""
 BULK = 6
 """Programs that are tried for all small counts of a system together."""
+MOST_PARTS = 40
+"""Parts that are searched of a system that is too large."""
 MOST_NODES = 2_000
 """Nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
 APART = 1 - 1e-6
@@ -136,7 +138,7 @@ def audit(
             continue
         too_large += 1
         left += small
-        for union in _parts(domain, tables, own, groupings, largest):
+        for union in islice(_parts(domain, tables, own, groupings, largest), MOST_PARTS):
             inside = [one for one in tables if set(one.clique) <= set(union)]
             of_union = [at for at, grouping in enumerate(groupings) if grouping.variable in union]
             if not _small_enough(domain, union, [groupings[at] for at in of_union], largest):
@@ -212,12 +214,13 @@ def _small_counts(
 def _parts(
     domain: Domain, tables: Sequence[Released], closed: Booleans, groupings: Sequence[Grouping], largest: int
 ) -> Iterator[Clique]:
-    """Variables of one margin, and of every two that share some, in which a count may follow; those that are not too large."""
+    """Variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large ones."""
     outer = without_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
-    anywhere = {groupings[at].variable for at in np.flatnonzero(closed.any(axis=0))}
-    for union in dict.fromkeys([*outer, *unions]):
-        if domain.cells(union) <= largest and set(union) & anywhere:
+    often = Counter(groupings[at].variable for pattern in closed for at in np.flatnonzero(pattern))
+    inside = {union: sum(often[variable] for variable in union) for union in dict.fromkeys([*outer, *unions])}
+    for union in sorted(inside, key=lambda union: -inside[union]):
+        if domain.cells(union) <= largest and inside[union]:
             yield union
 
 
