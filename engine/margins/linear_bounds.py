@@ -32,7 +32,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique, Domain, as_clique, without_contained
-from .record_moves import Grouping, Released, closed_variables, groupings_of
+from .record_moves import STARTS, Grouping, Released, closed_variables, groupings_of
 
 __all__ = ["Audit", "Released", "audit", "known_records"]
 
@@ -44,6 +44,8 @@ MOST_CELLS = 200
 """Small counts of one system that get programs of their own."""
 BULK = 6
 """Programs that are tried for all small counts of a system together."""
+FEW_WALKS = 1
+"""Walks of records where programs can decide what these leave."""
 MOST_PARTS = 40
 """Parts that are searched of a system that is too large."""
 MOST_NODES = 2_000
@@ -125,8 +127,10 @@ def audit(
         tables = [one for one in released if set(one.clique) <= set(variables)]
         groupings = groupings_of(variables, domain.sizes, tables)
         rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
-        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records)
-        if _small_enough(domain, variables, groupings, largest):
+        small_enough = _small_enough(domain, variables, groupings, largest)
+        walks = FEW_WALKS if small_enough else STARTS  # where programs can decide, they take what is left
+        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records, walks)
+        if small_enough:
             part = _Part.of(domain, variables, tables, codes, groupings, closed, limit, records)
             outcome = part.searched(most)
             exact |= outcome.exact

@@ -24,16 +24,16 @@ from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique
 
 STARTS, ROUNDS = 20, 10
-"""Times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
+"""Most times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
 PATIENCE = 3
 """Walks without a new open variable after which the search ends."""
 SHARES = (0.25, 0.5, 0.1)
 """Shares of the records that a walk moves at random; moves of the others are tried."""
 MOST_MOVED = 3_000
 """Records that are moved between two tables of a walk."""
-MOST_HELPED, HELPERS = 1_000, 4
+MOST_HELPED, HELPERS = 2_000, 4
 """Closed records for which room is made in a table of a walk, and the records that are moved for each of them."""
-MOST_PATTERNS = 1_000
+MOST_PATTERNS = 300
 """Sets of closed variables that are narrowed after a walk, the most frequent first."""
 MOST_VALUES = 12
 """Other categories of a variable that are tried in one table."""
@@ -217,6 +217,7 @@ def closed_variables(
     limit: int,
     rng: np.random.Generator,
     records: tuple[float, float] = (0.0, np.inf),
+    walks: int = STARTS,
 ) -> Booleans:
     """Return which groupings of which records no move opens, (n, groupings).
 
@@ -228,6 +229,7 @@ def closed_variables(
         codes: category of each record in each variable, (n, d).
         limit: counts of as many records are not small; records that so many others are equal to are open.
         records: smallest and largest number of records that a reader can know of.
+        walks: most walks.
     """
     atoms, of, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     of = of.ravel()
@@ -239,7 +241,7 @@ def closed_variables(
     spare = records[0] <= len(codes) - 1, len(codes) + 1 <= records[1]
     _open_all(start, closed, by_atom[first], groupings, rng, spare)
     without_news = 0
-    for walk in range(STARTS):
+    for walk in range(walks):
         if not closed.any() or without_news >= PATIENCE:
             break
         before = int(closed.sum())
