@@ -25,14 +25,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, cast
 
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique, Domain, as_clique, without_contained
-from .record_moves import Grouping, Released, closed_variables, groupings_of
+from .record_moves import STARTS, Grouping, Released, closed_variables, groupings_of
 
 __all__ = ["Audit", "Released", "audit", "known_records"]
 
@@ -44,6 +44,10 @@ MOST_CELLS = 200
 """Small counts of one system that get programs of their own."""
 BULK = 6
 """Programs that are tried for all small counts of a system together."""
+FEW_WALKS = 1
+"""Walks of records where programs can decide what these leave."""
+MOST_PARTS = 40
+"""Parts that are searched of a system that is too large."""
 MOST_NODES = 2_000
 """Nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
 APART = 1 - 1e-6
@@ -123,8 +127,10 @@ def audit(
         tables = [one for one in released if set(one.clique) <= set(variables)]
         groupings = groupings_of(variables, domain.sizes, tables)
         rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
-        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records)
-        if _small_enough(domain, variables, groupings, largest):
+        small_enough = _small_enough(domain, variables, groupings, largest)
+        walks = FEW_WALKS if small_enough else STARTS  # where programs can decide, they take what is left
+        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records, walks)
+        if small_enough:
             part = _Part.of(domain, variables, tables, codes, groupings, closed, limit, records)
             outcome = part.searched(most)
             exact |= outcome.exact
@@ -136,7 +142,7 @@ def audit(
             continue
         too_large += 1
         left += small
-        for union in _parts(domain, tables, own, groupings, largest):
+        for union in islice(_parts(domain, tables, own, groupings, largest), MOST_PARTS):
             inside = [one for one in tables if set(one.clique) <= set(union)]
             of_union = [at for at, grouping in enumerate(groupings) if grouping.variable in union]
             if not _small_enough(domain, union, [groupings[at] for at in of_union], largest):
@@ -212,12 +218,13 @@ def _small_counts(
 def _parts(
     domain: Domain, tables: Sequence[Released], closed: Booleans, groupings: Sequence[Grouping], largest: int
 ) -> Iterator[Clique]:
-    """Variables of one margin, and of every two that share some, in which a count may follow; those that are not too large."""
+    """Variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large ones."""
     outer = without_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
-    anywhere = {groupings[at].variable for at in np.flatnonzero(closed.any(axis=0))}
-    for union in dict.fromkeys([*outer, *unions]):
-        if domain.cells(union) <= largest and set(union) & anywhere:
+    often = Counter(groupings[at].variable for pattern in closed for at in np.flatnonzero(pattern))
+    inside = {union: sum(often[variable] for variable in union) for union in dict.fromkeys([*outer, *unions])}
+    for union in sorted(inside, key=lambda union: -inside[union]):
+        if domain.cells(union) <= largest and inside[union]:
             yield union
 
 

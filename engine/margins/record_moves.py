@@ -24,14 +24,16 @@ from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique
 
 STARTS, ROUNDS = 20, 10
-"""Times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
+"""Most times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
 PATIENCE = 3
 """Walks without a new open variable after which the search ends."""
 SHARES = (0.25, 0.5, 0.1)
 """Shares of the records that a walk moves at random; moves of the others are tried."""
 MOST_MOVED = 3_000
 """Records that are moved between two tables of a walk."""
-MOST_PATTERNS = 1_000
+MOST_HELPED, HELPERS = 2_000, 4
+"""Closed records for which room is made in a table of a walk, and the records that are moved for each of them."""
+MOST_PATTERNS = 300
 """Sets of closed variables that are narrowed after a walk, the most frequent first."""
 MOST_VALUES = 12
 """Other categories of a variable that are tried in one table."""
@@ -101,14 +103,17 @@ class Grouping:
 
 
 def groupings_of(variables: Sequence[int], sizes: Sequence[int], tables: Sequence[Released]) -> tuple[Grouping, ...]:
-    """Return the groupings of each variable: its own categories first, then those of published tables with coarser ones."""
+    """Return the groupings of each variable: its own categories first, then those of published tables with coarser ones.
+
+    One category says nothing: a count of it is that of the other variables.
+    """
     found: list[Grouping] = []
     for variable in variables:
         own = {tuple(range(sizes[variable]))}
         for table in tables:
             if variable in table.clique and table.groups:
                 own.add(tuple(table.groups[table.clique.index(variable)].tolist()))
-        several = sorted(own, key=lambda groups: (-len(set(groups)), groups))
+        several = sorted((groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups))
         found += [Grouping(variable, np.array(groups)) for groups in several]
     return tuple(found)
 
@@ -212,6 +217,7 @@ def closed_variables(
     limit: int,
     rng: np.random.Generator,
     records: tuple[float, float] = (0.0, np.inf),
+    walks: int = STARTS,
 ) -> Booleans:
     """Return which groupings of which records no move opens, (n, groupings).
 
@@ -223,6 +229,7 @@ def closed_variables(
         codes: category of each record in each variable, (n, d).
         limit: counts of as many records are not small; records that so many others are equal to are open.
         records: smallest and largest number of records that a reader can know of.
+        walks: most walks.
     """
     atoms, of, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     of = of.ravel()
@@ -234,7 +241,7 @@ def closed_variables(
     spare = records[0] <= len(codes) - 1, len(codes) + 1 <= records[1]
     _open_all(start, closed, by_atom[first], groupings, rng, spare)
     without_news = 0
-    for walk in range(STARTS):
+    for walk in range(walks):
         if not closed.any() or without_news >= PATIENCE:
             break
         before = int(closed.sum())
@@ -246,6 +253,7 @@ def closed_variables(
         shown[of[unmoved]] = np.flatnonzero(unmoved)  # a record of each atom that stays; any will do
         for _ in range(ROUNDS):
             _scramble(fibre, rng.permutation(moving)[:MOST_MOVED], rng)
+            _make_room(fibre, closed, shown, moving, groupings, rng)
             _open_all(fibre, closed, shown, groupings, rng, spare)
             if not closed.any():
                 break
@@ -314,6 +322,37 @@ def _scramble(fibre: _Fibre, rows: Integers, rng: np.random.Generator) -> None:
         if size > 1 and fibre.offsets[int(variable)]:
             shift = rng.integers(1, size, len(rows))
             fibre.move(int(variable), rows, (fibre.codes[rows, variable] + shift) % size)
+
+
+def _make_room(
+    fibre: _Fibre,
+    closed: Booleans,
+    rows: Integers,
+    moving: Integers,
+    groupings: Sequence[Grouping],
+    rng: np.random.Generator,
+) -> None:
+    """Move other records into cells of two variables that closed records cannot leave, since no fewer may be there."""
+    for at, grouping in enumerate(groupings):
+        variable = grouping.variable
+        records = rows[closed[:, at] & (rows >= 0)]
+        records = records[rng.permutation(len(records))[:MOST_HELPED]]
+        if not len(records):
+            continue
+        by_value = moving[np.argsort(fibre.codes[moving, variable], kind="stable")]
+        values = fibre.codes[by_value, variable]
+        first, last = (np.searchsorted(values, fibre.codes[records, variable], side) for side in ("left", "right"))
+        for number, _ in fibre.offsets[variable]:
+            clique = fibre.tables[number].clique
+            full = (fibre.room(number)[0] < 1)[fibre.cell[number][records]] & (last > first)
+            if len(clique) != 2 or not full.any():
+                continue
+            (other,) = set(clique) - {variable}
+            wanted = np.repeat(np.flatnonzero(full), HELPERS)
+            helpers = by_value[rng.integers(first[wanted], last[wanted])]
+            helpers, chosen = np.unique(helpers, return_index=True)
+            # a helper that has moved away since has another value, and only helps less
+            fibre.move(other, helpers, fibre.codes[records[wanted[chosen]], other])
 
 
 def _open_by_single_moves(
