@@ -133,6 +133,7 @@ def test_the_search_beyond_twelve_variables_may_miss_the_best() -> None:
     assert best not in search_subsets(names, lambda chosen: float(chosen == best))
 
 
+@pytest.mark.slow
 def test_matches_beyond_twelve_replaced_variables_are_searched() -> None:
     keys = drawn_keys(np.random.default_rng(2), 60, MOST_CHOSEN + 1, 0, 1)
     rows = np.arange(60)

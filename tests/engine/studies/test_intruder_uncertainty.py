@@ -134,6 +134,7 @@ def test_equals_matching_with_the_noise_drawn_by_hand(confidential, release) -> 
         assert found["true_match_rate"] == ((matches.candidates == 1) & matches.hit).mean()
 
 
+@pytest.mark.slow
 def test_every_dataset_meets_the_same_beliefs(confidential) -> None:
     same = Microdata(confidential.schema, confidential.frame, "synthetic")
     point = intruder_uncertainty(confidential, [same, same], 0.1, spec(), run())
@@ -143,6 +144,7 @@ def test_every_dataset_meets_the_same_beliefs(confidential) -> None:
     assert own == first, "the confidential data are scored as if they were released as they are"
 
 
+@pytest.mark.slow
 def test_same_seed_same_answer_and_another_seed_another(confidential, release) -> None:
     def answer(seed: int) -> StudyPoint:
         return intruder_uncertainty(confidential, [release], 0.1, spec(), run(seed))
@@ -151,6 +153,7 @@ def test_same_seed_same_answer_and_another_seed_another(confidential, release) -
     assert answer(1) != answer(2)
 
 
+@pytest.mark.slow
 def test_replicates_have_a_mean_and_a_band(confidential) -> None:
     one, many = (intruder_uncertainty(confidential, [], 0.1, spec(replicates=r), run()).confidential for r in (1, 20))
     assert one is not None
