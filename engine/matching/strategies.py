@@ -307,10 +307,10 @@ def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:
     own = masks[there]
     hits = _superset_sums(np.bincount(own, minlength=1 << k).astype(np.float64), k)
     bounds = np.stack([hits, hits / q])
-    within = np.arange(1 << k)
+    every = np.arange(1 << k)
     best = [(-1.0, 0), (-1.0, 0)]
     done = np.zeros(1 << k, dtype=np.bool_)
-    subset_sizes = np.bitwise_count(within.astype(np.uint64))
+    subset_sizes = np.bitwise_count(every.astype(np.uint64))
     while True:
         # Of equal bounds the largest set is counted first: of equal values it is the one that is named.
         open_ = ~done & ((bounds[0] > best[0][0] * (1 + BETTER)) | (bounds[1] > best[1][0] * (1 + BETTER)))
@@ -322,10 +322,11 @@ def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:
         for place, value in enumerate(_summaries(matches)):
             if _is_better(value, best[place][0]):
                 best[place] = value, at
-        lower = (within & at) == within  # the subsets of this one
+        lower = (every & at) == every  # the subsets of this one
         least = 1.0 / np.maximum(matches.candidates[there], 1)
         for place, weights in enumerate((least, (matches.candidates[there] <= 1) / q)):
-            sums = _superset_sums(np.bincount(own, weights=weights, minlength=1 << k), k)
+            weighted = np.asarray(np.bincount(own, weights=weights, minlength=1 << k), dtype=np.float64)
+            sums = _superset_sums(weighted, k)
             bounds[place][lower] = np.minimum(bounds[place][lower], sums[lower] * (1 + BETTER))
     return tuple((value, _members(at, names)) for value, at in best)  # type: ignore[return-value]
 

@@ -326,7 +326,8 @@ def _largest(
     """Yield what the best choice of keys attributes rightly, by the codes of each key and of the target in both tables."""
 
     def attacks(chosen: Iterable[str]) -> dict[str, _Attack]:
-        used = [pairs[name] for name in sorted(chosen)] or [tuple(np.zeros_like(codes) for codes in values)]
+        nothing = (np.zeros_like(values[0]), np.zeros_like(values[1]))
+        used = [pairs[name] for name in sorted(chosen)] or [nothing]
         keys = joint_classes([ours for ours, _ in used], [theirs for _, theirs in used])
         table = _Table.of(keys, values)
         # Only the keys that are used can give a value away anyway; one more that is known does not excuse more.

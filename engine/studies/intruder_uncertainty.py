@@ -44,6 +44,7 @@ from ..matching.matching import (
     true_match_rate,
 )
 from ..matching.radius import Radii
+from ..matching.strategies import count_candidates
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised, SensitiveVariables
 from ..methods.levers import IDENTITY, INFERENCE
 from ..methods.outputs import Axis, Label, Output, RiskOutput, StudyOutput
@@ -552,17 +553,20 @@ class _Counted:
     @cached_property
     def identified(self) -> Matches:
         """Matches by all that is known and the replaced values."""
-        return self.held[0].match(self.near)
+        return self._matches(self.held[0])
 
     @cached_property
     def kept(self) -> Matches:
         """Matches by what is known, without the replaced values."""
-        return self.held[2].match(self.near)
+        return self._matches(self.held[2])
 
     @cached_property
     def attribute_risk(self) -> float:
-        similar = self.identified if self.sure.same else self.held[1].match(self.near)
+        similar = self.identified if self.sure.same else self._matches(self.held[1])
         return float(attribute_probabilities(self.kept, similar).sum())
+
+    def _matches(self, held: Held) -> Matches:
+        return Matches(count_candidates(held, self.near, np.arange(len(held.matcher.group))), self.hits(held))
 
     def hits(self, held: Held) -> NDArray[np.bool_]:
         """Return whose own record is among the matches, (n,), without counting the others."""

@@ -326,7 +326,7 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     policy = Policy(findings={"linkability_excess": FindingLimit(warn=0.01, source="release rules, section 4")})
     found = draft_for(plan_text(table), table, data, Wanted(holdout=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
-    assert limits["risk.identification.true_match_rate"] == 0.01
+    assert limits["risk.identification.largest_true_match_rate"] == 0.01
     assert "risk.linkability.excess_risk" not in limits, "town is kept, and links whatever is drawn"
     assert any("columns that are released unchanged" in one for one in found.notes)
     assert "release rules, section 4" in found.toml
