@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
+from sfumato.engine.data.arrays import Integers
 from sfumato.engine.errors import BadInput, NotComputable, suggestion
 
 from ..audit import user
@@ -246,10 +249,14 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
     Each finding comes with all records that it is about. Two findings have one cause where they are about the same people, or where a
     check says that its finding follows from another one.
     """
-    leads: list[tuple[Finding, frozenset[int]]] = []
+    leads: list[tuple[Finding, Integers]] = []
     lead_of: dict[str, str] = {}
     following: set[str] = set()
-    open_findings = [(one, frozenset(records)) for one, records in found if one.status in ("block", "warn")]
+    open_findings = [
+        (one, np.unique(np.asarray(records, dtype=np.int64)))
+        for one, records in found
+        if one.status in ("block", "warn")
+    ]
     # The worst leads: nobody waives a leak by waiving its mildest witness.
     for finding, records in sorted(open_findings, key=lambda one: STATUSES.index(one[0].status)):
         follows = next((lead for lead, _ in leads if lead.check == finding.leak), None)
@@ -263,8 +270,13 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
     return tuple(replace(one, leak=lead_of.get(one.check, ""), follows=one.check in following) for one, _ in found)
 
 
-def _are_same_people(one: frozenset[int], other: frozenset[int]) -> bool:
-    return bool(one and other) and len(one & other) >= SAME_PEOPLE_SHARE * len(one | other)
+def _are_same_people(one: Integers, other: Integers) -> bool:
+    """Return whether two sets of record numbers, each ascending and without repeats, are mostly the same."""
+    # Arrays, not sets: in a large table a finding may be about millions of people.
+    if min(len(one), len(other)) < SAME_PEOPLE_SHARE * max(len(one), len(other)) or not len(one):
+        return False
+    both = len(np.intersect1d(one, other, assume_unique=True))
+    return both >= SAME_PEOPLE_SHARE * (len(one) + len(other) - both)
 
 
 def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:

@@ -194,8 +194,20 @@ def _kept_keys(case: Case) -> Sighting:
         at_most="pass" if reported else "block",
         at_least="warn" if kept.by_others and not reported else "pass",
         people=max(len(over), kept.people) or kept.by_others,
-        headline=f"can be found by {kept.columns_text or listed(kept.others)}, {how}",
+        headline=f"can be found by {kept.columns_text or listed(kept.others)}, {how}{_learned_text(case)}",
     )
+
+
+def _learned_text(case: Case) -> str:
+    """Return what the row of a person who is found shows besides: true sensitive values, or drawn ones."""
+    schema = case.recipe.schema
+    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
+    if true:
+        return f"; the row then shows their true {listed(true[:MOST_NAMED])}"
+    if case.synthetic and case.plan.replaced:
+        drawn = listed(case.plan.replaced[:MOST_NAMED])
+        return f"; what the row then shows of {drawn} is drawn"
+    return ""
 
 
 def _levers_text(kept: KeptColumns) -> str:
