@@ -81,6 +81,19 @@ def test_an_attack_beyond_its_controls_and_a_linkage_beyond_chance_warn_and_bloc
 
 
 @pytest.mark.slow
+def test_what_the_best_intruder_finds_blocks_where_the_plain_attack_finds_nothing(look: Look) -> None:
+    for method, best, plain in (
+        ("linkability", "largest_excess_risk", "excess_risk"),
+        ("record_linkage", "largest_linked_share", "linked_share"),
+    ):
+        nothing, power = row(f"risk.{method}.{plain}", 0.0, 0.0, -0.01), row(f"risk.{method}.detectable_excess", 0.1)
+        found = row(f"risk.{method}.{best}", 0.5, 0.0, 0.4)
+        assert look(nothing, power)["linkability_excess"].status == "pass"
+        assert look(nothing, found, power)["linkability_excess"].status == "block"
+        assert look(nothing, replace(found, lower=-0.1), power)["linkability_excess"].status == "warn"
+
+
+@pytest.mark.slow
 def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(look: Look) -> None:
     margin = row("risk.correct_attribution.disco_beyond", 0.9, 0.1, 0.8, target="income")
     unique = row("risk.uniqueness.replicated_uniques", 0.6, 0.9)
