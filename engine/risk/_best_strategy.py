@@ -7,7 +7,7 @@ counts that had a part in its own choice, so that the excess is without bias, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -155,7 +155,7 @@ def largest_excess(
     *,
     choices: int,
     target: str = "",
-    **params: Any,
+    params: Mapping[str, Any],
 ) -> Estimate:
     """Return the output of ``largest_excess_output`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
 
@@ -171,4 +171,4 @@ def largest_excess(
     one, two = (strategies[at] for at in best.chosen)
     words = one.words if one == two else f"{one.words}; of the other half {two.words}"
     tried = f" ({len(own)} of {choices:,} choices are tried)" if len(own) < choices else ""
-    return replace(result.excess(target, words + tried, params), measure=LARGEST_EXCESS)
+    return replace(result.excess(target, words + tried, dict(params)), measure=LARGEST_EXCESS)

@@ -489,8 +489,9 @@ class _Attacked:
         words = "; ".join(filter(None, said))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
         yield from self._of(*every, rng).estimates(name, words, **params)
-        number = len(self.choices)
-        yield largest_excess(*self.by_choice, self.choices, rng.spawn(1)[0], choices=number, target=name, **params)
+        yield largest_excess(
+            *self.by_choice, self.choices, rng.spawn(1)[0], choices=len(self.choices), target=name, params=params
+        )
         learned = _rate(self.from_controls, every[0])
         yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:

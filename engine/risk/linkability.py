@@ -168,12 +168,10 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         p_value = exact_p(chances[0][0], chances[1][0], chance)
         found += AttackResult(rates[0], by_chance, rates[1], p_value=p_value).estimates(reason=words, **params)
         strategies = [choices.strategies[at] for at in tried]
-        more = choices.possible > len(choices.pairs)
-        found.append(
-            largest_excess(
-                *chances, strategies, chance.spawn(1)[0], choices=choices.possible if more else len(tried), **params
-            )
-        )
+        # those that are left out as too coarse cannot be the best
+        possible = choices.possible if choices.possible > len(choices.pairs) else len(tried)
+        stream = chance.spawn(1)[0]
+        found.append(largest_excess(chances[0], chances[1], strategies, stream, choices=possible, params=params))
     return Measure(tuple(found))
 
 
