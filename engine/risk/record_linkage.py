@@ -46,7 +46,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
+from scipy.special import pdtrc
 
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
@@ -345,7 +345,10 @@ def _by_chance(links: Links, choices: int) -> float:
     if mean <= 0 or variance <= 0:
         return 0.0
     scale = variance / mean
-    return (scale * float(poisson.isf(0.025 / choices, mean / scale)) - mean) / len(links.found)
+    rare = mean / scale
+    number = np.arange(int(rare + 10 * np.sqrt(rare)) + 50)
+    most = int(number[pdtrc(number, rare) <= 0.025 / choices][0])  # more than so many are as improbable as that
+    return (scale * most - mean) / len(links.found)
 
 
 def _mean(values: NDArray[Any]) -> float:
