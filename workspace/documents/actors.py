@@ -50,6 +50,7 @@ VERDICTS: dict[Status, str] = {
 }
 
 
+AMONG_THEM = "; a motivated intruder may be among them"
 OF_RUNS = frozenset({"worst_records", "risk_above_confidential", "exposed_variables", "public_key"})
 """Checks of the run that say what an intruder finds."""
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
@@ -95,9 +96,9 @@ def actors(dossier: Dossier) -> tuple[Actor, ...]:
     audience = dossier.policy.audience_of(dossier.plan.run.recipe.form.audience)
     recipient, public = _recipient(dossier), _public(dossier)
     if audience == "public":
-        public = replace(public, findings=(*public.findings, *opened))
+        public = replace(public, knows=f"{public.knows}{AMONG_THEM}", findings=(*public.findings, *opened))
     else:
-        recipient = replace(recipient, findings=(*recipient.findings, *opened))
+        recipient = replace(recipient, knows=f"{recipient.knows}{AMONG_THEM}", findings=(*recipient.findings, *opened))
     return (_holder(dossier), intruder, recipient, public)
 
 

@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audience import AUDIENCES, Audience
 
 from ..plain_files import read_plain
 from .disclosure import DisclosureRules

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount, agree, counted, listed, percent
 

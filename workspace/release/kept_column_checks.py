@@ -22,7 +22,7 @@ from sfumato.engine.disclosure.kept_columns import (
     list_levers,
     plan_protection,
 )
-from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import listed, number, percent
 
@@ -229,7 +229,7 @@ KEPT_COLUMN_CHECKS = (
     Check(
         KEY, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
         "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
-        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release to a stricter audience ([release] audience)",
+        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release them to fewer users ([release] audience)",
         _kept_keys, "limits of the audience: sfumato policy",
     ),
 )  # fmt: skip
