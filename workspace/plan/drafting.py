@@ -298,7 +298,7 @@ class _Draft:
         kept = [v.name for v in schema if is_counted(v.role) and v.name not in case.released]
         if case.want == "anonymisation":
             schema, case = self._generalised_too(schema, case)
-            trees = {
+            trees: dict[str, Any] = {
                 setting: {name: given for name, given in by_name.items() if name in case.known}
                 for setting, by_name in self.hierarchies.items()
             }

@@ -180,7 +180,9 @@ def read_policy(content: bytes) -> Policy:
     audiences = _table(table.get("audiences", {}), "audiences")
     _known(audiences, AUDIENCES, "audiences.")
     given["audiences"] = {
-        name: _audience_limits(_table(part, f"audiences.{name}"), name) for name, part in audiences.items()
+        name: _audience_limits(_table(audiences[name], f"audiences.{name}"), name)
+        for name in AUDIENCES
+        if name in audiences
     }
     limits = _table(table.get("findings", {}), "findings")
     given["findings"] = {
