@@ -194,6 +194,15 @@ def test_for_an_enclave_nothing_changes_and_the_figure_is_reported() -> None:
     alone = int((data.frame[["sex", "region"]].astype(str).value_counts() == 1).sum())
     assert any(f"{alone:,} of 1,500 people are alone with sex and region." in one for one in found.notes)
     assert not found.changes
+    limits = {
+        one: {each["value"] for each in tomllib.loads(draft(table, data, audience=one).toml)["threshold"]}
+        for one in AUDIENCES
+    }
+    identified = "risk.identification.true_match_rate"
+    assert identified in limits["public"]
+    assert identified in limits["contract"]
+    assert identified not in limits["enclave"], "kept columns alone would not meet it"
+    assert any(one.startswith(f"No limit on {identified}") for one in found.notes)
 
 
 def test_full_drafts_and_drafts_from_tables_are_the_same_for_every_audience() -> None:
