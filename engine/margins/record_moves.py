@@ -113,7 +113,9 @@ def groupings_of(variables: Sequence[int], sizes: Sequence[int], tables: Sequenc
         for table in tables:
             if variable in table.clique and table.groups:
                 own.add(tuple(table.groups[table.clique.index(variable)].tolist()))
-        several = sorted((groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups))
+        several = sorted(
+            (groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups)
+        )
         found += [Grouping(variable, np.array(groups)) for groups in several]
     return tuple(found)
 

@@ -2,7 +2,7 @@
 
 ```toml
 name = "Statistics Office, tables for the public"
-audience = "public"       # who receives releases at most; a recipe may name a stricter audience, and no other
+audience = "public"       # releases are judged for this audience, or for a wider one that the recipe names
 smallest_cell = 10        # counts below it never leave; nothing that rests on fewer records does
 rounding = 5              # counts that leave are rounded to a multiple of it
 digits = 3                # significant digits of all other numbers that leave

@@ -118,9 +118,7 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
     found, summaries = by_loops(data, released, wanted)
     measure = measured(data, released, among=among)
     found_by_all = {e.measure: e.value for e in measure.estimates if not e.measure.startswith("largest_")}
-    assert found_by_all == {
-        name: value if value is None else pytest.approx(value) for name, value in summaries.items()
-    }
+    assert found_by_all == {name: value if value is None else pytest.approx(value) for name, value in summaries.items()}
     candidates = measure.per_record["candidates"]
     assert [int(c) for c in candidates[chosen]] == [c for c, _ in found]
     assert not among or np.isnan(np.delete(candidates, chosen)).all()
