@@ -26,7 +26,7 @@ import pandas as pd
 import statsmodels.datasets
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audience import AUDIENCES, Audience
 from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafting import Want, Wanted

@@ -16,10 +16,10 @@ from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, find, method_of_step, registry
-from sfumato.engine.methods.release_form import Audience
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree, listed
