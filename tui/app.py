@@ -29,6 +29,7 @@ from sfumato.workspace.visible_text import printable, printable_lines
 from . import jobs
 from .acts import KEYLESS, bind
 from .command_lines import REMEMBERED, Words, command_text
+from .gate_answers import GateMemory
 from .memory import share_arenas
 from .messages import CompanionsNamed, ErrorMessage, FileLookedAt, JobDone, KeysRead, WorkspaceChanged, WorkspaceOpened
 from .notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
@@ -89,6 +90,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.directory = directory
         self.state = _first_state(directory, run_id)
         self.reading_notice = ReadingNotice(self)
+        self.gate_memory = GateMemory()
         self.notices: list[str] = []
         self._commands: deque[str] = deque(maxlen=REMEMBERED)
         self._started: list[subprocess.Popen[bytes]] = []
@@ -508,6 +510,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         """Look at another workspace, from its list of projects."""
         self._workspace.close()
         self.directory = event.directory
+        self.gate_memory = GateMemory()
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch = RunWatch()

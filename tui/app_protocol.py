@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.message import Message
 
+    from .gate_answers import GateMemory
     from .reading_notice import ReadingNotice
     from .state import AppState
     from .terminal.painting import SinglePaintScreen
@@ -31,6 +32,10 @@ class AppProtocol(Protocol):
     @property
     def reading_notice(self) -> ReadingNotice:
         """The message that a file is being read."""
+
+    @property
+    def gate_memory(self) -> GateMemory:
+        """What the gate answered in this session."""
 
     @property
     def own_keys(self) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from sfumato.engine.wording import agree
 from sfumato.workspace.audit import Act
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.words import UNMET
-from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally
+from sfumato.workspace.store.runs import Run, RunLine, RunState
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import printable
 
@@ -41,6 +41,7 @@ class Standing:
     """How far a project has come: its plan, None where it has no data or cannot be read, and which runs were released.
 
     ``toml`` is the plan's text, ``datasets`` are tables of the file that it is for: all its records and those that runs drew, ``done_by`` the newest run that did it, or does.
+    ``answers`` are those of the gate by run, ``no``, ``to be judged`` or ``yes``, where they are known; ``stamp`` says under what they hold.
     """
 
     plan: PlanStanding | None = None
@@ -49,6 +50,8 @@ class Standing:
     toml: str = ""
     datasets: frozenset[int] = frozenset()
     done_by: RunLine | None = None
+    answers: Mapping[int, str] = field(default_factory=dict)
+    stamp: str = ""
 
     def beside(self, lines: Sequence[RunLine], sha256: str = "") -> Standing:
         """With the run of the plan among these, the newest first: of the same recipe, by its fingerprint where that is known, on records of
@@ -119,7 +122,7 @@ def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
             )
         if not of.run.state.ended:
             return next_step(standing, of, "")
-        said = _to_a_decision(of.tally, of.run.id, tab, released=of.run.id in standing.released)
+        said = _to_a_decision(standing, of, tab)
         return f"this plan is run {of.run.id}; {said}"
     if line is None or tab in ("data", "plan"):
         return _to_a_run(standing, tab)
@@ -133,7 +136,7 @@ def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
         return f"next: {{plan}} Plan to fix why run {run.id} failed, or {{interrupt}} in Runs resumes it: {printable(run.error)}"
     if run.state is not RunState.DONE:
         return f"next: {{interrupt}} in Runs{_key_of('runs', tab)} resumes run {run.id}"
-    return _to_a_decision(line.tally, run.id, tab, released=run.id in standing.released)
+    return _to_a_decision(standing, line, tab)
 
 
 def _key_of(name: str, tab: str) -> str:
@@ -159,11 +162,17 @@ def _to_a_run(standing: Standing, tab: str) -> str:
     return f"next: {{run}} in Plan{key} runs it{lack}"
 
 
-def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> str:
-    """The next step after a run that is done."""
+def _to_a_decision(standing: Standing, line: RunLine, tab: str) -> str:
+    """The next step after a run that is done. Only the gate's answer leads to a release, never thresholds that are met."""
+    tally, run_id = line.tally, line.run.id
+    answer = standing.answers.get(run_id, "")
     open_ = tally.total - tally.met
-    if not tally.total:
-        return f"next: run {run_id} has no limits: {{add}} in Plan{_key_of('plan', tab)} adds one"
+    if run_id in standing.released:
+        return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
+    if answer == "no":
+        if tab == "verdicts":
+            return "next: {open} explains what blocks and how to fix it"
+        return f"next: {{findings}} Findings says what blocks the release of run {run_id}"
     if open_ and tab == "verdicts":
         return "next: {open} explains it and how to fix it; {try} tries other limits"
     if open_:
@@ -171,9 +180,19 @@ def _to_a_decision(tally: Tally, run_id: int, tab: str, *, released: bool) -> st
         lack = tally.counts[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
         return f"next: {{findings}} Findings says why {these} {agree(lack, 'is', 'are')} {became}"
-    if released:
-        return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
-    return "next: {release_run} checks and releases; {report} writes the report"
+    if not tally.total:
+        return f"next: run {run_id} has no limits: {{add}} in Plan{_key_of('plan', tab)} adds one"
+    if answer == "yes":
+        return "next: {release_run} releases; {report} writes the report"
+    if answer:
+        return (
+            "next: {open} explains what you have to judge"
+            if tab == "verdicts"
+            else (f"next: {{findings}} Findings says what you have to judge before run {run_id} may leave")
+        )
+    if tab == "verdicts":
+        return "the gate has not answered yet; {report} writes the report"
+    return f"next: {{findings}} Findings says whether run {run_id} may leave"
 
 
 def step_text(app: App[Any], step: str) -> Content:

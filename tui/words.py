@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.engine.wording import counted
 from sfumato.workspace.reporting import words
 from sfumato.workspace.reporting.words import duration, mark
 from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally, TaskRow
@@ -35,7 +36,12 @@ def state_text(line: RunLine) -> str:
 
 
 def tally_text(tally: Tally) -> str:
-    """``✓ 7 met``, ``✗ 2 of 7 not met``; empty without verdicts."""
+    """Return how many limits are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts.
+
+    No tick where all are met: only the gate says that a release may leave.
+    """
+    if tally.total and tally.met == tally.total:
+        return f"{counted(tally.total, 'limit')} met"
     return words.tally_text(tally.counts)
 
 

@@ -83,6 +83,11 @@ def _made(seed: int = 11) -> Microdata:
     return conform(raw, SCHEMA)
 
 
+def confidential_table() -> Microdata:
+    """Return the table of the examples, for tests that make tables of their own from its records."""
+    return _made()
+
+
 def seen_by(method: Method, data: Microdata) -> Microdata:
     """The confidential records as a run gives them to a method: with control records where it needs some."""
     if not method.measurement.controls:

@@ -27,7 +27,9 @@ import pytest
 if TYPE_CHECKING:
     from sfumato.engine.methods.registry import Method
 
-TESTS = tuple(f"{__package__}.{name}" for name in ("every_method", "measures", "makers", "weights", "privacy"))
+TESTS = tuple(
+    f"{__package__}.{name}" for name in ("every_method", "measures", "knowledge", "makers", "weights", "privacy")
+)
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
 
 
@@ -92,6 +94,12 @@ def _methods_of(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
         methods = [found for found in methods if found.measurement.confidential]
     if mark.kwargs.get("private"):
         methods = [found for found in methods if found.synthesis.account is not None]
+    if mark.kwargs.get("monotone"):
+        methods = [
+            found
+            for found in methods
+            if not found.whole and any(output.risk.never_falls_with_knowledge for output in found.outputs)
+        ]
     if "whole" in mark.kwargs:
         methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
     return methods

@@ -4,16 +4,19 @@ A column that a release keeps unchanged, or coarser by a public rule, is true fo
 person finds the rows with the same combination. With f such rows the guess is right with probability 1 / f (prosecutor risk: El Emam 2013,
 Guide to the De-Identification of Personal Health Information, section 16.2).
 
-A lever makes one column coarser or takes it out of the combination. ``plan_protection`` applies levers until no person is left below a
-limit: it takes the lever with the most people protected for each bit of entropy that the column loses.
+A lever makes one column coarser or takes it out of the combination. ``plan_protection`` chooses levers until no person is left below a
+limit. A column that breaks the limits by itself has to change in any plan, so these go first. Then it takes the lever with the most people
+protected for each bit of entropy that the column loses. At last it takes back what later levers made needless.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
+from scipy.special import bdtr
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
@@ -22,14 +25,19 @@ from ..data.recoding_rules import Recode
 from ..data.schema import Kind
 from .cells import Keys, cells_of, counted_keys, occurrences, rows_of
 
-DAYS = (7, 31, 91, 365, 1826, 3652, 7305)
-"""Steps of dates: a week, a month, a quarter, one, five, ten and twenty years."""
+DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}
+"""Steps of dates, and about how long each is."""
 JOINED_SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
 """Levels of fewer than these shares of the records are joined, one rule after the other."""
 FEWEST_STEPS, MOST_STEPS = 3, 50
 """A rule of steps leaves at least and at most so many different values."""
+MOST_JOINED = 500
+"""A rule that joins more levels fits no recipe that a person reads."""
 REPLACED_SHARE = 0.5
 """Share of a column's entropy that counts as lost where a model draws it: its distribution stays, its truth does not."""
+LEAST_BITS = 1e-9
+CHANCE_OF_SHORT_CLASS = 1e-4
+"""Probability with which one class that a plan keeps may be short after a hold-out."""
 MOST_RECORDS = 200_000
 """A plan is made on a sample of so many records. Classes of a sample are smaller, so that the plan protects the whole table too."""
 
@@ -54,6 +62,13 @@ class CombinationSizes:
         return np.flatnonzero(self.sizes < smallest_class)
 
     @property
+    def classes(self) -> Integers:
+        """Return the size of each combination that occurs, ascending, (c,)."""
+        records = np.bincount(self.sizes)
+        sizes = np.arange(len(records))
+        return np.repeat(sizes, records // np.maximum(sizes, 1))
+
+    @property
     def alone(self) -> int:
         """Return how many records share their combination with no other."""
         return int(np.count_nonzero(self.sizes == 1))
@@ -61,7 +76,7 @@ class CombinationSizes:
     @property
     def smallest(self) -> int:
         """Return the size of the smallest class; 0 without records."""
-        return int(self.sizes.min(initial=0)) if len(self.sizes) else 0
+        return int(self.sizes.min()) if len(self.sizes) else 0
 
     @property
     def expected_finds(self) -> float:
@@ -100,12 +115,39 @@ class KeptColumnLimits:
     average_risk: float | None = None
 
     def people_over(self, sizes: CombinationSizes) -> int:
-        """Return how many people the limits do not protect: all of them where the average is above its limit."""
-        over = 0 if self.smallest_class is None else len(sizes.below(self.smallest_class))
-        # The average speaks of everybody, but people in large classes are not who raises it.
-        if self.average_risk is not None and sizes.average_risk > self.average_risk:
-            over = max(over, int(np.count_nonzero(1.0 / sizes.sizes > self.average_risk)))
+        """Return how many people the limits do not protect: all in too small classes, and in large ones where the average is too high."""
+        return self.people_in(sizes.classes)
+
+    def people_in(self, classes: Integers) -> int:
+        """Return how many people the limits do not protect among classes of these sizes (c,)."""
+        over = 0 if self.smallest_class is None else int(classes[classes < self.smallest_class].sum())
+        # The mean of 1 / f over the records is the number of classes over that of the records.
+        if self.average_risk is not None and len(classes) > self.average_risk * classes.sum():
+            # The average speaks of everybody, but people in large classes are not who raises it.
+            over = max(over, int(classes[1.0 / classes > self.average_risk].sum()))
         return over
+
+    def before_removal(self, share: float) -> KeptColumnLimits:
+        """Return the limits to ask for now, so that these hold when a random ``share`` of the records has been taken away.
+
+        A class of f records keeps a binomial number of them. Asked for is the smallest f from which on this is above 0 and below the
+        limit with a probability of at most ``CHANCE_OF_SHORT_CLASS``.
+        """
+        if not 0 < share < 1:
+            return self
+        # No class has 1 / f above 1, so that the largest average is no limit.
+        average = None if self.average_risk is None else self.average_risk * (1 - share)
+        if self.smallest_class is None:
+            return KeptColumnLimits(None, average)
+        size = self.smallest_class
+        while _chance_of_short_class(size, self.smallest_class, 1 - share) > CHANCE_OF_SHORT_CLASS:
+            size += 1
+        return KeptColumnLimits(size, average)
+
+
+def _chance_of_short_class(size: int, limit: int, stays: float) -> float:
+    """The probability that between 1 and ``limit`` - 1 of ``size`` records stay, each with probability ``stays``."""
+    return float(bdtr(limit - 1, size, stays) - bdtr(0, size, stays))
 
 
 @dataclass(frozen=True)
@@ -114,11 +156,15 @@ class Lever:
 
     rule: the public rule that makes the column coarser; None where the column is replaced or left out
     people: people over the limits after this change, the earlier ones of its plan included
+    without: people over the limits where a plan makes all its other changes and not this one; None of a change by itself
+    is_date: whether the steps of the rule are days
     """
 
     variable: str
     rule: Recode | None
     people: int
+    without: int | None = None
+    is_date: bool = False
 
     @property
     def text(self) -> str:
@@ -126,8 +172,18 @@ class Lever:
         if self.rule is None:
             return f"synthesise or leave out {self.variable}"
         if self.rule.width is not None:
-            return f"show {self.variable} in steps of {self.rule.width:g}"
+            return f"show {self.variable} in {self.steps}"
         return f"join rare levels of {self.variable}"
+
+    @property
+    def steps(self) -> str:
+        """Return the steps of numbers or dates in words: ``steps of 5``, ``steps of 365 days, about a year``."""
+        if self.rule is None or self.rule.width is None:
+            return ""
+        if not self.is_date:
+            return f"steps of {self.rule.width:g}"
+        about = DAYS.get(int(self.rule.width))
+        return f"steps of {self.rule.width:g} days" + (f", about {about}" if about else "")
 
 
 @dataclass(frozen=True)
@@ -137,11 +193,15 @@ class ProtectionPlan:
     rules: public rules of the columns that stay, by column
     replaced: columns that cannot stay
     levers: the changes in the order in which they were chosen, each with the people that are left over
+    people: people over the limits before any change
+    left: people over the limits after all changes; above 0 only where columns that may not change break the limits
     """
 
     rules: Mapping[str, Recode] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
     levers: tuple[Lever, ...] = ()
+    people: int = 0
+    left: int = 0
 
 
 def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recode]:
@@ -163,7 +223,7 @@ def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recod
     spread = float(present.max() - present.min())
     widths: Sequence[float]
     if variable.kind is Kind.DATE:
-        widths = DAYS
+        widths = tuple(DAYS)
     else:
         widths = _round_widths(spread)
         if variable.kind is Kind.COUNT:
@@ -188,19 +248,19 @@ def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[
     for share in JOINED_SHARES:
         least = max(smallest_class, int(share * len(data)))
         groups = _neighbours_joined(levels, counts, least) if ordinal else _rare_joined(levels, counts, least)
-        if groups:
+        if groups and sum(map(len, groups.values())) <= MOST_JOINED:
             yield Recode(None, groups)
 
 
 def _rare_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
     """Join all levels of fewer than ``least`` records, and the next larger until the group has as many."""
-    order = np.argsort(counts, kind="stable")
-    members = [int(i) for i in order if counts[i] < least]
+    order = sorted(range(len(levels)), key=lambda i: (counts[i], levels[i]))
+    members = [i for i in order if counts[i] < least]
     together = int(counts[members].sum()) if members else 0
     for i in order[len(members) :]:
         if not members or (together >= least and len(members) > 1):
             break
-        members.append(int(i))
+        members.append(i)
         together += int(counts[i])
     if len(members) < 2 or len(levels) - len(members) < 1:  # one name for everything says nothing
         return {}
@@ -238,6 +298,9 @@ def plan_protection(
 ) -> ProtectionPlan:
     """Choose which kept columns to make coarser and which to replace, until the limits protect everybody.
 
+    The order of records and of names changes nothing: ties are decided by name. Only where ``replaceable`` leaves out columns may people be
+    left over, and the plan says how many.
+
     Parameters
     ----------
     data : Microdata
@@ -254,110 +317,174 @@ def plan_protection(
     if len(data) > MOST_RECORDS:
         rows = np.sort((rng or np.random.default_rng(0)).choice(len(data), MOST_RECORDS, replace=False))
         data = data.alone.block(rows.tolist())
-    return _Protection(data, list(names), limits, set(names if replaceable is None else replaceable)).plan()
+    return _Protection(data, names, limits, set(names if replaceable is None else replaceable)).plan()
 
 
 def list_levers(data: Microdata, names: Sequence[str], limits: KeptColumnLimits) -> list[Lever]:
     """List for each kept column what one change alone would leave over: a rule that protects most, and replacing it; the best first."""
-    search = _Protection(data, list(names), limits, set(names))
+    search = _Protection(data, names, limits, set(names))
     found: list[Lever] = []
-    for name in names:
-        rules = [Lever(name, rule, search.people_with(name, rule)) for rule in search.rules_of(name)]
+    for name in search.names:
+        is_date = data.schema[name].kind is Kind.DATE
+        rules = [Lever(name, rule, search.people_with(name, rule), None, is_date) for rule in search.rules_of(name)]
         if rules:
             # Of rules that protect equally many people the finest loses least.
             found.append(min(rules, key=lambda lever: lever.people))
         found.append(Lever(name, None, search.people_with(name, None)))
-    return sorted(found, key=lambda lever: (lever.people, lever.rule is None))
+    return sorted(found, key=lambda lever: (lever.people, lever.rule is None, lever.variable))
+
+
+Form = Recode | Literal["exact", "replaced"]
+"""How a plan shows a column: by a rule, exactly, or not at all."""
+_Rank = tuple[float, int, float, str, int]
 
 
 class _Protection:
-    """The search of a plan: the columns that stay, their rules, and the number of each record's cell by column and rule."""
+    """The search of a plan: how each column is shown, and the number of each record's cell by column and form."""
 
-    def __init__(self, data: Microdata, names: list[str], limits: KeptColumnLimits, replaceable: set[str]) -> None:
-        self.data, self.kept, self.limits, self.replaceable = data, names, limits, replaceable
-        self.rules: dict[str, Recode] = {}
+    def __init__(
+        self, data: Microdata, names: Iterable[str], limits: KeptColumnLimits, replaceable: Collection[str]
+    ) -> None:
+        self.data, self.limits, self.replaceable = data, limits, replaceable
+        self.names = sorted(set(names))
+        self.forms: dict[str, Form] = dict.fromkeys(self.names, "exact")
         self._numbers: dict[tuple[str, str], Keys] = {}
         self._entropies: dict[tuple[str, str], float] = {}
         self._ladders: dict[str, list[Recode]] = {}
 
     def rules_of(self, name: str) -> list[Recode]:
-        """The rules of a column that are coarser than its present one."""
+        """List the rules of a column, from the finest to the coarsest."""
         if name not in self._ladders:
             self._ladders[name] = coarser_rules(self.data, name, self.limits.smallest_class or 3)
-        ladder = self._ladders[name]
-        present = self.rules.get(name)
-        return ladder if present is None else ladder[ladder.index(present) + 1 :]
+        return self._ladders[name]
 
-    def _row_numbers(self, name: str, rule: Recode | None) -> Keys:
+    def people_with(self, name: str, rule: Recode | None) -> int:
+        """Count the people over the limits where one column follows a rule, or for None has left the combination."""
+        return self._people({**self.forms, name: "replaced" if rule is None else rule})
+
+    def plan(self) -> ProtectionPlan:
+        """Search the plan from the columns as they are."""
+        people = self._people(self.forms)
+        order: list[str] = []
+        if people:
+            self._change_columns_that_break_limits_alone(order)
+            self._change_while_people_are_over(order)
+            self._take_back_needless(order)
+        return self._described(people, list(dict.fromkeys(order)))
+
+    def _change_columns_that_break_limits_alone(self, order: list[str]) -> None:
+        """Give each column its finest form that keeps the limits by itself.
+
+        A combination has no more records than any of its columns' values, so that no plan can show such a column exactly. These are chosen
+        without a look at the others, which saves most of the search.
+        """
+        alone = {name: self._people({name: "exact"}) for name in self.names if name in self.replaceable}
+        for name in sorted(alone, key=lambda one: (-alone[one], one)):
+            if alone[name]:
+                self.forms[name] = next(self._forms_that_suffice(name), "replaced")
+                order.append(name)
+
+    def _forms_that_suffice(self, name: str) -> Iterator[Form]:
+        """Yield the forms of a column that keep the limits by themselves, from the finest to the coarsest."""
+        forms: list[Form] = ["exact", *self.rules_of(name)]
+        yield from (form for form in forms if not self._people({name: form}))
+
+    def _change_while_people_are_over(self, order: list[str]) -> None:
+        """Take the change with the most people protected for a bit of entropy, until nobody is over or nothing can change."""
+        sufficient = {name: list(self._forms_that_suffice(name)) for name in self.names if name in self.replaceable}
+        while people := self._people(self.forms):
+            change = self._best_change(sufficient, people)
+            if change is None:
+                break
+            name, form = change
+            self.forms[name] = form
+            order.append(name)
+
+    def _best_change(self, sufficient: Mapping[str, Sequence[Form]], people: int) -> tuple[str, Form] | None:
+        """Return the column and form with the most people protected a bit; None where no column can change.
+
+        Ties: fewest people left, then the column of the largest entropy, then by name.
+        """
+        total = self._total(self.forms)
+        replacing: list[tuple[_Rank, str, Form]] = []
+        rules: list[tuple[float, str, Form, int, float, Keys]] = []
+        for name, forms in sufficient.items():
+            present = self.forms[name]
+            if present == "replaced":
+                continue
+            others = total - self._row_numbers(name, present)
+            left, entropy = self._people_of(others), self._entropy(name, present)
+            worth = (people - left) / max(REPLACED_SHARE * entropy, LEAST_BITS)
+            replacing.append(((-worth, left, -entropy, name, 0), name, "replaced"))
+            # No rule protects more people than leaving the column out does, which bounds its worth. Where that is nobody no rule is tried: the
+            # column of the largest entropy goes, and comes back at the end if others have done its work.
+            coarser = forms[forms.index(present) + 1 :] if people > left else ()
+            for place, form in enumerate(coarser, 1):
+                bits = max(entropy - self._entropy(name, form), LEAST_BITS)
+                rules.append(((people - left) / bits, name, form, place, bits, others))
+        best = min(replacing, key=lambda one: one[0], default=None)
+        for bound, name, form, place, bits, others in sorted(rules, key=lambda one: (-one[0], one[1], one[3])):
+            assert best is not None
+            if bound < -best[0][0]:
+                break
+            left = self._people_of(others + self._row_numbers(name, form))
+            entropy = self._entropy(name, self.forms[name])
+            best = min(
+                best, ((-(people - left) / bits, left, -entropy, name, place), name, form), key=lambda one: one[0]
+            )
+        return None if best is None else best[1:]
+
+    def _take_back_needless(self, order: Sequence[str]) -> None:
+        """Show columns more finely, the last that were changed first, where everybody is protected all the same."""
+        if self._people(self.forms):
+            return
+        for name in reversed(list(dict.fromkeys(order))):
+            for form in self._forms_that_suffice(name):
+                if form == self.forms[name] or not self._people({**self.forms, name: form}):
+                    self.forms[name] = form
+                    break
+
+    def _described(self, people: int, order: Sequence[str]) -> ProtectionPlan:
+        """Return the plan, each change with the people that it leaves over."""
+        changed = [name for name in order if self.forms[name] != "exact"]
+        forms: dict[str, Form] = dict.fromkeys(self.names, "exact")
+        levers = []
+        for name in changed:
+            forms[name] = form = self.forms[name]
+            rule = form if isinstance(form, Recode) else None
+            without = self._people({**self.forms, name: "exact"})
+            is_date = self.data.schema[name].kind is Kind.DATE
+            levers.append(Lever(name, rule, self._people(forms), without, is_date))
+        rules = {name: form for name, form in self.forms.items() if isinstance(form, Recode)}
+        replaced = tuple(name for name in changed if self.forms[name] == "replaced")
+        return ProtectionPlan(rules, replaced, tuple(levers), people, levers[-1].people if levers else people)
+
+    def _row_numbers(self, name: str, form: Form) -> Keys:
         """The share of a column in the number of each record's row, (n,)."""
-        key = (name, "" if rule is None else str(rule))
+        key = (name, str(form))
         if key not in self._numbers:
-            shown = self.data if rule is None else recoded(self.data, {name: rule})
+            shown = recoded(self.data, {name: form}) if isinstance(form, Recode) else self.data
             self._numbers[key] = rows_of(cells_of(shown, (name,)), (name,))
         return self._numbers[key]
 
-    def _entropy(self, name: str, rule: Recode | None) -> float:
-        """The entropy of a column under a rule, in bits."""
-        key = (name, "" if rule is None else str(rule))
+    def _entropy(self, name: str, form: Form) -> float:
+        """The entropy of a column under a form, in bits."""
+        key = (name, str(form))
         if key not in self._entropies:
-            shares = counted_keys(self._row_numbers(name, rule))[1] / len(self.data)
+            shares = counted_keys(self._row_numbers(name, form))[1] / len(self.data)
             self._entropies[key] = float(-np.sum(shares * np.log2(shares)))
         return self._entropies[key]
 
-    def _total(self) -> Keys:
-        """The number of each record's row over all columns that stay, (n,)."""
+    def _total(self, forms: Mapping[str, Form]) -> Keys:
+        """The number of each record's row over all columns that are not replaced, (n,)."""
         rows = np.zeros(len(self.data), dtype=np.uint64)
-        for name in self.kept:
-            rows += self._row_numbers(name, self.rules.get(name))
+        for name, form in forms.items():
+            if form != "replaced":
+                rows += self._row_numbers(name, form)
         return rows
 
-    def _people(self, rows: Keys) -> int:
-        return self.limits.people_over(CombinationSizes(occurrences(rows, rows)))
+    def _people(self, forms: Mapping[str, Form]) -> int:
+        return self._people_of(self._total(forms))
 
-    def people_with(self, name: str, rule: Recode | None) -> int:
-        """People over the limits where one column follows a rule, or for None has left the combination."""
-        rows = self._total() - self._row_numbers(name, self.rules.get(name))
-        return self._people(rows if rule is None else rows + self._row_numbers(name, rule))
-
-    def plan(self) -> ProtectionPlan:
-        levers: list[Lever] = []
-        replaced: list[str] = []
-        total = self._total()
-        people = self._people(total)
-        while people and (candidates := list(self._candidates(total, people))):
-            lever = max(candidates, key=lambda one: one[0])[1]
-            self._apply(lever, replaced)
-            levers.append(lever)
-            total, people = self._total(), lever.people
-        self._undo_needless(replaced)
-        kept_rules = {name: rule for name, rule in self.rules.items() if name in self.kept}
-        return ProtectionPlan(kept_rules, tuple(replaced), tuple(levers))
-
-    def _apply(self, lever: Lever, replaced: list[str]) -> None:
-        if lever.rule is None:
-            self.kept.remove(lever.variable)
-            replaced.append(lever.variable)
-        else:
-            self.rules[lever.variable] = lever.rule
-
-    def _candidates(self, total: Keys, people: int) -> Iterator[tuple[tuple[float, int], Lever]]:
-        """Yield the next changes, each after its worth: people protected for a bit of entropy, then fewer people left."""
-        for name in self.kept:
-            if name not in self.replaceable:
-                continue
-            present = self.rules.get(name)
-            without = total - self._row_numbers(name, present)
-            entropy = self._entropy(name, present)
-            # All coarser rules at once: one small step often joins nobody, and would hide that a larger one does.
-            for rule in (*self.rules_of(name), None):
-                rows = without if rule is None else without + self._row_numbers(name, rule)
-                left = self._people(rows)
-                lost = REPLACED_SHARE * entropy if rule is None else entropy - self._entropy(name, rule)
-                yield ((people - left) / max(lost, 1e-9), -left), Lever(name, rule, left)
-
-    def _undo_needless(self, replaced: Sequence[str]) -> None:
-        """Drop rules without which everybody is protected too: later changes may have done their work."""
-        for name in [name for name in self.rules if name in self.kept and name not in replaced]:
-            rule = self.rules.pop(name)
-            if self._people(self._total()):
-                self.rules[name] = rule
+    def _people_of(self, rows: Keys) -> int:
+        return self.limits.people_in(counted_keys(rows)[1])

@@ -38,7 +38,7 @@ def fitted_together(
 ) -> list[Fit]:
     """The same of several tables, each with streams of its own."""
     step = recipe.synthesis[item]
-    runs = [Run(one.generator("fit", item), report=report) for one in streams]
+    runs = [Run(one.generator("fit", item), report=report, records=recipe.form.records) for one in streams]
     return step.method.fits([one.alone for one in tables], step.targets, step.spec, runs, recipe.m)
 
 

@@ -74,11 +74,15 @@ def _weights(confidential: Microdata) -> tuple[str, ...]:
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
 
 
+NOT_OF_DATASETS = ("order", "public_figures", "public_figures_epsilon")
+"""Keys of [release] that change no dataset: with other public figures a run makes the same ones, and no second release of them costs more."""
+
+
 def _making(recipe: Recipe) -> str:
     table = {name: part for name, part in recipe.to_table().items() if name not in NOT_MADE_OF}
     if recipe.synthesis:
         table["synthesis"] = [_of_step(step) for step in recipe.synthesis]
-    table["release"] = {said: value for said, value in table["release"].items() if said != "order"}
+    table["release"] = {said: value for said, value in table["release"].items() if said not in NOT_OF_DATASETS}
     table["variables"] = [
         [name, {said: value for said, value in own.items() if said not in NOT_OF_VARIABLES}]
         for name, own in table["variables"].items()

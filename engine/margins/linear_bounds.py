@@ -1,71 +1,71 @@
-"""What follows from approved margins: which counts of few records a reader can work out exactly, by linear programming.
+"""What follows from published margins: which counts of few records a reader can work out exactly.
 
 A released count of a coarsened margin says that the confidential one lies in an interval: a multiple k of the limit L that it was rounded to the
-nearest one, from kL - L/2 on and below kL + L/2. Together with the number of records, where that is known, and with all other margins of the same
-variables, the intervals leave a polytope of tables. The confidential table is in it. A cell follows exactly where all tables of the polytope
-have the same count there: its smallest and its largest value, by HiGHS through ``scipy.optimize.linprog``, are less than 1 apart.
+nearest one, from kL - L/2 on and below kL + L/2. Together with the number of records, where that is known, and with all other margins, the
+intervals leave a set of tables of whole numbers. The confidential table is in it. A count follows exactly where all these tables have the same one.
+
+Margins that share variables are **one system** and are looked at together, however many there are. Every count of some of its variables is looked at, of any
+number of them. Three readers take turns; each leaves less to the next, and none calls a count safe without a table of whole numbers in which it is another one:
+
+1. Moves of single records (``record_moves``). They need no table of all variables, and mostly show that nothing follows.
+2. Where the table of all variables is small enough: programs for many counts at once, whose solutions are tables in which many counts differ.
+3. The smallest and the largest value of each count that is left, by HiGHS: linear programs first, whole-number ones where these leave a count open.
+   That only whole numbers pin a count down happens (Dobra & Fienberg 2000); a linear program alone misses it.
+
+A system whose table of all variables is too large, and that moves do not clear, is searched in parts: the variables of one margin, and of every two that share
+some. What follows from a part follows from the whole. That nothing follows from parts proves nothing, so the system counts as not looked at.
 
 Tables of several releases of the same records are looked at together over categories fine enough for all of them; the categories of each
 table are then sums of cells, and so are the counts that may follow.
-
-Whole numbers are not asked of the tables: a cell that only whole numbers pin down is not seen (Dobra & Fienberg 2000 give such tables). Margins are looked at two at a time,
-with all others that lie within the variables of the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+from itertools import combinations, islice
+from typing import Any, cast
 
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique, Domain, as_clique, without_contained
+from .record_moves import STARTS, Grouping, Released, closed_variables, groupings_of
 
-Rows = Any
-"""A sparse matrix of scipy's, which has no types."""
+__all__ = ["Audit", "Released", "audit", "known_records"]
+
 LARGEST_AUDIT = 20_000
-"""Cells of the variables of two margins that are looked at together."""
+"""Cells of all variables of a system that is looked at as a whole."""
+MOST_COUNTS = 2_000_000
+"""Counts of all sets of variables of such a system."""
 MOST_CELLS = 200
-"""Small counts of one set of variables that get programs of their own."""
+"""Small counts of one system that get programs of their own."""
 BULK = 6
-"""Programs that are tried for all small counts of a set of variables together."""
+"""Programs that are tried for all small counts of a system together."""
+FEW_WALKS = 1
+"""Walks of records where programs can decide what these leave."""
+MOST_PARTS = 40
+"""Parts that are searched of a system that is too large."""
+MOST_NODES = 2_000
+"""Nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
 APART = 1 - 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class Released:
-    """What a margin says: the smallest and the largest count that each cell can have had.
-
-    ``groups`` give for each axis the category of the table that each category of the domain lies in; its own where there are none.
-    """
-
-    clique: Clique
-    low: Floats
-    high: Floats
-    groups: tuple[Integers, ...] = ()
-
-    @classmethod
-    def coarsened(cls, clique: Clique, table: Floats, limit: int, impossible: Booleans | None = None) -> Released:
-        """From multiples of ``limit``; cells that cannot be are 0."""
-        low = np.maximum(np.ceil(table - limit / 2), 0.0)
-        high = np.ceil(table + limit / 2) - 1
-        if impossible is not None:
-            high = np.where(impossible, 0.0, high)
-        return cls(clique, low, high)
-
-    @classmethod
-    def exact(cls, clique: Clique, table: Floats) -> Released:
-        return cls(clique, table, table)
+Count = tuple[tuple[int, tuple[int, ...]], ...]
+"""A count by the variables that it is of and the categories of each that it sums over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """``exact`` small counts that follow, of ``looked_at`` small counts, and ``undecided`` ones, for which there were too many programs.
+    """How many small counts follow from published tables.
 
-    ``unions`` of variables were looked at, and ``too_large`` ones were not.
+    exact: small counts that follow
+    looked_at: small counts that were looked at one by one
+    undecided: small counts of which it was not found out
+    unions: systems of margins that share variables
+    too_large: systems that could not be looked at as a whole, and of which something is undecided
+    variables: sets of variables with the number of their small counts that follow, the fewest variables first
+    names: name of each variable, where the positions alone do not say
     """
 
     exact: int
@@ -73,122 +73,412 @@ class Audit:
     undecided: int
     unions: int
     too_large: int
+    variables: tuple[tuple[Clique, int], ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def known_records(records: int, released: Iterable[int | None]) -> tuple[float, float]:
+    """Return the smallest and the largest number of confidential records that released numbers of rows leave.
+
+    A dataset of as many rows as there are records shows the number. A number that ends in zeros may be rounded to these: it leaves the numbers
+    that are rounded to it, if the true one is among them. Another number says nothing.
+
+    Args:
+        records: the true number.
+        released: rows of a dataset of each release; None where a dataset has a row for each record.
+    """
+    low, high = 0.0, math.inf
+    for rows in released:
+        if rows is None or rows == records:
+            return float(records), float(records)
+        unit = 1
+        while rows % (10 * unit) == 0:
+            unit *= 10
+        if abs(rows - records) <= unit / 2:
+            low, high = max(low, math.ceil(rows - unit / 2)), min(high, math.floor(rows + unit / 2))
+    return low, high
 
 
 def audit(
     domain: Domain,
     released: Sequence[Released],
-    answer: Callable[[Clique], Floats],
+    codes: Integers,
     limit: int,
-    records: float | None = None,
+    records: tuple[float, float] = (0.0, math.inf),
     largest: int = LARGEST_AUDIT,
     most: int = MOST_CELLS,
 ) -> Audit:
-    """Whether counts of 1 to ``limit`` - 1 records follow from margins: of every margin, and of the variables of every two that share some.
+    """Return whether counts of 1 to ``limit`` - 1 records follow from margins, of any set of variables.
 
-    ``answer`` gives confidential counts: they say which cells are looked at, and are a table of the polytope. ``records`` is the number that is known.
+    Args:
+        domain: categories of each variable.
+        released: published margins; the counts of ``codes`` lie within their bounds.
+        codes: category of each confidential record in each variable, (n, d). They say which counts are small, and are one of the tables that are left.
+        limit: smallest count that is not small.
+        records: smallest and largest number of records that is known beside the margins.
+        largest: cells of all variables of a system that is looked at as a whole.
+        most: small counts of a system that get programs of their own.
     """
-    outer = without_contained([one.clique for one in released])
+    records = _total(released, records)
+    exact, left = set[Count](), 0
+    looked = too_large = 0
+    systems = _systems([one.clique for one in released])
+    for variables in systems:
+        tables = [one for one in released if set(one.clique) <= set(variables)]
+        groupings = groupings_of(variables, domain.sizes, tables)
+        rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
+        small_enough = _small_enough(domain, variables, groupings, largest)
+        walks = FEW_WALKS if small_enough else STARTS  # where programs can decide, they take what is left
+        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records, walks)
+        if small_enough:
+            part = _Part.of(domain, variables, tables, codes, groupings, closed, limit, records)
+            outcome = part.searched(most)
+            exact |= outcome.exact
+            looked, left = looked + outcome.looked_at, left + outcome.undecided
+            continue
+        own, small = _closed_counts(codes, groupings, closed, limit)
+        looked += _small_counts(domain, variables, tables, codes, limit)
+        if not len(own):
+            continue
+        too_large += 1
+        left += small
+        for union in islice(_parts(domain, tables, own, groupings, largest), MOST_PARTS):
+            inside = [one for one in tables if set(one.clique) <= set(union)]
+            of_union = [at for at, grouping in enumerate(groupings) if grouping.variable in union]
+            if not _small_enough(domain, union, [groupings[at] for at in of_union], largest):
+                continue
+            part = _Part.of(
+                domain, union, inside, codes, [groupings[at] for at in of_union], closed[:, of_union], limit, records
+            )
+            exact |= part.searched(most).exact
+    by_variables = Counter(tuple(variable for variable, _ in count) for count in exact)
+    ordered = sorted(by_variables.items(), key=lambda one: (len(one[0]), one[0]))
+    return Audit(len(exact), max(looked, len(exact)), left, len(systems), too_large, tuple(ordered))
+
+
+def _systems(cliques: Sequence[Clique]) -> list[Clique]:
+    """Sets of variables that margins connect, in the order of their first variable."""
+    found: list[set[int]] = []
+    for clique in cliques:
+        touching = [one for one in found if one & set(clique)]
+        found = [one for one in found if not one & set(clique)] + [set(clique).union(*touching)]
+    return sorted(as_clique(tuple(one)) for one in found)
+
+
+def _total(released: Sequence[Released], records: tuple[float, float]) -> tuple[float, float]:
+    """What all margins say of the number of records: each is a table of all of them, so systems share it."""
+    return (
+        max([records[0], *(float(one.low.sum()) for one in released)]),
+        min([records[1], *(float(one.high.sum()) for one in released)]),
+    )
+
+
+def _small_enough(domain: Domain, variables: Clique, groupings: Sequence[Grouping], largest: int) -> bool:
+    counts = math.prod(
+        1 + sum(int(g.groups.max()) + 1 for g in groupings if g.variable == variable) for variable in variables
+    )
+    return domain.cells(variables) <= largest and counts <= MOST_COUNTS
+
+
+def _closed_counts(
+    codes: Integers, groupings: Sequence[Grouping], closed: Booleans, limit: int
+) -> tuple[Booleans, int]:
+    """The sets of groupings that some record with a small count is closed in, (p, groupings), and how many small counts these are of.
+
+    A count of all closed groupings of a record is the smallest of those that are not proven to be open. Where it is not small, none is.
+    """
+    patterns = np.unique(closed[closed.any(axis=1)], axis=0)
+    kept, number = [], 0
+    for pattern in patterns:
+        finest: dict[int, int] = {}
+        for at in np.flatnonzero(pattern):
+            finest.setdefault(groupings[at].variable, int(at))  # groupings of a variable stand finest first
+        keys = np.column_stack([groupings[at].groups[codes[:, groupings[at].variable]] for at in finest.values()])
+        _, places, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        own = np.unique(places.ravel()[(closed == pattern).all(axis=1)])
+        few = int((counts[own] < limit).sum())
+        if few:
+            kept.append(pattern)
+            number += few
+    return np.array(kept, dtype=np.bool_).reshape(-1, len(groupings)), number
+
+
+def _small_counts(
+    domain: Domain, variables: Clique, tables: Sequence[Released], codes: Integers, limit: int
+) -> int:
+    """The small counts of the margins of a system and of all its variables together."""
+    number = 0
+    for clique in without_contained([one.clique for one in tables]):
+        counts = domain.count(codes, clique)
+        number += int(((counts > 0) & (counts < limit)).sum())
+    counts = np.unique(codes[:, list(variables)], axis=0, return_counts=True)[1]
+    return number + int((counts < limit).sum())
+
+
+def _parts(
+    domain: Domain, tables: Sequence[Released], closed: Booleans, groupings: Sequence[Grouping], largest: int
+) -> Iterator[Clique]:
+    """Variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large ones."""
+    outer = without_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
-    exact = looked = undecided = too_large = done = 0
-    for union in dict.fromkeys([*outer, *unions]):
-        if domain.cells(union) > largest:
-            too_large += 1
-            continue
-        inside = [one for one in released if set(one.clique) <= set(union)]
-        truth = answer(union).ravel()
-        sums = _sums(domain, union, inside)
-        of_sums = sums @ truth
-        small = np.flatnonzero((of_sums > 0) & (of_sums < limit))
-        done += 1
-        if not len(small):
-            continue
-        found, left = _pinned(_Program.of(domain, union, inside, records), truth, sums[small], most)
-        exact, looked, undecided = exact + found, looked + len(small), undecided + left
-    return Audit(exact, looked, undecided, done, too_large)
+    often = Counter(groupings[at].variable for pattern in closed for at in np.flatnonzero(pattern))
+    inside = {union: sum(often[variable] for variable in union) for union in dict.fromkeys([*outer, *unions])}
+    for union in sorted(inside, key=lambda union: -inside[union]):
+        if domain.cells(union) <= largest and inside[union]:
+            yield union
 
 
-def _sums(domain: Domain, union: Clique, inside: Sequence[Released]) -> Rows:
-    """The counts that may follow, as sums of cells of a set of variables: each cell, and those of tables with coarser categories."""
-    from scipy import sparse
-
-    found = [sparse.identity(domain.cells(union), format="csr")]
-    coarser = {
-        (one.clique, *(tuple(own) for own in one.groups)): one
-        for one in inside
-        if any(len(np.unique(own)) < len(own) for own in one.groups)
-    }
-    found += [_rows(domain, union, one) for one in coarser.values()]
-    return sparse.vstack(found).tocsr()
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    exact: frozenset[Count]
+    looked_at: int
+    undecided: int
 
 
-def _rows(domain: Domain, union: Clique, one: Released) -> Rows:
-    """The cells of a table as sums of those of a set of variables: (cells of the table, cells of the set), 1 or 0."""
-    from scipy import sparse
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """Everything that counts can sum over of one variable: each category, each coarser one, and all.
 
-    size = domain.cells(union)
-    places = np.indices(domain.shape(union)).reshape(len(union), -1)
-    along = [places[union.index(at)] for at in one.clique]
-    if one.groups:
-        along = [own[place] for own, place in zip(one.groups, along, strict=True)]
-    cell = np.ravel_multi_index(along, one.low.shape)
-    return sparse.csr_matrix((np.ones(size), (cell, np.arange(size))), shape=(one.low.size, size))
+    rows: categories of each, 1 or 0, (k, size); the last row is all
+    grouping: number of the grouping of each, (k,); -1 of all
+    """
+
+    rows: Floats
+    grouping: Integers
+
+    @classmethod
+    def of(cls, variable: int, size: int, groupings: Sequence[Grouping]) -> _Axis:
+        rows, owner = list[Floats](), list[int]()
+        for at, grouping in enumerate(groupings):
+            if grouping.variable == variable:
+                for category in range(int(grouping.groups.max()) + 1):
+                    rows.append((grouping.groups == category).astype(np.float64))
+                    owner.append(at)
+        return cls(np.stack([*rows, np.ones(size)]), np.array([*owner, -1]))
 
 
-def _pinned(program: _Program, truth: Floats, small: Rows, most: int) -> tuple[int, int]:
-    """How many of the small sums have one value in every table, and of how many that was not found out."""
-    left = set(range(small.shape[0]))
-    confidential = small @ truth
-    rng = np.random.default_rng(0)  # which tables are tried decides how many programs there are, and nothing else
-    for attempt in range(BULK):  # tables far from the truth in many cells at once leave few to look at one by one
-        if not left:
-            break
-        signs = np.zeros(small.shape[0])
-        places = sorted(left)
-        signs[places] = (1.0, -1.0)[attempt] if attempt < 2 else rng.choice([-1.0, 1.0], len(places))
-        other = program.solved(small.T @ signs)
-        if other is not None:
-            left -= set(np.flatnonzero(np.abs(small @ other - confidential) >= APART).tolist())
-    exact = 0
-    for place in sorted(left)[:most]:
-        low, high = program.range(small[place].toarray().ravel())
-        exact += high - low < APART
-    return exact, max(len(left) - most, 0)
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some variables, the margins of them, and all counts of sets of them.
+
+    An array of counts has an axis for each variable, whose places are those of ``axes``.
+    ``small`` are the places of small counts, as flat indices, that moves of records do not show to be open; of equal counts one.
+    """
+
+    axes: tuple[_Axis, ...]
+    variables: Clique
+    shape: tuple[int, ...]
+    truth: Floats
+    program: _Program
+    small: Integers
+    looked_at: int
+
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        variables: Clique,
+        tables: Sequence[Released],
+        codes: Integers,
+        groupings: Sequence[Grouping],
+        closed: Booleans,
+        limit: int,
+        records: tuple[float, float],
+    ) -> _Part:
+        axes = tuple(_Axis.of(variable, domain.sizes[variable], groupings) for variable in variables)
+        shape = domain.shape(variables)
+        truth = domain.count(codes, variables)
+        counts = _counts(axes, truth)
+        few = (counts > 0) & (counts < limit)
+        few.ravel()[-1] = False  # the number of records itself is no count of a combination
+        program = _Program.of(domain, variables, tables, records)
+        names = np.zeros(truth.size)
+        names[program.atoms] = np.random.default_rng(1).integers(1, 2**31, len(program.atoms))
+        number = np.flatnonzero(few)
+        # Counts over the same cells that can hold records are one count, which the fewest variables name.
+        width = _counts_of_variables(axes).ravel()[number]
+        by_width = number[np.argsort(width, kind="stable")]
+        _, first = np.unique(_counts(axes, names.reshape(shape)).ravel()[by_width], return_index=True)
+        number = np.sort(by_width[first])
+        open_ = _shown_open(domain, variables, axes, codes, closed).ravel()
+        return cls(axes, variables, shape, truth, program, number[~open_[number]], len(number))
+
+    def searched(self, most: int) -> _Outcome:
+        """Return which small counts have one value in every table of whole numbers."""
+        left = self._without_differing(self.small, None)
+        rng = np.random.default_rng(0)  # as above
+        for attempt in range(BULK):  # tables far from the truth in many counts at once leave few to look at one by one
+            if not len(left):
+                break
+            signs = np.ones(len(left)) if attempt < 2 else rng.choice([-1.0, 1.0], len(left))
+            left = self._without_differing(left, self.program.table((-1.0) ** attempt * self._cost(left, signs)))
+        exact, undecided = list[int](), 0
+        confidential = _counts(self.axes, self.truth).ravel()
+        programs = 0
+        while len(left):
+            place, left = int(left[0]), left[1:]
+            if programs >= most:
+                undecided += 1
+                continue
+            programs += 1
+            cells = self._cost(np.array([place]), np.ones(1))
+            above = self.program.extreme(cells, 1, confidential[place])
+            below = above if isinstance(above, np.ndarray) else self.program.extreme(cells, -1, confidential[place])
+            if isinstance(below, np.ndarray):
+                left = self._without_differing(left, below)
+            elif above and below:
+                exact.append(place)
+            else:
+                undecided += 1
+        return _Outcome(frozenset(map(self._count, exact)), self.looked_at, undecided)
+
+    def _without_differing(self, places: Integers, table: Floats | None) -> Integers:
+        """The places whose counts are the confidential ones in a table too."""
+        if table is None:
+            return places
+        difference = _counts(self.axes, (table - self.truth.ravel()).reshape(self.shape)).ravel()
+        return places[np.abs(difference[places]) < 0.5]
+
+    def _cost(self, places: Integers, weights: Floats) -> Floats:
+        """The weighted sum of some counts, as weights of the cells, flat."""
+        found = np.zeros(tuple(len(axis.rows) for axis in self.axes))
+        found.ravel()[places] = weights
+        for at, axis in enumerate(self.axes):
+            found = np.moveaxis(np.tensordot(axis.rows.T, found, (1, at)), 0, at)
+        return np.asarray(found.ravel())
+
+    def _count(self, place: int) -> Count:
+        at = np.unravel_index(place, tuple(len(axis.rows) for axis in self.axes))
+        return tuple(
+            (variable, tuple(np.flatnonzero(axis.rows[one]).tolist()))
+            for variable, axis, one in zip(self.variables, self.axes, at, strict=True)
+            if axis.grouping[one] >= 0
+        )
+
+
+def _counts(axes: Sequence[_Axis], table: Floats) -> Floats:
+    """All counts of all sets of variables of a table."""
+    for at, axis in enumerate(axes):
+        table = np.moveaxis(np.tensordot(axis.rows, table, (1, at)), 0, at)
+    return np.ascontiguousarray(table)
+
+
+def _counts_of_variables(axes: Sequence[_Axis]) -> Integers:
+    """How many variables each count is of."""
+    found = np.zeros(tuple(len(axis.rows) for axis in axes), dtype=np.int64)
+    for at, axis in enumerate(axes):
+        found += (axis.grouping >= 0).reshape([-1 if other == at else 1 for other in range(len(axes))])
+    return found
+
+
+def _shown_open(
+    domain: Domain, variables: Clique, axes: Sequence[_Axis], codes: Integers, closed: Booleans
+) -> Booleans:
+    """Which counts have a record that is open in one of their groupings."""
+    shape = tuple(len(axis.rows) for axis in axes)
+    found = np.zeros(shape, dtype=np.bool_)
+    patterns, of = np.unique(closed, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        inside = np.ones(shape, dtype=np.bool_)  # counts all of whose groupings are closed
+        for at, axis in enumerate(axes):
+            own = (axis.grouping < 0) | pattern[axis.grouping]
+            inside &= own.reshape([-1 if other == at else 1 for other in range(len(axes))])
+        if not inside.all():
+            held = _counts(axes, domain.count(codes[of.ravel() == number], variables)) > 0.5
+            found |= held & ~inside
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """Bounds of sums of cells (rows of a sparse matrix) that a table has to keep to."""
+    """Bounds of sums of cells that a table of whole numbers keeps to.
 
-    rows: object
+    rows: cells of each sum, 1 or 0, (sums, atoms), sparse
+    atoms: the cells that can hold records, as flat indices; no other one is in the program
+    """
+
+    rows: Any
     low: Floats
     high: Floats
+    atoms: Integers
     size: int
 
     @classmethod
-    def of(cls, domain: Domain, union: Clique, inside: Sequence[Released], records: float | None) -> _Program:
+    def of(
+        cls, domain: Domain, variables: Clique, tables: Sequence[Released], records: tuple[float, float]
+    ) -> _Program:
         from scipy import sparse
 
-        size = domain.cells(union)
-        blocks = [_rows(domain, union, one) for one in inside]
-        lows, highs = [one.low.ravel() for one in inside], [one.high.ravel() for one in inside]
-        if records is not None:
-            blocks.append(sparse.csr_matrix(np.ones((1, size))))
-            lows.append(np.array([float(records)]))
-            highs.append(np.array([float(records)]))
-        return cls(sparse.vstack(blocks).tocsr(), np.concatenate(lows), np.concatenate(highs), size)
+        shape, size = domain.shape(variables), domain.cells(variables)
+        codes = np.zeros((size, len(domain)), dtype=np.int64)
+        codes[:, list(variables)] = np.indices(shape).reshape(len(variables), -1).T
+        cells = [one.cells(codes) for one in tables]
+        possible = np.ones(size, dtype=np.bool_)
+        for one, own in zip(tables, cells, strict=True):
+            possible &= one.high.ravel()[own] > 0
+        atoms = np.flatnonzero(possible)
+        blocks = [
+            sparse.csr_matrix((np.ones(len(atoms)), (own[atoms], np.arange(len(atoms)))), (one.low.size, len(atoms)))
+            for one, own in zip(tables, cells, strict=True)
+        ]
+        blocks.append(sparse.csr_matrix(np.ones((1, len(atoms)))))
+        low = np.concatenate([*(one.low.ravel() for one in tables), [records[0]]])
+        high = np.concatenate([*(one.high.ravel() for one in tables), [records[1]]])
+        rows = sparse.vstack(blocks).tocsr()
+        says = (np.diff(rows.indptr) > 0) & ((low > 0) | np.isfinite(high))
+        return cls(rows[says], low[says], high[says], atoms, size)
 
-    def solved(self, cost: Floats) -> Floats | None:
-        """The table of the least cost; None where HiGHS finds none, or costs have no end."""
-        from scipy import sparse
-        from scipy.optimize import linprog
+    def table(self, cost: Floats) -> Floats | None:
+        """Return a table of whole numbers with a small cost of its cells (size,); None where none is found."""
+        solved = self._solve(cost, whole=False)
+        if solved.x is None:
+            return None
+        rounded = np.round(solved.x)
+        if self._fits(rounded):
+            return self._spread(rounded)
+        return self._whole(self._solve(cost, whole=True))
 
-        both = sparse.vstack([self.rows, -self.rows])  # type: ignore[operator]
-        bounds = np.concatenate([self.high, -self.low])
-        found = linprog(cost, A_ub=both, b_ub=bounds, bounds=(0, None), method="highs")
-        return np.asarray(found.x) if found.status == 0 else None
+    def extreme(self, cells: Floats, sign: int, value: float) -> Floats | bool:
+        """Return a table whose sum of cells lies beyond a value, above by ``sign`` 1, below by -1.
 
-    def range(self, cells: Floats) -> tuple[float, float]:
-        """The smallest and the largest sum of cells (cells,), 1 or 0; from 0 without an end where no program says."""
-        least, most = self.solved(cells), self.solved(-cells)
-        return 0.0 if least is None else float(cells @ least), np.inf if most is None else float(cells @ most)
+        True where there is none, False where it was not found out.
+        """
+        solved = self._solve(-sign * cells, whole=False)
+        if solved.status == 0 and sign * (-sign * solved.fun - value) < APART:
+            return True
+        if solved.x is not None:
+            rounded = np.round(solved.x)
+            if self._fits(rounded) and sign * (cells[self.atoms] @ rounded - value) > 0.5:
+                return self._spread(rounded)
+        solved = self._solve(-sign * cells, whole=True)
+        other = self._whole(solved)
+        if other is not None and sign * (cells @ other - value) > 0.5:
+            return other
+        bound = solved.mip_dual_bound
+        return bool(bound is not None and sign * (-sign * bound - value) < APART)
+
+    def _whole(self, solved: Any) -> Floats | None:
+        if solved.x is None:
+            return None
+        rounded = np.round(solved.x)
+        return self._spread(rounded) if self._fits(rounded) else None
+
+    def _fits(self, table: Floats) -> bool:
+        sums = self.rows @ table
+        return bool((table >= 0).all() and (sums >= self.low).all() and (sums <= self.high).all())
+
+    def _spread(self, table: Floats) -> Floats:
+        found = np.zeros(self.size)
+        found[self.atoms] = table
+        return found
+
+    def _solve(self, cost: Floats, whole: bool) -> Any:
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        return milp(
+            cost[self.atoms],
+            integrality=np.full(len(self.atoms), int(whole)),
+            bounds=Bounds(0, np.inf),
+            constraints=LinearConstraint(self.rows, self.low, self.high),
+            options=cast(Any, {"node_limit": MOST_NODES, "mip_rel_gap": 0.0}),
+        )

@@ -212,6 +212,14 @@ class Knowledge:
         require_own_records(released)
         return self.agreeing(released)
 
+    def keys_against(self, released: Microdata) -> dict[str, Exact | Within]:
+        """Return the key or the window of each variable by its name, as ``against`` has them. Raises NotComputable like it."""
+        exact, windows = self.against(released)
+        by_equality = [name for name in self.names if name not in self.windows]
+        found: dict[str, Exact | Within] = dict(zip(by_equality, exact, strict=True))
+        found.update(zip(self.windows, windows, strict=True))
+        return {name: found[name] for name in self.names}
+
     def agreeing(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
         """The same keys and windows, whosever the released records are.
 
@@ -265,6 +273,10 @@ def _window(radius: Nearness, centre: Floats) -> tuple[Floats, Floats]:
     return lower, np.minimum(upper, LARGEST)
 
 
+WINDOWS = (0.5, 1.0, 2.0, 3.0)
+"""How many standard deviations of the uncertainty an intruder looks around a belief; 0, the belief alone, is the papers' exact match."""
+
+
 def belief(
     confidential: Microdata,
     name: str,
@@ -285,16 +297,60 @@ def belief(
         level: S of the model; at 0 the belief is the confidential value.
         rng: the belief's randomness.
     """
+    return belief_windows(confidential, name, radius, model, level, rng)[0]
+
+
+def belief_windows(
+    confidential: Microdata,
+    name: str,
+    radius: Radius | None,
+    model: NoiseModel,
+    level: float,
+    rng: np.random.Generator,
+) -> list[Callable[[Microdata], Exact | Within]]:
+    """Return the ways to match on one ``belief``: by the belief alone, then within each of ``WINDOWS`` around it, ever wider.
+
+    A window ends at the radius around its own ends. Levels, and values that are known or unknown, have no window.
+    """
     if model == "misclassification":
-        return _misclassified(confidential.column(name), level, rng)
+        return [_misclassified(confidential.column(name), level, rng)]
     if model == "unknown":
-        return partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))
+        return [partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))]
     whole = confidential.schema[name].kind is Kind.COUNT
     believed = NOISE_ON_NUMBERS[model](confidential.numbers(name), level, rng, whole)
     believed = np.minimum(believed, LARGEST)
-    lower, upper = _window(radius, believed) if radius else (believed, believed)
     missing = confidential.missing(name)
-    return lambda released: Within.among_missing(lower, upper, missing, released.numbers(name))
+
+    def around(times: float) -> Callable[[Microdata], Within]:
+        low, high = (believed, believed) if times == 0 else _around_belief(believed, model, level, times)
+        lower, upper = low, high
+        if radius:
+            # An open radius has no window around 0; the end of the belief's own window then stands.
+            ends = _window(radius, low)[0], _window(radius, high)[1]
+            lower, upper = ends if times == 0 else (np.fmin(ends[0], low), np.fmax(ends[1], high))
+        return lambda released: Within.among_missing(lower, upper, missing, released.numbers(name))
+
+    return [around(times) for times in (0.0, *(WINDOWS if level else ()))]
+
+
+def _around_belief(believed: Floats, model: NoiseModel, level: float, times: float) -> tuple[Floats, Floats]:
+    """Return the ends of the windows of so many standard deviations around each belief, (n,) and (n,), on the scale of the model.
+
+    The intruder knows the model and its level and not the true value, so the belief stands in for it in the standard deviation.
+    """
+    if model == "relative":
+        # The intruder knows the sign, as the model has it.
+        ends = believed * max(1 - times * level, 0.0), believed * (1 + times * level)
+        return np.maximum(np.minimum(*ends), -LARGEST), np.minimum(np.maximum(*ends), LARGEST)
+    if model == "log_relative":
+        logs = np.log1p(believed)
+        reach = times * level * logs
+        ends = np.expm1(np.clip([logs - reach, logs + reach], 0.0, _LARGEST_EXPONENT))
+        return np.minimum(ends[0], believed), np.maximum(ends[1], believed)
+    spread = level * (believed if model == "log_normal" else 1.0)
+    factor = np.exp(np.clip(times * spread, 0.0, _LARGEST_EXPONENT))
+    with np.errstate(over="ignore"):
+        return believed / factor, np.minimum(believed * factor, LARGEST)
 
 
 def _misclassified(column: pd.Series, level: float, rng: np.random.Generator) -> Callable[[Microdata], Exact | Within]:

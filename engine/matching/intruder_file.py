@@ -30,7 +30,7 @@ from ..errors import BadInput
 from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
 from ..wording import agree, counted
 from .intruder import Knowledge, Nearness, partly_unknown, require_equal_values
-from .matching import Matcher, Matches
+from .matching import Exact, Matcher, Matches, Within
 from .targets import by_value
 
 WHAT = "the intruder's file"
@@ -110,15 +110,23 @@ class IntruderRecords:
 
     def against(self, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness]) -> Matches:
         """Which released records match each record of the file by these variables, (E,). NotComputable like ``Knowledge.against``."""
+        keys = self.keys_against(released, names, radius).values()
+        exact = [key for key in keys if isinstance(key, Exact)]
+        within = [key for key in keys if isinstance(key, Within)]
+        return Matcher.of(exact, (len(self.file), len(released))).match(within, self.own)
+
+    def keys_against(
+        self, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness]
+    ) -> dict[str, Exact | Within]:
+        """Return the key or the window of each variable by its name. Raises NotComputable like ``Knowledge.against``."""
         gaps = [name for name in names if self.gaps_unknown and self.file.missing(name).any()]
-        sure = Knowledge.of(self.file, (name for name in names if name not in gaps), radius)
-        exact, within = sure.against(released)
+        keys = Knowledge.of(self.file, (name for name in names if name not in gaps), radius).keys_against(released)
         for name in gaps:
             near = radius.get(name)
             if near is None:
                 require_equal_values(self.file, released, name)
-            within.append(partly_unknown(self.file, name, near, self.file.missing(name))(released))
-        return Matcher.of(exact, (len(self.file), len(released))).match(within, self.own)
+            keys[name] = partly_unknown(self.file, name, near, self.file.missing(name))(released)
+        return {name: keys[name] for name in names}
 
 
 def simulated_file(

@@ -501,9 +501,14 @@ class Held:
         within = [*self.windows, *more]
         for window in within:
             self.matcher._check(window.shape)
-        return Matches(self._candidates(more), self.matcher._hits(within, own))
+        return Matches(self.candidates(more), self.matcher._hits(within, own))
 
-    def _candidates(self, more: Sequence[Within]) -> Ints:
+    def hits(self, more: Sequence[Within] = ()) -> NDArray[np.bool_]:
+        """Return whether each record's own is among its matches by all windows, (n,), record i's being row i."""
+        return self.matcher._hits([*self.windows, *more], None)
+
+    def candidates(self, more: Sequence[Within] = ()) -> Ints:
+        """Return the candidates of every confidential record by all windows, (n,), without asking for its own."""
         matcher = self.matcher
         if not self.windows and not more:
             return np.asarray(count_in_boxes(matcher.group, matcher.released_group, []), dtype=np.int64)

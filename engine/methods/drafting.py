@@ -40,7 +40,7 @@ class Case:
     ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, ``widths`` the intervals of those that are numbers, as recipes write them.
     It has an ``epsilon`` where it is to be private; where its records are nobody's, they are not ``linked``.
     ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``audit`` asks for an
-    audit that carries the plan out again many times. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    audit that carries the plan out again many times. ``recoded`` are kept variables that a public rule makes coarser. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
     """
 
     want: Want
@@ -62,6 +62,7 @@ class Case:
     widths: Mapping[str, Any] = field(default_factory=dict)
     epsilon: float | None = None
     linked: bool = True
+    recoded: tuple[str, ...] = ()
 
     @property
     def compared(self) -> tuple[str, ...]:

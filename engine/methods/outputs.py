@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range
 from .results import Goal
 from .statbarns import Statbarn, by_unit
@@ -96,6 +98,10 @@ class RiskOutput:
 
     ``raised_by_noise``: it is computed from the released records alone, and a table of other people, or one that is less like the data, can have a
     higher value than the data. A higher value is then no disclosure by itself.
+
+    ``never_falls_with_knowledge``: an intruder who knows one variable more is never less of a risk by it: of an output for which low values
+    are good the value does not fall, of one for which high values are good it does not rise. Of an ``estimated`` output that holds up to its interval.
+    The contract tries it with what the method's ``known``, ``keys`` or ``quasi_identifiers`` name.
     """
 
     questions: tuple[Question, ...] = ()
@@ -105,6 +111,7 @@ class RiskOutput:
     gate_lower: bool = False
     area: bool = False
     raised_by_noise: bool = False
+    never_falls_with_knowledge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,20 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class CountsFigure:
+    """A figure of one variable that follows from counts of its values in both tables, so that it can leave protected.
+
+    compute: the figure of counts (k,) of the confidential and (k,) of the released table, of cells in the order of the values;
+        it depends on the shares of the cells alone
+    sensitivity: the most by which the figure, times the number of confidential records, changes with one record more or less;
+        None where no bound is proved, and then no noise can pay for it
+    """
+
+    compute: Callable[[Floats, Floats], float]
+    sensitivity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
 
@@ -144,11 +165,9 @@ class Output:
 
     ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
 
-    ``public`` says that the released datasets' average may leave the building, rounded: a "share" of records to what a
-    whole number of records makes of it, a "score" to significant digits, a "grade" in few steps between 0 and 1, since a finer one
-    would give back what it compares. It must speak of information lost, not of risk, and neither it nor what is public beside it may
-    give back a statistic that rests on few records: no smallest or largest value, no range. Left out, it is as confidential
-    as the data.
+    ``public`` says how the figure follows from counts of one variable, the row's target. Where a recipe asks for public figures
+    (``[release] public_figures``) it leaves the building, computed anew from protected counts or with noise, never as it was
+    measured. It must speak of information lost, not of risk. Left out, it is as confidential as the data.
 
     ``statbarn`` is the class of statistics whose checks an output checker applies; left out, counts and shares are
     frequencies and all others, means and sums over the records, linear aggregations.
@@ -167,7 +186,7 @@ class Output:
     detectable: str = ""
     row_defaults: tuple[tuple[str, str], ...] = ()
     drawn: Literal["", "interval", "note"] = ""
-    public: Literal["", "score", "share", "grade"] = ""
+    public: CountsFigure | None = None
     statbarn: Statbarn | Literal[""] = ""
     quality: QualityOutput = QualityOutput()
     study: StudyOutput = StudyOutput()

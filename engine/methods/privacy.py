@@ -54,7 +54,7 @@ ACCOUNT = (
     ),
     Output(
         "epsilon_release",
-        "what all datasets cost together, for one confidential record more or less",
+        "what all datasets and paid public figures cost together, for one confidential record more or less",
         "low",
         range=POSITIVE,
         short="eps of the release",
@@ -70,7 +70,7 @@ ACCOUNT = (
     ),
     Output(
         "epsilon_substitution",
-        "what all datasets cost together, for one confidential record that is changed",
+        "what all datasets and paid public figures cost together, for one confidential record that is changed",
         "low",
         range=POSITIVE,
         short="eps for a change",
@@ -201,6 +201,8 @@ class PrivacyAccount:
     ``uncovered`` is what was learned from the confidential data outside the proof: then the noise accounts for
     ``noise``, and no epsilon of the release can be told. A draw makes ``together`` records.
 
+    ``figures`` is what public figures with noise cost beside the datasets: the cost of the release has it, that of the noise in the datasets has not.
+
     With a ``concentrated`` cost, ``epsilon`` is what that is at its delta: it pays for any number of records and datasets, which are all drawn
     from what was measured once.
     """
@@ -211,6 +213,7 @@ class PrivacyAccount:
     uncovered: tuple[Uncovered, ...] = ()
     together: int = 1
     concentrated: Concentrated | None = None
+    figures: float = 0.0
 
     @classmethod
     def of_rho(
@@ -226,16 +229,16 @@ class PrivacyAccount:
 
     @property
     def release(self) -> float | None:
-        """Cost of all datasets, for one record more or less; None where something is not covered."""
-        return None if self.uncovered else self.noise
+        """Cost of all datasets and public figures, for one record more or less; None where something is not covered."""
+        return None if self.uncovered else self.noise + self.figures
 
     @property
     def substitution(self) -> float | None:
-        """Cost of all datasets, for one record that is changed; None where something is not covered."""
+        """Cost of all datasets and public figures, for one record that is changed; None where something is not covered."""
         if self.uncovered:
             return None
         cost = self.concentrated
-        return 2 * self.noise if cost is None else cost.epsilon_substitution
+        return 2 * self.figures + (2 * self.noise if cost is None else cost.epsilon_substitution)
 
     def claim(self, removed: bool) -> Claim:
         """What the noise claims if the proof covered everything, where one record is removed, or else is another."""
@@ -308,10 +311,11 @@ def epsilon_of(alpha: float, features: int, largest: float = 1.0) -> float:
 def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
     """The account of several steps of one release together: epsilons added, or all as rho where some are, whichever is smaller."""
     uncovered = tuple(dict.fromkeys(found for one in accounts for found in one.uncovered))
+    figures = math.fsum(one.figures for one in accounts)
     pure = [one.noise for one in accounts if one.concentrated is None]
     costs = [one.concentrated for one in accounts if one.concentrated is not None]
     if not costs:
-        return PrivacyAccount(math.fsum(pure), 1, 1, uncovered)
+        return PrivacyAccount(math.fsum(pure), 1, 1, uncovered, figures=figures)
     failed = math.fsum(cost.failed for cost in costs)
     delta = failed + min(cost.delta - cost.failed for cost in costs)
     gaussian = not pure and all(cost.gaussian for cost in costs)
@@ -323,4 +327,4 @@ def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
         substitution=own.substitution + math.fsum(pure_rho(2 * one) for one in pure),
     )
     added = math.fsum([*pure, own.epsilon])
-    return PrivacyAccount(min(added, every.epsilon), 1, 1, uncovered, concentrated=every)
+    return PrivacyAccount(min(added, every.epsilon), 1, 1, uncovered, concentrated=every, figures=figures)

@@ -149,12 +149,19 @@ class Located(Protocol[S_contra]):
 
 
 class Follows(Protocol[S_contra]):
-    """What follows exactly from the protected tables of several releases of the same records together, each a fit, its Spec and its targets.
+    """What follows exactly from the protected tables of releases of the same records together, each a fit, its Spec and its targets.
 
-    None where fewer than two of them have tables that say exactly between which numbers a count lies.
+    ``records`` are the smallest and the largest number of records that is known. None where none of them has tables that say exactly between which
+    numbers a count lies.
     """
 
-    def __call__(self, fits: Sequence[tuple[Fit, S_contra, tuple[str, ...]]], data: Microdata, /) -> Audit | None: ...
+    def __call__(
+        self,
+        fits: Sequence[tuple[Fit, S_contra, tuple[str, ...]]],
+        data: Microdata,
+        records: tuple[float, float],
+        /,
+    ) -> Audit | None: ...
 
 
 class ReleaseModelOf(Protocol[S_contra]):

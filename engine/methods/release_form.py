@@ -6,6 +6,7 @@
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
+    public_figures = "rounded"            # how figures of utility leave: not at all, from rounded counts, or with noise that is paid for
     redraws = 50                          # how often a record that breaks a constraint is redrawn
     unmet = "fail"                        # what becomes of the run where some still do; "keep" leaves them in
     recode = { age = 5 }                  # a public rule that makes values coarser: sfumato.engine.data.recoding
@@ -13,7 +14,7 @@
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
     micro_aggregated = ["smokes"]         # values are class means: numbers, not counts or levels
 
-The last three are for tables that another tool made.
+``link``, ``generalised`` and ``micro_aggregated`` are for tables that another tool made.
 """
 
 from __future__ import annotations
@@ -141,6 +142,7 @@ MOST_RECORDS = 100_000_000
 REDRAWS, MOST_REDRAWS = 50, 10_000
 Order = Literal["original", "shuffled"]
 Unmet = Literal["fail", "keep"]
+PublicFigures = Literal["internal", "rounded", "paid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,16 @@ class ReleaseForm(Section):
         float | None,
         Param("budget: the most that the run may cost, where a step keeps a privacy account; left out, none", gt=0),
     ] = None
+    public_figures: Annotated[
+        PublicFigures,
+        Param(
+            "figures of utility in the public package: none, computed from rounded counts, or with noise that the privacy account pays for"
+        ),
+    ] = "internal"
+    public_figures_epsilon: Annotated[
+        float | None,
+        Param("what the noise of all paid public figures costs together, beside the datasets", gt=0),
+    ] = None
     link: Annotated[str, Param("the identifier that says whose row a released one is")] = ""
     generalised: Annotated[
         tuple[str, ...],
@@ -218,6 +230,7 @@ class ReleaseForm(Section):
             if getattr(form, key) and made:
                 raise BadInput(f"release.{key}", "the recipe's steps say what becomes of values; leave it out")
         _check_recode(form, schema)
+        _check_paid_epsilon(form)
         for i, name in enumerate(form.micro_aggregated):
             if name in form.generalised:
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
@@ -246,6 +259,15 @@ class ReleaseForm(Section):
         changes |= {name: as_micro_aggregated(schema[name]) for name in self.micro_aggregated}
         schema = recoded_schema(schema, self.recode)
         return Schema(tuple(changes.get(variable.name, variable) for variable in schema))
+
+
+def _check_paid_epsilon(form: ReleaseForm) -> None:
+    """Raise BadInput where paid figures have no price, or where figures that nothing pays for have one."""
+    place = "release.public_figures_epsilon"
+    if form.public_figures == "paid" and form.public_figures_epsilon is None:
+        raise BadInput(place, "paid public figures need an epsilon of their own; set it, such as 0.1")
+    if form.public_figures != "paid" and form.public_figures_epsilon is not None:
+        raise BadInput(place, 'only paid figures cost an epsilon; set public_figures = "paid", or leave it out')
 
 
 def _check_recode(form: ReleaseForm, schema: Schema) -> None:

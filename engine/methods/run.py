@@ -133,13 +133,15 @@ class Run:
 
     ``map`` is any function with the signature of the built-in; ``report`` is called in the caller's
     thread and may raise ``Cancelled``. ``shared`` has the same numbers for every dataset that a measure is computed on, the
-    confidential data included, so that what it draws is the same for all of them; without one ``rng`` stands in.
+    confidential data included, so that what it draws is the same for all of them; without one ``rng`` stands in. ``records`` is the number of
+    rows of a released dataset, None for as many as the data have.
     """
 
     rng: np.random.Generator
     map: Callable[..., Iterable[Any]] = field(default=map)
     report: Callable[[Progress], None] = field(default=silent)
     shared: np.random.Generator | None = None
+    records: int | None = None
 
     @property
     def for_all(self) -> np.random.Generator:

@@ -238,7 +238,6 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             short=short,
             estimated=True,
             quality=QualityOutput(scores="numbers"),
-            public="score",
             statbarn="CorrelationCoefficients",
             label=Label(
                 f"Information kept, by {divisor} values",
@@ -272,7 +271,6 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
             range=SHARE,
             estimated=True,
             quality=QualityOutput(minimum_of="nmi", limit=limit),
-            public="score",
             statbarn="CorrelationCoefficients",
             label=Label(
                 f"Least information kept, by {divisor} values",

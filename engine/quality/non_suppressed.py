@@ -44,7 +44,6 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             short="non-suppressed",
             quality=QualityOutput(scores="table", limit=LIMIT),
-            public="share",
             label=Label(
                 "Records that are not suppressed",
                 "Of the records, {value} are released and not suppressed.",

@@ -60,7 +60,6 @@ def _offer(case: Case) -> Offer | None:
             "high",
             range=SHARE,
             quality=QualityOutput(scores="numbers"),
-            public="score",
             statbarn="CorrelationCoefficients",
             label=Label(
                 "Correlation of original and released values",
@@ -76,7 +75,6 @@ def _offer(case: Case) -> Offer | None:
             "high",
             range=SHARE,
             quality=QualityOutput(minimum_of="rho", limit=LIMIT),
-            public="score",
             statbarn="CorrelationCoefficients",
             label=Label(
                 "Least correlation of a column",

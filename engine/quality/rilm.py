@@ -101,7 +101,6 @@ def _offer(case: Case) -> Offer | None:
             range=SHARE,
             short="rilm",
             quality=QualityOutput(scores="categories"),
-            public="score",
             label=Label(
                 "Detail kept in categories",
                 "The release keeps {value} of the detail of {variable}.",
@@ -132,7 +131,6 @@ def _offer(case: Case) -> Offer | None:
             "high",
             range=SHARE,
             quality=QualityOutput(minimum_of="categorical", limit=LIMIT),
-            public="score",
             label=Label(
                 "Least detail kept in categories",
                 "The category that loses most keeps {value} of its detail.",

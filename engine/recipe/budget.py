@@ -60,12 +60,14 @@ def accounts_of(
     if learned:
         reasons.append(Uncovered(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
     found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
+    figures = recipe.form.public_figures_epsilon or 0.0
     for step in kept:
         assert step.method.synthesis.account is not None
         records = len(data) if recipe.form.records is None else recipe.form.records
         account = step.method.synthesis.account(data, step.targets, step.spec, records, recipe.m)
         if isinstance(account, PrivacyAccount):
-            account = replace(account, uncovered=(*account.uncovered, *reasons))
+            # the figures are of the whole release: the first account has them, so that the sum of all has them once
+            account = replace(account, uncovered=(*account.uncovered, *reasons), figures=0.0 if found else figures)
         found.append((step, account))
     return tuple(found)
 
@@ -94,7 +96,7 @@ def cost_words(recipe: Recipe, data: Microdata, limit: float | None = None, *, s
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"No epsilon can be told: {reasons[0]}{more}."
-    return f"It costs an epsilon of {whole.noise:g}{budget_words(recipe, limit)}."
+    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_words(recipe, limit)}."
 
 
 def budget_words(recipe: Recipe, limit: float | None) -> str:

@@ -158,6 +158,7 @@ class Recipe:
                 "release.records",
                 "only a step that makes every variable of the plan at once can release another number of records",
             )
+        _check_public_figures(form, synthesis)
         released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
         _check_recode_beside(form, released, anonymisation, schema)
         keeping = plan_constraints([step.targets for step in synthesis], schema)
@@ -321,6 +322,18 @@ class Recipe:
     def sha256(self) -> str:
         """A fingerprint of everything the recipe says, whatever its layout."""
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
+
+
+def _check_public_figures(form: ReleaseForm, synthesis: Sequence[Step]) -> None:
+    """Raise BadInput for figures that a privacy account would have to pay for and does not, or cannot since there is none."""
+    place, account = "release.public_figures", any(step.method.synthesis.account for step in synthesis)
+    if form.public_figures == "rounded" and account:
+        raise BadInput(
+            place,
+            'a step keeps a privacy account, and rounding is no noise; set "paid" with public_figures_epsilon, or "internal"',
+        )
+    if form.public_figures == "paid" and not account:
+        raise BadInput(place, 'no step keeps a privacy account that could pay for noise; set "rounded", or "internal"')
 
 
 def _check_recode_beside(

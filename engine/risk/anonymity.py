@@ -105,7 +105,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "records",
             range=AT_LEAST_ONE,
-            risk=RiskOutput(questions=("singling out", "linkability")),
+            risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
             label=Label(
                 "Smallest group of indistinguishable records",
                 "Every record shares its quasi-identifiers with others in a group of at least {value}.",
@@ -131,7 +131,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
-            risk=RiskOutput(questions=("inference",)),
+            risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Fewest sensitive values in a group",
                 "Every group of indistinguishable records has at least {value} of each sensitive variable.",
@@ -146,7 +146,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
-            risk=RiskOutput(questions=("inference",)),
+            risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Fewest different values in a group",
                 "Every group of indistinguishable records has at least {value} of {variable}.",
@@ -161,7 +161,7 @@ def _offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
-            risk=RiskOutput(questions=("inference",)),
+            risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Effective different values in a group",
                 "By entropy, every group of indistinguishable records has at least {value} of {variable}.",
@@ -192,7 +192,7 @@ def _offer(case: Case) -> Offer | None:
             "where values have an order, else half the sum of differences",
             "low",
             range=SHARE,
-            risk=RiskOutput(questions=("inference",), raised_by_noise=True),
+            risk=RiskOutput(questions=("inference",), raised_by_noise=True, never_falls_with_knowledge=True),
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Distance of a group from the whole table",

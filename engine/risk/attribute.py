@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
+
+import numpy as np
 
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.matching import Matcher, Matches, attribute_probabilities
+from ..matching.matching import Exact, Held, Matcher, Within, attribute_probabilities
 from ..matching.radius import Radii
+from ..matching.strategies import BETTER, Strategy, Subset, best_subset, count_candidates, split_keys
 from ..methods.drafting import Case, Offer, drafts, radii_for
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -20,6 +24,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec, Variant
+from ..wording import number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +113,24 @@ def _offer(case: Case) -> Offer | None:
                 counts="people",
             ),
         ),
+        Output(
+            "largest_risk",
+            "largest sum of probabilities over the known variables that the intruder may choose to match on: of each variable that "
+            "the intruder wants to learn, and of all together where there are several",
+            "low",
+            "records",
+            range=NON_NEGATIVE,
+            short="largest AR",
+            risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
+            label=Label(
+                "Sensitive values disclosed, best intruder",
+                "By a sum of probabilities, the best choice of known variables discloses sensitive values of {value}.",
+                "Fewer are better; 0 means that no sensitive value is learned.",
+                "The best choice of known variables discloses sensitive values of more people than the limit allows.",
+                INFERENCE,
+                counts="people",
+            ),
+        ),
     ),
     confidential=True,
     check=check,
@@ -132,20 +155,58 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     |M_i| and ``probability`` p_i, each (n,).
     """
     try:
-        known, similar = _matches(confidential, released, spec)
+        known = Knowledge.of(confidential, spec.known, spec.radius).keys_against(released)
+        sensitive = Knowledge.of(confidential, spec.sensitive, spec.radius).keys_against(released)
     except NotComputable as error:
-        return Measure((Estimate("risk", None, reason=error.reason),))
-    probability = attribute_probabilities(known, similar)
+        largest = [Estimate("largest_risk", None, name, reason=error.reason) for name in _learnt(spec)]
+        return Measure((Estimate("risk", None, reason=error.reason), *largest))
+    shape = len(confidential), len(released)
+    matcher, within = _grouped(known.values(), shape)
+    alike, near = split_keys(sensitive.values())
+    matched = matcher.match(within)
+    similar = matcher.refined(*alike).match([*within, *near])
+    probability = attribute_probabilities(matched, similar)
     estimates = [Estimate("risk", float(probability.sum()))]
     if released.origin == "confidential":
-        others = attribute_probabilities(known, similar, exclude_self=True)
+        others = attribute_probabilities(matched, similar, exclude_self=True)
         estimates.append(Estimate("risk_excluding_self", float(others.sum())))
-    return Measure(tuple(estimates), {"matched": known.candidates, "probability": probability})
+    best = _best_strategies(known, sensitive, spec, shape)
+    value, strategy = best[_learnt(spec)[-1]]
+    if value > float(probability.sum()) * (1 + BETTER):
+        words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {number(value)} records"
+        estimates[0] = replace(estimates[0], reason=words)
+    for name, (value, strategy) in best.items():
+        estimates.append(Estimate("largest_risk", value, name, reason=strategy.words))
+    return Measure(tuple(estimates), {"matched": matched.candidates, "probability": probability})
 
 
-def _matches(confidential: Microdata, released: Microdata, spec: AttributeSpec) -> tuple[Matches, Matches]:
-    """Whom the intruder takes for each record, (n,), and those of them whose sensitive values are near its own."""
-    exact, within = Knowledge.of(confidential, spec.known, spec.radius).against(released)
-    alike, near = Knowledge.of(confidential, spec.sensitive, spec.radius).against(released)
-    matcher = Matcher.of(exact, (len(confidential), len(released)))
-    return matcher.match(within), matcher.refined(*alike).match([*within, *near])
+def _learnt(spec: AttributeSpec) -> tuple[str, ...]:
+    """Return the variables that the intruder learns one by one, then an empty name for all together where there are several."""
+    return (*spec.sensitive, "") if len(spec.sensitive) > 1 else spec.sensitive
+
+
+def _grouped(keys: Iterable[Exact | Within], shape: tuple[int, int]) -> tuple[Matcher, list[Within]]:
+    exact, within = split_keys(keys)
+    return Matcher.of(exact, shape), within
+
+
+def _best_strategies(
+    known: Mapping[str, Exact | Within],
+    sensitive: Mapping[str, Exact | Within],
+    spec: AttributeSpec,
+    shape: tuple[int, int],
+) -> dict[str, tuple[float, Strategy]]:
+    """Return the largest risk over the subsets of the known variables and its strategy, of each of ``_learnt`` in its order."""
+    rows = np.arange(shape[0])
+
+    def risks(chosen: Subset) -> dict[str, float]:
+        matcher, within = _grouped((known[name] for name in known if name in chosen), shape)
+        members = np.maximum(count_candidates(Held(matcher, within), (), rows), 1)
+        found = {}
+        for name in _learnt(spec):
+            exact, near = split_keys([sensitive[name]] if name else sensitive.values())
+            held = Held(matcher.refined(*exact), within)
+            found[name] = float(np.sum(count_candidates(held, near, rows) / members))
+        return found
+
+    return best_subset(list(known), risks)

@@ -33,7 +33,7 @@ else has. It is not computed where no released value equals a confidential one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, Self
 
@@ -46,6 +46,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
 from ..errors import BadInput, NotComputable
+from ..matching.strategies import best_subset
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -54,6 +55,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Goal, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
+from ..partition.equivalence_classes import joint_classes
 from ..wording import agree, counted
 from ._compared import compared
 
@@ -105,7 +107,10 @@ class CorrectAttributionSpec(Spec):
         check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
 
 
-OF_TARGETS = ("cap", "dcap", "tcap", "disco", "disco_beyond")
+LARGEST = ("dcap", "disco", "disco_beyond")
+"""What an intruder who chooses which keys to use is judged by. ``tcap`` is no such risk: of a subset of keys that one released record
+has alone it is 0 or 1, whoever else is found."""
+OF_TARGETS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{name}" for name in LARGEST))
 """The outputs of each target; ``shared_keys`` speaks of the keys alone."""
 GROUPED = 20
 """A number with more different values is drafted in ten groups."""
@@ -150,6 +155,33 @@ LABELS = {
         "people",
         MARGINS,
     ),
+    "largest_dcap": Label(
+        "Right attributions, best intruder (DCAP)",
+        "By the best choice of keys, a released record picked at random has the right {variable} for {value}.",
+        FEWER,
+        "The best choice of keys discloses the sensitive value of too many people.",
+        INFERENCE,
+        "people",
+        MARGINS,
+    ),
+    "largest_disco": Label(
+        "Disclosed where records agree, best intruder",
+        "By the best choice of keys, all released records with equal keys have the right {variable} for {value}.",
+        FEWER,
+        "The best choice of keys discloses the sensitive value of too many people.",
+        INFERENCE,
+        "people",
+        MARGINS,
+    ),
+    "largest_disco_beyond": Label(
+        "Disclosed beyond the obvious, best intruder",
+        "By the best choice of keys, the {variable} of {value} is disclosed, where margins and single keys do not disclose it.",
+        FEWER,
+        "The best choice of keys discloses values that were not obvious for too many people.",
+        INFERENCE,
+        "people",
+        MARGINS,
+    ),
     "cap": Label(
         "Right attributions within the table (CAP)",
         "Another record of the table with the same keys has the right {variable} for {value} of the records.",
@@ -169,7 +201,9 @@ def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
         goal,
         "share",
         range=SHARE,
-        risk=RiskOutput(questions=questions, gate_reference=beyond),
+        risk=RiskOutput(
+            questions=questions, gate_reference=beyond, never_falls_with_knowledge=name.startswith("largest_")
+        ),
         label=LABELS[name],
     )
 
@@ -214,6 +248,13 @@ def _offer(case: Case) -> Offer | None:
             f"in synthetic, correct in original); {_BASELINE}",
         ),
         _output("disco_beyond", f"the same without what the margin or a single key gives away anyway; {_BASELINE}"),
+        *(
+            _output(
+                f"largest_{name}",
+                f"largest {name} over the keys that the intruder may choose to use; {_BASELINE}, for the same keys",
+            )
+            for name in LARGEST
+        ),
         _output(
             "cap",
             "share of the table's own records to which the value of one with the same keys, picked at random, is "
@@ -248,7 +289,8 @@ def correct_attribution(
         if reason := _never_repeated(confidential, released, name, spec):
             raise NotComputable(reason)
     keys = compared(confidential, released, sorted(spec.keys), spec.bins)
-    single = [compared(confidential, released, [name], spec.bins)[0] for name in spec.keys]
+    pairs = {name: compared(confidential, released, [name], spec.bins) for name in spec.keys}
+    single = [ours for ours, _ in pairs.values()]
     remark = learned_words(spec.bins)
     itself = released.origin == "confidential"
     attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
@@ -265,10 +307,40 @@ def correct_attribution(
         estimates.append(Estimate("cap", table.cap, name, reason=words))
         for found in _attacks(table, known):
             estimates.append(found.estimate(name, words, interval=not itself))
+        estimates += _largest(pairs, values, spec, name, words, interval=not itself)
     _, first = keys
     matched = np.bincount(first, minlength=int(max(map(np.max, keys))) + 1)[keys[0]]
     estimates.append(Estimate("shared_keys", float(np.mean(matched > 0)), reason=remark))
     return Measure(tuple(estimates), {"matched": matched, "attributed": attributed})
+
+
+def _largest(
+    pairs: Mapping[str, tuple[Integers, Integers]],
+    values: tuple[Integers, Integers],
+    spec: CorrectAttributionSpec,
+    target: str,
+    remark: str,
+    *,
+    interval: bool,
+) -> Iterator[Estimate]:
+    """Yield what the best choice of keys attributes rightly, by the codes of each key and of the target in both tables."""
+
+    def attacks(chosen: Iterable[str]) -> dict[str, _Attack]:
+        nothing = (np.zeros_like(values[0]), np.zeros_like(values[1]))
+        used = [pairs[name] for name in sorted(chosen)] or [nothing]
+        keys = joint_classes([ours for ours, _ in used], [theirs for _, theirs in used])
+        table = _Table.of(keys, values)
+        # Only the keys that are used can give a value away anyway; one more that is known does not excuse more.
+        known = _known_anyway(table, [ours for ours, _ in used], values[0], spec)
+        return {found.measure: found for found in _attacks(table, known) if found.measure in LARGEST}
+
+    best = best_subset(
+        list(pairs), lambda chosen: {name: found.value or 0.0 for name, found in attacks(chosen).items()}
+    )
+    for name, (_, strategy) in best.items():
+        found = replace(attacks(strategy.used)[name], measure=f"largest_{name}")
+        words = "; ".join(filter(None, (strategy.words, remark)))
+        yield found.estimate(target, words, interval=interval)
 
 
 def _unbinned(data: Microdata, name: str, spec: CorrectAttributionSpec) -> bool:

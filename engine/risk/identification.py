@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
 from ..matching.intruder_file import IntruderFile, IntruderRecords, simulated_file
-from ..matching.matching import IDENTIFICATION_SUMMARIES, Matcher, Matches, match
+from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Matcher, Matches, Within
 from ..matching.radius import Radii
+from ..matching.strategies import BETTER, Best, MatchTargets, best_matches
 from ..matching.targets import check_among, chosen, described
 from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
@@ -29,6 +31,7 @@ from ..methods.rows import averages_of_intervals
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
+from ..wording import number, percent
 
 OUTPUTS = (
     Output(
@@ -96,6 +99,52 @@ OUTPUTS = (
         label=Label(
             "People with a single match",
             "Exactly one released record, right or wrong, matches {value}.",
+            counts="people",
+        ),
+    ),
+)
+"""What the papers compute: the intruder uses all that is known."""
+
+BEST_INTRUDER = {
+    "largest_expected_match_risk": "expected_match_risk",
+    "largest_true_match_rate": "true_match_rate",
+}
+"""The outputs of the intruder who chooses what to match on, and what each is the largest of."""
+
+LARGEST_OUTPUTS = (
+    Output(
+        "largest_expected_match_risk",
+        "largest expected number re-identified, over the known variables that the intruder may choose to match on",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+        short="largest EMR",
+        risk=RiskOutput(questions=("linkability",), never_falls_with_knowledge=True),
+        label=Label(
+            "Expected re-identifications, best intruder",
+            "An intruder who ignores what misleads, then picks one match at random, re-identifies {value} on average.",
+            "Fewer are better; at 0 no choice of variables leads to the right person.",
+            "The best choice of variables finds more people than the limit allows.",
+            IDENTITY,
+            counts="people",
+        ),
+    ),
+    Output(
+        "largest_true_match_rate",
+        "largest share of the records whose only match is the right one, over the known variables that the intruder may choose to match on",
+        "low",
+        "share",
+        range=SHARE,
+        estimated=True,
+        short="largest TMR",
+        risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
+        label=Label(
+            "Certainly re-identified, best intruder",
+            "An intruder who ignores what misleads finds exactly one match, the right one, for {value}.",
+            "Lower is better; at 0 no single match is the right person.",
+            "The best choice of variables makes the intruder certain of more people than the limit allows.",
+            IDENTITY,
             counts="people",
         ),
     ),
@@ -223,7 +272,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     radius, alike = radii_for(case, tuple(made))
     settings = {"known": kept, "synthesised": made, "radius": radius}
     why = f"whether an intruder who knows {', '.join([*kept, *made])} of a person finds the record. {alike}"
-    limit = OfferedLimit("true_match_rate", "max", MOST_FOUND, OURS, question="linkability")
+    limit = OfferedLimit("largest_true_match_rate", "max", MOST_FOUND, OURS, question="linkability")
     return Offer(why.strip(), {key: value for key, value in settings.items() if value}, limits=(limit,))
 
 
@@ -231,7 +280,7 @@ def _offer(case: Case) -> Offer | Declined | None:
     "Identification risk",
     spec=IdentificationSpec,
     source="Reiter & Mitra (2009), J. Privacy and Confidentiality 1(1); Guo & Hu §4.2; radii as in Hornby & Hu (2021)",
-    outputs=OUTPUTS,
+    outputs=(*OUTPUTS, *LARGEST_OUTPUTS),
     confidential=True,
     check=check,
     per_record=(
@@ -258,7 +307,9 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     one with the file, whose targets are the records of the file; then ``file_candidates`` and ``file_hit`` say what the file finds.
     """
     draws = run.for_all.spawn(2)
-    matches = match(*Knowledge.of(confidential, spec.matched, spec.radius).against(released))
+    keys = Knowledge.of(confidential, spec.matched, spec.radius).keys_against(released)
+    shape = len(confidential), len(released)
+    matches = _matched(keys, shape)
     arrays: dict[str, NDArray[Any]] = {"candidates": matches.candidates, "hit": matches.hit}
     records = np.arange(len(confidential))
     said, sought = "", len(confidential)
@@ -269,17 +320,32 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
         arrays = _by_record(confidential, records, matches)
         said = f"of {len(records):,} target records"
     alone = _cases(len(records), sought)
+    targets = MatchTargets(records, np.where(records < len(released), records, -1))
+    best = best_matches(keys, shape, targets)
     if not spec.has_file:
-        return Measure(_estimates(matches, said, alone), arrays)
+        return Measure(tuple(_estimates(matches, best, said, alone)), arrays)
     held = _held(confidential, records, spec, draws[1])
-    found = held.against(released, spec.matched, spec.radius)
+    of_file_keys = held.keys_against(released, spec.matched, spec.radius)
+    of_file_shape = len(held), len(released)
+    found = _matched(of_file_keys, of_file_shape, held.own)
+    best_found = best_matches(of_file_keys, of_file_shape, MatchTargets(np.arange(len(held)), held.own))
     own = held.own >= 0
     by_file = Matches(found.candidates[own], found.hit[own])
     arrays |= {f"file_{name}": array for name, array in _by_record(confidential, held.own[own], by_file).items()}
     of_file = f"of {len(held):,} records of the file, {int(own.sum()):,} of them in the data"
     wrong = any(spec.errors.values())
     looked_at = math.inf if spec.external is not None else len(held) if wrong else _cases(len(held), sought)
-    return Measure((*_estimates(matches, said, alone, WITHOUT), *_estimates(found, of_file, looked_at, WITH)), arrays)
+    known, by_the_file = (
+        _estimates(matches, best, said, alone, WITHOUT),
+        _estimates(found, best_found, of_file, looked_at, WITH),
+    )
+    return Measure((*known, *by_the_file), arrays)
+
+
+def _matched(keys: Mapping[str, Exact | Within], shape: tuple[int, int], own: Integers | None = None) -> Matches:
+    """Return candidates and hits of all records by all keys; ``own`` as ``Matcher.match`` has it."""
+    exact = [key for key in keys.values() if isinstance(key, Exact)]
+    return Matcher.of(exact, shape).match([key for key in keys.values() if isinstance(key, Within)], own)
 
 
 def _cases(drawn: int, sought: int) -> float:
@@ -307,18 +373,43 @@ def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> 
     return found
 
 
-def _estimates(matches: Matches, said: str, cases: float, intruder: str = "") -> tuple[Estimate, ...]:
-    """The four summaries, with what is ``said`` of how many they speak of; they rest on so many independent ``cases``, infinite where on all."""
-    return tuple(_estimate(name, matches, said, cases, intruder) for name in IDENTIFICATION_SUMMARIES)
+def _estimates(
+    matches: Matches, best: tuple[Best[Matches], Best[Matches]], said: str, cases: float, intruder: str = ""
+) -> Iterator[Estimate]:
+    """Yield the papers' four summaries and the largest over strategies, with what is ``said`` of how many they speak of.
 
-
-def _estimate(name: str, matches: Matches, said: str, cases: float, intruder: str) -> Estimate:
+    They rest on so many independent ``cases``, infinite where on all. The reason of a summary says what a better strategy finds.
+    """
     params = {"intruder": intruder} if intruder else {}
+    largest = dict(zip(BEST_INTRUDER.values(), best, strict=True))
+    for name in IDENTIFICATION_SUMMARIES:
+        estimate = _estimate(name, name, matches, said, cases, params)
+        better = largest.get(name)
+        if better is not None and estimate.value is not None and better.value > estimate.value * (1 + BETTER):
+            reason = "; ".join(filter(None, (what_ignoring_finds(name, better), said)))
+            estimate = replace(estimate, reason=reason)
+        yield estimate
+    for name, summary in BEST_INTRUDER.items():
+        found = largest[summary]
+        words = "; ".join(filter(None, (found.strategy.words, said)))
+        yield _estimate(name, summary, found.result, words, cases, params)
+
+
+def what_ignoring_finds(summary: str, best: Best[Any]) -> str:
+    """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
+    value = percent(best.value) if summary == "true_match_rate" else f"{number(best.value)} records on average"
+    return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
+
+
+def _estimate(
+    name: str, summary: str, matches: Matches, said: str, cases: float, params: Mapping[str, str]
+) -> Estimate:
+    """Return a summary of some matches as the output ``name``."""
     try:
-        value = IDENTIFICATION_SUMMARIES[name](matches)
+        value = IDENTIFICATION_SUMMARIES[summary](matches)
     except NotComputable as error:
         return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, said))), **params)
-    lower, upper = sampled_limits(name, value, matches, cases)
+    lower, upper = sampled_limits(summary, value, matches, cases)
     return Estimate(name, value, "", lower, upper, reason=said, params=params)
 
 

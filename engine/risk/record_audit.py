@@ -8,7 +8,8 @@ logarithm of the likelihood ratio stands in place of the classifier: no test is 
     auc              mean over the targets: chance that a shadow with the person looks more like it than one without; 1/2 where nothing is given away
     largest_auc      that of the target who stands out most, with an interval that holds for all targets at once
     given_away       how many targets have such an interval above 1/2
-    tpr, advantage   mean share of the shadows with the person found at ``false_positives``; true less false positives at the classifier's own limit
+    tpr, advantage   mean share of the shadows with the person found at ``false_positives``; true less false positives at the classifier's own limit,
+                     or at a limit of the target's own that the other half of its shadows chose where scores are counts or likelihood ratios
     reconstruction   share of a target's sensitive values guessed right from the nearest released records, its record being in the data; baseline: not being there
     memorisation     the difference of these: what is guessed because the person is in the data, beyond what the population tells
     epsilon_lower    the largest privacy loss that the attack proves (``attacks.audit_bounds``), mu_lower that of Gaussian differential privacy; the
@@ -237,7 +238,7 @@ OUTPUTS = (
     ),
     Output(
         "advantage",
-        "true positives less false positives of the classifier; mean over the targets",
+        "true positives less false positives of the classifier, at a limit that other shadows of the target choose; mean over the targets",
         "low",
         range=(-1.0, 1.0),
         short="advantage",
@@ -576,9 +577,7 @@ class _Scored:
         tpr = float(found.positives[rows].mean())
         cases = float(found.with_target[rows].mean())
         yield said("tpr", tpr, *score_interval(tpr, cases), float(found.allowed[rows].mean()))
-        gain = float(found.advantage[rows].mean())
-        spread = Z * float(np.mean(1 / np.sqrt(found.with_target[rows] + found.without[rows]))) / np.sqrt(number)
-        yield said("advantage", gain, max(-1.0, gain - spread), min(1.0, gain + spread), 0.0)
+        yield said("advantage", *found.mean_advantage(some), 0.0)
         yield from self._guesses(rows, said, params)
         bounds = [self._bound(int(t), audit_bounds.LEVEL / number) for t in rows]
         epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)

@@ -191,7 +191,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "records",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Unique by few variables",
                 "In the table, {value} are unique by a small set of key variables.",
@@ -206,7 +206,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "sets",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Smallest sets that make a record unique",
                 "In the table, {value} of key variables of this size make a record unique.",
@@ -220,7 +220,7 @@ class SpecialUniquesSpec(Spec):
             "SUDA score, averaged over all records of the table",
             "low",
             range=NON_NEGATIVE,
-            risk=RiskOutput(raised_by_noise=True),
+            risk=RiskOutput(raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Mean SUDA score",
                 "The SUDA score of a record is {value} on average.",
@@ -235,7 +235,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             range=NON_NEGATIVE,
             statbarn="Endpoints",
-            risk=RiskOutput(raised_by_noise=True),
+            risk=RiskOutput(raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Largest SUDA score",
                 "The riskiest record has a SUDA score of {value}.",

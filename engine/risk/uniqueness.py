@@ -83,7 +83,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "records",
             range=NON_NEGATIVE,
-            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Unique records in the table",
                 "In the table, {value} have a combination of key values that no other record has.",
@@ -129,7 +129,7 @@ def _offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
-            risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
+            risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Records in small groups",
                 "Of the records, {value} share their key values with few others.",

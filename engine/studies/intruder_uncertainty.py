@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
@@ -26,7 +26,7 @@ from ..matching.intruder import (
     NOISE_ON_NUMBERS,
     Knowledge,
     NoiseModel,
-    belief,
+    belief_windows,
     check_log_scale,
     check_radii,
     known_by_default,
@@ -40,10 +40,13 @@ from ..matching.matching import (
     Ranked,
     Within,
     attribute_probabilities,
+    expected_match_risk,
+    true_match_rate,
 )
 from ..matching.radius import Radii
+from ..matching.strategies import count_candidates
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised, SensitiveVariables
-from ..methods.levers import INFERENCE
+from ..methods.levers import IDENTITY, INFERENCE
 from ..methods.outputs import Axis, Label, Output, RiskOutput, StudyOutput
 from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
@@ -70,11 +73,53 @@ EXACT = "exact: there is no noise at level 0"
 NOTHING_TO_LEARN = "the intruder has nothing to learn: no variable is synthesised or named as sensitive"
 NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
-Belief = Callable[[Microdata], Exact | Within]
+BeliefWindow = Callable[[Microdata], Exact | Within]
+BeliefWindows = Sequence[BeliefWindow]
+"""The ways to match on one belief (``belief_windows``), the belief alone first."""
+
+WINDOW_MEANINGS = {
+    "largest_expected_match_risk": "largest expected number re-identified",
+    "largest_true_match_rate": "largest share of the records whose only match is the right one",
+}
+WINDOW_LABELS = {
+    "largest_expected_match_risk": Label(
+        "Expected re-identifications, best window",
+        "An unsure intruder who looks in the best window re-identifies {value} on average.",
+        "Fewer are better; at 0 no window leads to the right person.",
+        "The best window finds more people than the limit allows.",
+        IDENTITY,
+        counts="people",
+    ),
+    "largest_true_match_rate": Label(
+        "Certainly re-identified, best window",
+        "An unsure intruder who looks in the best window finds exactly one match, the right one, for {value}.",
+        "Lower is better; at 0 no single match is the right person.",
+        "The best window makes the intruder certain of more people than the limit allows.",
+        IDENTITY,
+        counts="people",
+    ),
+    "largest_attribute_risk": Label(
+        "Sensitive values disclosed, best window",
+        "By a sum of probabilities, an unsure intruder who looks in the best window learns the sensitive values of {value}.",
+        "Fewer are better; 0 means that no sensitive value is learned.",
+        "The best window discloses the sensitive values of more people than the limit allows.",
+        INFERENCE,
+        counts="people",
+    ),
+}
 OUTPUTS = (
     *(
         replace(output, estimated=True, label=replace(output.label, name=f"{output.label.name}, intruder unsure"))
         for output in identification.OUTPUTS
+    ),
+    *(
+        replace(
+            output,
+            meaning=f"{WINDOW_MEANINGS[output.name]}, over the windows that an unsure intruder may choose",
+            risk=replace(output.risk, never_falls_with_knowledge=False),
+            label=WINDOW_LABELS[output.name],
+        )
+        for output in identification.LARGEST_OUTPUTS
     ),
     Output(
         "attribute_risk",
@@ -93,6 +138,17 @@ OUTPUTS = (
             INFERENCE,
             counts="people",
         ),
+    ),
+    Output(
+        "largest_attribute_risk",
+        "largest sum of probabilities that the sensitive values are given away, over the windows that an unsure intruder may choose",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        short="largest AR",
+        estimated=True,
+        risk=RiskOutput(questions=("inference",)),
+        label=WINDOW_LABELS["largest_attribute_risk"],
     ),
     Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
     *(
@@ -336,7 +392,7 @@ def several_levels(
         sure = _Sure(knowledge, released)
         for point, run, own, measures in zip(points, runs, begun, found, strict=True):
             again = _from_the_beginning(own)
-            beliefs = (belief(confidential, spec.variable, radius, spec.model, point, rng) for rng in again)
+            beliefs = (belief_windows(confidential, spec.variable, radius, spec.model, point, rng) for rng in again)
             measures.append(_measure(sure, beliefs, exact=point == 0))
             run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return [StudyPoint(own[0], tuple(own[1:])) for own in found]
@@ -420,6 +476,11 @@ class _Sure:
         )
         return identify, learn, know
 
+    @cached_property
+    def ignoring(self) -> _Counted:
+        """The match of an intruder who ignores the uncertain variable: the same for all beliefs."""
+        return _Counted(self, self.held, [])
+
     def ranked(self, part: Within) -> Within:
         """A window with the ranks of its released values, found once while these are the same."""
         if self._ranked is None:
@@ -428,8 +489,8 @@ class _Sure:
         return replace(part, ranked=ranks) if np.array_equal(values, part.released, equal_nan=True) else part
 
 
-def _measure(sure: _Sure, beliefs: Iterable[Belief], *, exact: bool) -> Measure:
-    replicates = [_risks(sure, believed(sure.released)) for believed in beliefs]
+def _measure(sure: _Sure, beliefs: Iterable[BeliefWindows], *, exact: bool) -> Measure:
+    replicates = [_risks(sure, windows) for windows in beliefs]
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
     records = len(sure.knowledge.certain.confidential)
     estimates = [_mean(name, found, records, exact=exact) for name, found in values.items()]
@@ -451,22 +512,100 @@ def _in_full(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str,
     }
 
 
-def _risks(sure: _Sure, believed: Exact | Within) -> dict[str, float | NotComputable]:
-    """The risks under a belief."""
-    if isinstance(believed, Exact):
+def _risks(sure: _Sure, windows: BeliefWindows) -> dict[str, float | NotComputable]:
+    """Return the risks under a belief: of the papers' exact match, and the largest over the windows and over ignoring the belief."""
+    best = _BestWindow(sure.ignoring)
+    first = _Counted.of(sure, windows[0])
+    identified = first.identified
+    risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
+    best.consider(first)
+    for window in windows[1:]:
+        best.consider(_Counted.of(sure, window))
+    risks |= {f"largest_{name}": value for name, value in best.values.items()}
+    if not sure.knowledge.sensitive.names:
+        nothing = NotComputable(NOTHING_TO_LEARN)
+        return {**risks, "attribute_risk": nothing, "largest_attribute_risk": nothing}
+    return {**risks, "attribute_risk": first.attribute_risk, "largest_attribute_risk": best.attribute_risk}
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """One way to match on a belief, held against a dataset; each count is made when it is asked for.
+
+    near: the windows beside those that stay, the belief's or none.
+    """
+
+    sure: _Sure
+    held: tuple[Held, Held, Held]
+    near: Sequence[Within]
+
+    @classmethod
+    def of(cls, sure: _Sure, window: BeliefWindow) -> _Counted:
+        believed = window(sure.released)
+        if isinstance(believed, Within):
+            return cls(sure, sure.held, [sure.ranked(believed)])
         known = sure.matcher.refined(believed)
         identify, learn, know = (
             _held(known, sure.within, more) for more in (sure.synthesised, sure.sensitive, ((), ()))
         )
-        near: list[Within] = []
-    else:
-        (identify, learn, know), near = sure.held, [sure.ranked(believed)]
-    identified = identify.match(near)
-    risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
-    if not sure.knowledge.sensitive.names:
-        return {**risks, "attribute_risk": NotComputable(NOTHING_TO_LEARN)}
-    similar = identified if sure.same else learn.match(near)
-    return {**risks, "attribute_risk": float(attribute_probabilities(know.match(near), similar).sum())}
+        return cls(sure, (identify, learn, know), [])
+
+    @cached_property
+    def identified(self) -> Matches:
+        """Matches by all that is known and the replaced values."""
+        return self._matches(self.held[0])
+
+    @cached_property
+    def kept(self) -> Matches:
+        """Matches by what is known, without the replaced values."""
+        return self._matches(self.held[2])
+
+    @cached_property
+    def attribute_risk(self) -> float:
+        similar = self.identified if self.sure.same else self._matches(self.held[1])
+        return float(attribute_probabilities(self.kept, similar).sum())
+
+    def _matches(self, held: Held) -> Matches:
+        return Matches(count_candidates(held, self.near, np.arange(len(held.matcher.group))), self.hits(held))
+
+    def hits(self, held: Held) -> NDArray[np.bool_]:
+        """Return whose own record is among the matches, (n,), without counting the others."""
+        return held.hits(self.near)
+
+
+class _BestWindow:
+    """The largest risks over ways to match on a belief, from those of ignoring it on; one way is used against everybody."""
+
+    def __init__(self, ignoring: _Counted) -> None:
+        self.values = dict.fromkeys(identification.BEST_INTRUDER.values(), 0.0)
+        self.attribute_risk = 0.0
+        self._learns = bool(ignoring.sure.knowledge.sensitive.names)
+        self._narrower: dict[int, Integers] = {}
+        self.consider(ignoring)
+        self._narrower = {}
+
+    def consider(self, way: _Counted) -> None:
+        """Count a way where it could be better. Ways come in ever wider windows, so that candidates only grow."""
+        for place, name in ((0, "identified"), (2, "kept")):
+            if name not in vars(way) and self._cannot_win(way.hits(way.held[place]), place):
+                continue
+            matches = getattr(way, name)
+            self._narrower[place] = matches.candidates
+            for summary, value in (
+                ("expected_match_risk", expected_match_risk(matches)),
+                ("true_match_rate", true_match_rate(matches)),
+            ):
+                self.values[summary] = max(self.values[summary], value)
+        if self._learns:
+            self.attribute_risk = max(self.attribute_risk, way.attribute_risk)
+
+    def _cannot_win(self, hits: NDArray[np.bool_], place: int) -> bool:
+        """Return whether neither risk can be larger: of the own records that match, by the candidates of a narrower window."""
+        least = self._narrower.get(place)
+        found = hits.astype(np.float64) if least is None else hits / np.maximum(least, 1)
+        alone = hits if least is None else hits & (least <= 1)
+        expected, rate = float(found.sum()), float(alone.mean())
+        return expected <= self.values["expected_match_risk"] and rate <= self.values["true_match_rate"]
 
 
 def _held(known: Matcher, within: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Held:

@@ -43,7 +43,7 @@ from ..margins.drawing import draw_cells
 from ..margins.intervals import LEVEL, estimate
 from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
 from ..margins.junction_tree import FittedTree, JunctionTree
-from ..margins.linear_bounds import Audit, Released, audit
+from ..margins.linear_bounds import Audit, Released, audit, known_records
 from ..margins.private import Budget, Choice, measure, noisy_distance
 from ..margins.private_domain import level_threshold
 from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
@@ -79,6 +79,8 @@ TRIES = 100
 OF_BINS = "each number is taken for the middle of its bin, which the interval says nothing of"
 MOST_SHARES = 20
 """Levels of a variable whose shares are told."""
+MOST_NAMED = 5
+"""Sets of variables that are named of those whose small counts follow."""
 
 NOISY = (
     Output(
@@ -299,6 +301,17 @@ class Table:
             found = cell if found is None else found | cell
         return found
 
+    def known_zeros(self) -> Iterator[Released]:
+        """What the conditions say of counts, each of its own variables: a reader who knows the subject knows that no record has such values."""
+        for levels in self.conditions:
+            parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
+            clique = tuple(at for at, part in enumerate(parts) if not part.all())
+            if clique and self.domain.cells(clique) <= LARGEST_MARGIN:
+                cells = np.ones(self.domain.shape(clique), dtype=np.bool_)
+                for axis, at in enumerate(clique):
+                    cells &= parts[at].reshape([-1 if other == axis else 1 for other in range(len(clique))])
+                yield Released.impossible(clique, cells)
+
     def fulfils(self, codes: Integers) -> Booleans:
         """Which records (n, targets) have an impossible combination."""
         found = np.zeros(len(codes), dtype=np.bool_)
@@ -482,40 +495,47 @@ def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microd
     return tuple(found)
 
 
-def follows_together(fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata) -> Audit | None:
-    """The linear programs of all rounded tables of several releases, over categories that are fine enough for each of them.
+def follows_together(
+    fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata, records: tuple[float, float]
+) -> Audit | None:
+    """Audit all rounded tables of some fits to the same records as one system, over categories that are fine enough for each of them.
 
-    Counts below the largest of the limits are looked at, each release's own and those of the finer categories. Noisy tables say nothing exactly.
+    Counts below the largest of the limits are small, in each release's own categories and in the finer ones. Noisy tables say nothing exactly.
+    The sets of variables of the result are places in its ``names``.
+
+    Args:
+        fits: each with its settings and its targets.
+        data: the confidential records.
+        records: smallest and largest number of records that a reader can know of.
     """
     rounded = [
         (Table.of(data, targets, spec), fit, spec)
         for fit, spec, targets in fits
         if spec.protected_by == "coarsened" and not spec.survey_weights
     ]
-    if len(rounded) < 2:
+    if not rounded:
         return None
     by_name: dict[str, list[Categories]] = {}
     for table, _, _ in rounded:
         for name, one in table.categories.items():
             by_name.setdefault(name, []).append(one)
     fine = {name: finer(several) for name, several in by_name.items()}
+    names = tuple(fine)
     whole = Table(fine, Domain(tuple(one.size for one in fine.values())), ())
-    codes = whole.codes(data)
     released = []
     for table, fit, spec in rounded:
-        for clique, counts in margins_of(fit).items():
-            own = Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
-            names = table.names(clique)
-            order = np.argsort([list(fine).index(name) for name in names])
-            groups = tuple(groups_of(fine[names[at]], table.categories[names[at]]) for at in order)
-            low, high = np.transpose(own.low, order), np.transpose(own.high, order)
-            released.append(Released(whole.clique(names), low, high, groups))
-    return audit(
-        whole.domain,
-        released,
-        lambda clique: whole.domain.count(codes, clique),
-        max(spec.limit for _, _, spec in rounded),
-    )
+        own = [
+            Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
+            for clique, counts in margins_of(fit).items()
+        ]
+        for one in [*own, *table.known_zeros()]:
+            variables = table.names(one.clique)
+            order = np.argsort([names.index(name) for name in variables])
+            groups = tuple(groups_of(fine[variables[at]], table.categories[variables[at]]) for at in order)
+            low, high = np.transpose(one.low, order), np.transpose(one.high, order)
+            released.append(Released(whole.clique(variables), low, high, groups))
+    limit = max(spec.limit for _, _, spec in rounded)
+    return replace(audit(whole.domain, released, whole.codes(data), limit, records), names=names)
 
 
 def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
@@ -823,9 +843,11 @@ def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec,
         Diagnostic("largest_distance_of_the_fit", how, distance),
     ]
     if spec.protected_by == "coarsened" and spec.audit and weights is None:
-        looked = _audited(table, protected, impossible, answer, spec)
+        released = [Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()]
+        known = known_records(len(data), [run.records])
+        looked = audit(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
         arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
-        said += _audit_said(looked)
+        said += _audit_said(looked, table)
     return Fit({**arrays, **fitted}, tuple(said), NoTrace(FITTED))
 
 
@@ -911,19 +933,10 @@ def _farthest(domain: Domain, protected: Mapping[Clique, Floats], table: Floats)
     return max(total_variation(margin_of(table, everything, clique), shares(own)) for clique, own in protected.items())
 
 
-def _audited(
-    table: Table,
-    protected: Mapping[Clique, Floats],
-    impossible: Mapping[Clique, Booleans | None],
-    answer: Answer,
-    spec: MarginsSpec,
-) -> Audit:
-    released = [Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()]
-    return audit(table.domain, released, answer, spec.limit)
-
-
-def _audit_said(found: Audit) -> Iterator[Diagnostic]:
+def _audit_said(found: Audit, table: Table) -> Iterator[Diagnostic]:
     yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
+    for variables, number in found.variables[:MOST_NAMED]:
+        yield Diagnostic("small_counts_that_follow", " and ".join(table.names(variables)), float(number))
     yield Diagnostic(
         "small_counts_undecided", "linear programs", float(found.undecided), "at most 0", found.undecided == 0
     )

@@ -257,7 +257,6 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
             "low",
             range=SHARE,
             estimated=True,
-            public="score",
             statbarn="Clusters",
             label=Label(
                 "Imbalance of clusters",

@@ -28,7 +28,7 @@ from ..design.survey_estimation import effective_size
 from ..errors import BadInput
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
-from ..methods.outputs import Label, Output
+from ..methods.outputs import CountsFigure, Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -119,6 +119,16 @@ def _totals(
     return points, here, there
 
 
+def largest_gap(confidential: Floats, released: Floats) -> float:
+    """Return the largest gap of the cumulative shares of two tables, from counts (k,) of cells in the order of the values.
+
+    Times the number n of confidential records it is max_z |C(z) - n F(z)|, with C their cumulative counts and F the released
+    cumulative shares. One record more changes C(z) by 0 or 1 and n by 1, so that this changes by max(F, 1 - F) <= 1.
+    """
+    shares = [np.cumsum(counts) / max(float(counts.sum()), 1.0) for counts in (confidential, released)]
+    return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
+
+
 LARGEST_GAP = 0.05
 
 
@@ -150,7 +160,7 @@ def _offer(case: Case) -> Offer | None:
             "variable of few values",
             "low",
             range=SHARE,
-            public="share",
+            public=CountsFigure(largest_gap, sensitivity=1),
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Largest gap of cumulative shares",
@@ -168,7 +178,6 @@ def _offer(case: Case) -> Offer | None:
             "or over the distinct ones",
             "low",
             range=SHARE,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Mean squared gap of cumulative shares",

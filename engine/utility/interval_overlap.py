@@ -128,7 +128,6 @@ def _offer(case: Case) -> Offer | None:
             range=AT_MOST_ONE,
             short="interval overlap",
             drawn="note",
-            public="grade",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Overlap of confidence intervals",

@@ -55,6 +55,7 @@ from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
 from ..trees.class_trees import class_trees
+from ..wording import listed
 
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 _STEP = np.uint64(0xD1B54A32D192ED03)
@@ -227,7 +228,14 @@ def _offer(case: Case) -> Offer | None:
     if case.want == "anonymisation":
         return None
     why = "whether the release as a whole looks like the data: 1 where it follows them"
-    return Offer(why, limits=(OfferedLimit("s_pmse", "max", 10, f"ten times what a right model would give; {OURS}"),))
+    settings = {}
+    if case.recoded:
+        # Utility is measured against the exact values: any classifier sees a value that only the rule makes.
+        settings["variables"] = [name for name in case.compared if name not in case.recoded]
+        why += f"; without {listed(case.recoded)}, of which the release shows coarser values"
+    return Offer(
+        why, settings, limits=(OfferedLimit("s_pmse", "max", 10, f"ten times what a right model would give; {OURS}"),)
+    )
 
 
 @measure_method(
@@ -241,7 +249,6 @@ def _offer(case: Case) -> Offer | None:
             "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
             "low",
             range=PMSE,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Propensity score error (pMSE)",
@@ -258,7 +265,6 @@ def _offer(case: Case) -> Offer | None:
             "none",
             range=PMSE,
             estimated=True,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Expected propensity score error", "A release from a fitted model would have a pMSE of {value}."
@@ -272,7 +278,6 @@ def _offer(case: Case) -> Offer | None:
             "one",
             range=NON_NEGATIVE,
             estimated=True,
-            public="score",
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Propensity score error, as a ratio (S-pMSE)",

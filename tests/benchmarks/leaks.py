@@ -269,6 +269,7 @@ class Case:
     """A release to examine: its datasets, the people that a leak is about, and what its recipe says besides.
 
     ``kept`` are the columns that the recipe keeps, in the members' order; ``steps`` sections of a recipe that makes the release itself.
+    ``audience`` is who receives it: a release that keeps true columns is honest towards users who may not look for people, not towards the public.
     """
 
     frames: Sequence[Frame] = ()
@@ -279,6 +280,7 @@ class Case:
     form: Mapping[str, Any] = field(default_factory=dict)
     members: Frame | None = None
     controls: Frame | None = None
+    audience: str = "public"
 
 
 Maker = Callable[[People], Case | None]
@@ -511,13 +513,17 @@ def in_datasets(share: float, m: int, how: str) -> Maker:
     return make
 
 
-def mondrian(people: People, name: str = "") -> Case:
-    """Classes of five by Mondrian; the sensitive columns stay as they are."""
-    table = people.table
-    keys = [n for n in table.partial if table.roles[n][1] == Q]
-    used = [*keys, *table.targets]
-    roles = {n: (table.roles[n][0], Q if n in keys else S) for n in used}
-    return Case(roles=roles, steps={"anonymisation": [{"method": "mondrian", "k": 5}]})
+def mondrian(k: int, audience: str) -> Maker:
+    """Classes of k by Mondrian; the sensitive columns stay as they are."""
+
+    def make(people: People) -> Case:
+        table = people.table
+        keys = [n for n in table.partial if table.roles[n][1] == Q]
+        used = [*keys, *table.targets]
+        roles = {n: (table.roles[n][0], Q if n in keys else S) for n in used}
+        return Case(roles=roles, steps={"anonymisation": [{"method": "mondrian", "k": k}]}, audience=audience)
+
+    return make
 
 
 def homogeneous(people: People) -> Case | None:
@@ -584,7 +590,7 @@ def partly(method: str) -> Maker:
                 step = {"method": "linear_regression" if number else "multinomial_logistic"}
             steps.append({"target": target, "predictors": list(known), **step})
             known.append(target)
-        return Case(roles={n: table.roles[n] for n in used}, steps={"synthesis": steps})
+        return Case(roles={n: table.roles[n] for n in used}, steps={"synthesis": steps}, audience="enclave")
 
     return make
 
@@ -600,7 +606,8 @@ HONEST: dict[str, Maker] = {
     "trees of others, five datasets": honest(lambda people: people.carrier(20), 5),
     "partial, trees": partly("cart"),
     "partial, regression": partly("regression"),
-    "mondrian, k = 5": mondrian,
+    "mondrian, k = 5": mondrian(5, "enclave"),
+    "mondrian, k = 11": mondrian(11, "public"),
 }
 BY_OTHER_SPELLING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "x 1.02": lambda v: v * 1.02,
@@ -809,6 +816,7 @@ def recipe_of(people: People, case: Case) -> Recipe:
         released = [name for name in roles if name not in case.kept]
         order = "original" if case.kept else "shuffled"
         table["release"] |= {"released": released, "order": order, **case.form}
+    table["release"]["audience"] = case.audience
     released = table["release"].get("released", [step["target"] for step in case.steps.get("synthesis", [])])
     if case.form:
         table["measure"] = [{"method": "quality.non_suppressed"}]

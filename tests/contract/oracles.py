@@ -218,6 +218,16 @@ def of_matches(found: Sequence[set[int]]) -> dict[str, Any]:
     }
 
 
+def subsets_of(names: Sequence[str]) -> list[list[str]]:
+    return [[name for at, name in enumerate(names) if mask >> at & 1] for mask in range(1 << len(names))]
+
+
+def largest_of_matches(found: Sequence[Sequence[set[int]]]) -> dict[str, Any]:
+    """The largest of the two risks over what an intruder may match on."""
+    every = [of_matches(one) for one in found]
+    return {f"largest_{name}": max(one[name] for one in every) for name in ("expected_match_risk", "true_match_rate")}
+
+
 def learnt(known: Sequence[set[int]], similar: Sequence[set[int]], *, without_self: bool = False) -> Fraction:
     """Sum over the records of the share of those alike whose sensitive values are alike too."""
     total = Fraction(0)

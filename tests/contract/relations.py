@@ -129,6 +129,14 @@ IDENTIFIED = {
     "false_match_rate": Expected(doubled=not_computed, copy=same, permuted=higher, noise=not_computed),
     "unique_matches": Expected(doubled=equals(0), copy=same, permuted=lower, noise=equals(0)),
 }
+# Who ignores what is dealt or drawn still finds by what is kept.
+LARGEST_IDENTIFIED = {
+    "largest_expected_match_risk": Expected(
+        doubled=same, copy=same, permuted=not_higher, noise=each(lambda before, after: 0 < after <= before)
+    ),
+    "largest_true_match_rate": Expected(doubled=equals(0), copy=same, permuted=not_higher, noise=not_higher),
+}
+LARGEST_LEARNT = Expected(doubled=times(2), copy=same, permuted=not_higher, noise=equals(0))
 LEARNT = Expected(doubled=times(2), copy=same, permuted=at_most_share(0.5), noise=equals(0))
 NEIGHBOURS = free("every record has a neighbour at distance 0")
 NMI = Expected(doubled=NEIGHBOURS, copy=at_least(0.5), permuted=lower, noise=lower)

@@ -83,7 +83,8 @@ def judged(line, **counts):
 @pytest.mark.parametrize(
     ("counts", "tab", "words"),
     [
-        ({"met": 2}, "verdicts", "{release_run} checks and releases"),
+        ({"met": 2}, "verdicts", "the gate has not answered yet"),
+        ({"met": 2}, "runs", "{findings} Findings says whether run 1 may leave"),
         ({"met": 2, "not_met": 1}, "runs", "{findings} Findings says why 1 of 3 thresholds is not met"),
         ({"met": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds is not computed"),
         ({"met": 1, "not_met": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds are not met"),
@@ -96,13 +97,37 @@ def judged(line, **counts):
 def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
     said = next_step(Standing(WHOLE), judged(line, **counts), tab)
     assert words in said
-    assert ("checks and releases" in said) is (counts == {"met": 2})
+    assert "{release_run}" not in said
 
 
-def test_only_thresholds_that_are_all_met_lead_to_a_release(line):
-    """What failed, was not computed, or was never asked must not be read as safe."""
+@pytest.mark.parametrize(
+    ("answer", "tab", "words"),
+    [
+        ("no", "verdicts", "{open} explains what blocks"),
+        ("no", "runs", "{findings} Findings says what blocks"),
+        ("to be judged", "verdicts", "{open} explains what you have to judge"),
+        ("to be judged", "map", "{findings} Findings says what you have to judge"),
+        ("yes", "verdicts", "{release_run} releases"),
+        ("yes", "runs", "{release_run} releases"),
+    ],
+)
+def test_only_the_gate_s_yes_leads_to_a_release_however_many_thresholds_are_met(line, answer, tab, words):
+    said = next_step(Standing(WHOLE, answers={1: answer}), judged(line, met=2), tab)
+    assert words in said
+    assert ("{release_run}" in said) is (answer == "yes")
+    assert "{release_run}" not in next_step(Standing(WHOLE, answers={7: "yes"}), judged(line, met=2), tab)
+
+
+def test_what_blocks_comes_before_thresholds_and_limits(line):
+    for counts in ({}, {"met": 1, "not_met": 1}, {"not_computed": 1}):
+        assert "what blocks" in next_step(Standing(WHOLE, answers={1: "no"}), judged(line, **counts), "verdicts")
+
+
+def test_no_thresholds_alone_lead_to_a_release(line):
+    """What failed, was not computed, was never asked, or is met where the gate has not answered must not be read as safe."""
     for counts in (
         {},
+        {"met": 5},
         {"not_met": 1},
         {"not_computed": 1},
         {"undecided": 1},
@@ -185,7 +210,8 @@ def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line
     for shown in (None, other):
         said = next_step(standing, shown, "plan")
         assert said == "this plan is run 1, done: {runs} Runs shows it"
-    assert "{release_run}" in next_step(standing, done, "plan")
+    assert "{findings} Findings says whether run 1 may leave" in next_step(standing, done, "plan")
+    assert "{release_run}" in next_step(replace(standing, answers={1: "yes"}), done, "plan")
 
 
 def test_a_run_of_the_plan_that_goes_on_is_said_to_go_on(line):

@@ -15,7 +15,6 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.figure import Figure, Panel, shading
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.reporting.terminal_text import folded
 from sfumato.workspace.store.runs import done_together
 from sfumato.workspace.views.figures import figures_of
@@ -58,12 +57,11 @@ def terminal_colours() -> str | None:
 
 
 def _figures(workspace: Workspace, run_id: str, datasets: int, widths: Sequence[str], *, public: bool) -> list[Figure]:
-    """The figures of a run and of those beside it; public ones of the run alone, by the workspace's policy."""
+    """The figures of a run and of those beside it; public ones of the released data of the run alone."""
     runs = done_together(workspace, run_id)
     if not public:
         return figures_of(workspace, runs, datasets, bin_widths(widths))
-    rules = policy_of(workspace.directory).rules
-    return figures_of(workspace, runs[:1], datasets, bin_widths(widths), rules)
+    return figures_of(workspace, runs[:1], datasets, bin_widths(widths), public=True)
 
 
 def write_svgs(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.draft_data import DraftedText, Roles
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
+AUDIENCES = ("public", "contract", "enclave")
 
 
 @click.command()
@@ -42,6 +43,11 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
 @click.option(
     "--leave-out", multiple=True, metavar="NAMES", help="Columns that take no part. Commas between names; repeatable."
 )
+@click.option(
+    "--audience",
+    type=click.Choice(AUDIENCES),
+    help="Who receives the release (default: the plan's, else public). Kept columns become coarser or synthetic until they meet its limits.",
+)
 @click.option("--full", is_flag=True, help="Synthesise every variable, not only the sensitive ones.")
 @click.option(
     "--tables",
@@ -55,7 +61,9 @@ WANTS = ("synthesis", "anonymisation", "evaluation")
 )
 @click.option("-m", type=click.IntRange(1, 1000), default=5, show_default=True, help="Synthesis: datasets.")
 @click.option(
-    "-k", type=click.IntRange(2), default=5, show_default=True, help="Anonymisation: fewest records in a class."
+    "-k",
+    type=click.IntRange(2),
+    help="Anonymisation: fewest records in a class (default: 5, or what the audience requires: 11 for the public).",
 )
 @click.option(
     "-l", type=click.FloatRange(1, min_open=True), help="Anonymisation: fewest different sensitive values in a class."
@@ -100,7 +108,7 @@ def draft(
 
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
-    names = ("want", "full", "m", "k", "l", "p", "t", "holdout", "tables", "epsilon", "audit")
+    names = ("want", "full", "m", "k", "l", "p", "t", "holdout", "tables", "epsilon", "audit", "audience")
     asked = {key: rest.pop(key) for key in names}
     if asked["epsilon"] is not None and not asked["tables"]:
         raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")

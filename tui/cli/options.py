@@ -79,7 +79,7 @@ def COMPUTING(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
 PUBLIC = click.option(
     "--public",
     is_flag=True,
-    help="Only what the workspace's policy lets out. Without it, what is written is as confidential as the data.",
+    help="Only what may leave the building. Without it, what is written is as confidential as the data.",
 )
 QUIET = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 SET = click.option(

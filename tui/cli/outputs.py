@@ -58,8 +58,8 @@ def figures(
 
     The release is drawn beside the confidential data. RUN is a number, a name, or last.
 
-    Bars and curves of fewer than three confidential records are left out. With --public distributions alone are drawn, in
-    bars that the policy lets out.
+    Bars and curves of fewer than three confidential records are left out. With --public the distributions of
+    the released data are drawn alone.
     """
     from .charts import draw_figures, write_svgs
 
@@ -231,7 +231,7 @@ def show_public(run_id: str, directory: Path | None, json_file: str | None) -> N
     write_object(public_results(found), json_file)
     if json_file != "-":
         echo(printed(utility_table(found.rows)) if found.rows else "no result of this run may leave")
-        echo(found.rules.said)
+        echo(found.disclosure)
 
 
 def show_weights(workspace: Workspace, run_id: str, top: int, json_file: str | None) -> None:

@@ -25,6 +25,12 @@ GOALS_TEXT = (
     "evaluation: scores for files that another tool made",
     "tables: datasets drawn from protected tables of counts, which are published too",
 )
+AUDIENCES = ("public", "contract", "enclave")
+AUDIENCES_TEXT = (
+    "public: anybody; somebody knows any column that is released unchanged",
+    "contract: users bound by a contract; the quasi-identifiers count",
+    "enclave: users inside a secure environment; kept columns are reported",
+)
 HEAD = ("data", "release", "weights")
 """The tables of a plan that are no steps and no variables, as they are listed."""
 
@@ -65,17 +71,27 @@ def _wanted(session: Session, draft: Draft) -> Wanted:
     known = Role.QUASI_IDENTIFIER.value in roles or "known" in roles
     likely = GOALS[0] if Role.SENSITIVE.value in roles or not known else GOALS[1]
     goal = GOALS[talk.choose("Which goal?", GOALS, likely, lambda: talk.list(GOALS_TEXT), "Goal")]
+    from sfumato.workspace.plan.protection import DraftAudience
+    from sfumato.workspace.policy.policy import policy_of
+
+    policy = policy_of(session.workspace.directory)
+    planned = DraftAudience.from_policy(policy, None, _view(draft).table).audience
+    question = "Who receives the release?"
+    audience = AUDIENCES[talk.choose(question, AUDIENCES, planned, lambda: talk.list(AUDIENCES_TEXT), "Audience")]
     if goal == "anonymisation":
-        k = talk.ask("How many records in the smallest class?", "a whole number of at least 2", _whole(2), "5")
+        smallest = DraftAudience.from_policy(policy, audience, {}).smallest_k
+        k = talk.ask(
+            "How many records in the smallest class?", "a whole number of at least 2", _whole(2), str(smallest)
+        )
         talk.say(f"Smallest class: {counted(k, 'record')}.")
-        return Wanted("anonymisation", k=k)
+        return Wanted("anonymisation", k=k, audience=audience)
     tables = goal == "tables"
     full = not tables and talk.confirm("Synthesise every variable, not only the sensitive ones?", default=False)
     if goal == "evaluation":
-        return Wanted("evaluation", full=full)
+        return Wanted("evaluation", full=full, audience=audience)
     m = talk.ask("How many datasets?", "a whole number from 1 to 1000", _whole(1, 1000), "5")
     talk.say(f"Datasets: {m}.")
-    return Wanted("synthesis", full=full, m=m, tables=tables)
+    return Wanted("synthesis", full=full, m=m, tables=tables, audience=audience)
 
 
 def _whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:

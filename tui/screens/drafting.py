@@ -12,7 +12,9 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.data.schema import Role, Variable
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import counted
 from sfumato.tui.fields import Field
 from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.reporting.words import mark
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 WANTS = ("synthesis", "anonymisation", "evaluation")
 MADE = ("sensitive only", "all")
 DRAWN = ("from models", "from tables")
+AUDIENCES = ("public", "contract", "enclave")
+MOST_CHANGES = 3
+"""Changes of kept columns that the notice of a draft lists; the comments of the plan have all."""
 NO_ROLES = "No variable has a role yet: mark what an intruder may know of a person (quasi-identifiers) and what must not be learnt (sensitive) first"
 
 
@@ -44,7 +49,7 @@ class DraftForm(Form):
     def __init__(self, variables: Sequence[Variable], toml: str, records: int) -> None:
         self._variables, self._toml, self._records = tuple(variables), toml, records
         self._cost = ""
-        super().__init__("Draft a plan", draft_fields(self._variables), self._check_wanted)
+        super().__init__("Draft a plan", draft_fields(self._variables, planned_audience(toml)), self._check_wanted)
 
     def compose_beside(self) -> ComposeResult:
         """What becomes of which variables, and what it will take."""
@@ -87,7 +92,16 @@ class DraftsPlan(EditsPlan):
         self.call_beside(draft, self.Drafted, group="draft")
 
 
-def draft_fields(variables: Sequence[Variable]) -> list[Field]:
+def planned_audience(toml: str) -> str:
+    """Return the audience that a plan names, the public where it names none or cannot be read."""
+    try:
+        named = read_toml(toml).get("release", {}).get("audience")
+    except (BadInput, AttributeError):
+        return AUDIENCES[0]
+    return named if named in AUDIENCES else AUDIENCES[0]
+
+
+def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) -> list[Field]:
     """The form: synthesis where a variable is sensitive, else anonymisation."""
     sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
     want = "synthesis" if sensitive or not known else "anonymisation"
@@ -95,13 +109,15 @@ def draft_fields(variables: Sequence[Variable]) -> list[Field]:
     return [
         Field("goal", "synthetic records, a k-anonymous table, or an evaluation of existing files",
               value=want, choices=WANTS),
-        Field("k", "fewest records of a class", "value", 5, when=classes),
+        Field("k", "fewest records of a class; default: what the audience requires", "value", when=classes),
         Field("l", "fewest different sensitive values in a class; default: any", "value", when=classes),
         Field("t", "largest distance of a class's sensitive values from the whole table's, above 0 to 1; default: any", "value", when=classes),
         Field("synthesise", "which variables are synthesised", value=MADE[0], choices=MADE, when=models),
         Field("drawn", "from a model of each variable, or from protected tables of counts, which are published too; with noise where the policy has an epsilon",
               value=DRAWN[0], choices=DRAWN, when=models),
         Field("m", "how many datasets are drawn", "value", 5, when=models),
+        Field("audience", "who receives the release; kept columns become coarser or synthetic until they meet its limits",
+              value=audience, choices=AUDIENCES),
     ]  # fmt: skip
 
 
@@ -111,6 +127,8 @@ def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
 
     want, k, m, l, t = (answers.get(name) for name in ("goal", "k", "m", "l", "t"))  # noqa: E741
     for name, number, least in (("k", k, 2), ("m", m, 1)):
+        if name == "k" and number is None:
+            continue
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
             raise BadInput(name, f"must be a whole number of at least {least}")
     for name, number, below in (("l", l, 1.0), ("t", t, 0.0)):
@@ -122,7 +140,10 @@ def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
         raise BadInput("t", "must be at most 1")
     l_asked, t_asked = (None if number is None else float(number) for number in (l, t))
     tables = want == "synthesis" and answers.get("drawn") == DRAWN[1]
-    return Wanted(want, answers.get("synthesise") == "all", m or 5, k or 5, l_asked, None, t_asked, tables=tables)
+    return Wanted(
+        want, answers.get("synthesise") == "all", m or 5, k, l_asked, None, t_asked,
+        tables=tables, audience=answers.get("audience"),
+    )  # fmt: skip
 
 
 def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
@@ -148,7 +169,20 @@ def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str
     changed = known if want == "anonymisation" else every if _makes_all(answers) else sensitive
     word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
-    parts = [f"{word}: {_few(changed)}", f"unchanged: {_few(kept)}" if kept else ""]
+    judged = kept if answers.get("audience") == "public" else [name for name in kept if name in known]
+    if want == "evaluation" or answers.get("audience") == "enclave":
+        judged = []
+    elif want == "anonymisation" and answers.get("audience") == "public":
+        judged = [name for name in kept if name not in sensitive]
+    unchanged = [name for name in kept if name not in judged]
+    treatment = (
+        "coarser or left out" if want == "anonymisation" else "unchanged, coarser or synthesised, as the limits require"
+    )
+    parts = [
+        f"{word}: {_few(changed)}",
+        f"{treatment}: {_few(judged)}" if judged else "",
+        f"unchanged: {_few(unchanged)}" if unchanged else "",
+    ]
     return [part for part in parts if part]
 
 
@@ -171,4 +205,7 @@ def drafted_words(found: DraftedText) -> str:
     counts = [
         f"{count} {section if count == 1 else plural.get(section, section)}" for section, count in found.steps.items()
     ]
-    return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, "u takes it back."])
+    changes = [*found.changes[:MOST_CHANGES]]
+    if more := len(found.changes) - len(changes):
+        changes.append(f"{counted(more, 'more column')} changed for the audience: see the comments of the plan.")
+    return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, *changes, "u takes it back."])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -18,6 +18,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
+from sfumato.tui.gate_answers import SHORT_ANSWERS, STATE_INKS, STATE_SIGNS, current_stamp
 from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
@@ -237,13 +238,15 @@ class Project(LeadsBehind, HoldsSeals, Page):
 
     def read_query(self) -> Callable[[Workspace], ProjectRuns]:
         """Name, runs, and what there is to see of each that is done."""
-        project_id, seen = self._project_id, self._views
+        project_id, seen, memory = self._project_id, self._views, self.sfumato.gate_memory
 
         def query(workspace: Workspace) -> ProjectRuns:
             names, lines = {line.id: line.name for line in projects(workspace)}, run_lines(workspace, project_id)
             done = [line.run for line in lines if line.run.state is RunState.DONE]
             views = {run.id: seen[run.id] if run.id in seen else _views_of(workspace, run) for run in done}
-            return names.get(project_id, ""), lines, views, standing_of(workspace, project_id)
+            # The engine is imported for the stamp: while no run was examined, nobody needs it.
+            stamp = current_stamp(workspace) if memory.runs else ""
+            return names.get(project_id, ""), lines, views, replace(standing_of(workspace, project_id), stamp=stamp)
 
         return query
 
@@ -257,7 +260,19 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._know_plan()
 
     def _show_run(self) -> None:
-        line = next((line for line in self._lines if line.run.id == self.run_id), None)
+        line = self._shown_line
+        self._say_run(line)
+        self._say_lack()
+        self.pane.show(line)
+        self._say_next()
+
+    @property
+    def _shown_line(self) -> RunLine | None:
+        """The run that the tabs show."""
+        return next((line for line in self._lines if line.run.id == self.run_id), None)
+
+    def _say_run(self, line: RunLine | None) -> None:
+        """Name the run in the title line, with the gate's answer where that is known, else with its limits."""
         into = f" {mark('into')} "
         if line is None:
             self.say_where(into, self._title)
@@ -268,20 +283,30 @@ class Project(LeadsBehind, HoldsSeals, Page):
             self.look_at_seal_of(line.run)
             said = [f"run {line.run.id}", line.run.name, PUBLIC_KEY if line.run.key_public else "", state_text(line)]
             said.insert(0, f"{mark('fail')} not as it was sealed" if self.broken_seal(line.run) else "")
-            said += [duration(line.run.seconds) if line.run.state.ended else "", tally_text(line.tally)]
-            state = "  ".join(part for part in said if part)
-            room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state) - 2
-            self.say_where(into, (cut(self._title, max(LEAST_TITLE, room)), "bold"), into, state)
-        self._say_lack()
-        self.pane.show(line)
-        self._say_next()
+            answer = self._answers.get(line.run.id)
+            judged = f"{mark(STATE_SIGNS[answer])} {SHORT_ANSWERS[answer]}" if answer else tally_text(line.tally)
+            said += [duration(line.run.seconds) if line.run.state.ended else ""]
+            state = "".join(f"{part}  " for part in said if part)
+            room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
+            title = cut(self._title, max(LEAST_TITLE, room))
+            self.say_where(into, (title, "bold"), into, state, (judged, STATE_INKS[answer] if answer else ""))
+
+    @property
+    def _answers(self) -> Mapping[int, str]:
+        """What the gate answered for runs, as far as that still holds."""
+        return self.sfumato.gate_memory.answers(self._standing.stamp)
+
+    @on(Verdicts.GateAnswered)
+    def _know_answer(self) -> None:
+        """Read the stamp that answers have to have now, then say the answer in the title line and in the next step."""
+        self.reload()
 
     def _say_next(self) -> None:
         """Name the next step, of the run under the cursor or the one that the tab shows, and the keys that it has."""
         if self._is_read and self.is_mounted:
             toml, sha256 = self._examined
             known = self._tab == "plan" or toml == self._standing.toml
-            standing = self._standing.beside(self._lines, sha256 if known else "")
+            standing = replace(self._standing.beside(self._lines, sha256 if known else ""), answers=self._answers)
             if isinstance(plan := self._panes["plan"], Plan):
                 plan.carried_out_by(None if standing.done_by is None else standing.done_by.run.id)
             step = step_text(self.app, next_step(standing, self.here, self._tab))

@@ -7,11 +7,12 @@ what leaves; and the question. Afterwards it says what was released, when and by
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -23,14 +24,16 @@ from textual.widgets import Input, Label, Static
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.tui.acts import bind
+from sfumato.tui.gate_answers import SHORT_ANSWERS, ExaminedRun
 from sfumato.tui.widgets.panel import SECOND, Box, Edge, Sides, TabEdge
 from sfumato.workspace.release.forms import Form, form_of, forms
 from sfumato.workspace.reporting.findings import (
     COLUMNS,
-    by_status,
     counts_text,
     finding_cells,
     finding_text,
+    folded_text,
+    is_open,
     judged_cells,
 )
 from sfumato.workspace.reporting.tables import Column
@@ -39,26 +42,32 @@ from sfumato.workspace.visible_text import printable
 
 from ..messages import ErrorMessage
 from ..widgets.entries import Entry, Filter, PathName
+from ..widgets.gate_lines import EXAMINING, answer_lines, most_answer_lines, titled_with_witnesses
 from ..widgets.grid import LiveGrid
 from ..widgets.lines import KeyLine, Line, Scroll, TabLine
 from ..widgets.tables import Table, columns_of
 from ..widgets.verdict_board import board
 from .dialogs import Confirm
-from .page import Dialog
+from .page import Beside, Dialog
 from .split import TwoPanes
 from .tables import TableScreen
 
 if TYPE_CHECKING:
-    from sfumato.workspace.policy.policy import Policy
-    from sfumato.workspace.release.gate import Examination, Finding
+    from sfumato.workspace.release.contents import ReleasePlan
+    from sfumato.workspace.release.gate import Finding
+    from sfumato.workspace.service.release import PastRelease, Released
+    from sfumato.workspace.store.workspace import Workspace
 
+    Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
 
-NAMED = Column("title", "finding", 34, grows=1)
+NAMED = Column("title", "finding", 30, grows=1)
 SHOWN = {
+    "status": Column("status", "state", 16),
     "title": NAMED,
     "check": Column("check", "check", 23, spare=1),
     "held": Column("held", "compared", 8, "right"),
     "limit": Column("limit", "limit", 15, "right"),
+    "people": Column("people", "people", 8, "right", spare=2),
 }
 """Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
 their unit.
@@ -66,13 +75,29 @@ their unit.
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
 
 
-def _table(waived: Container[str]) -> Table[Finding]:
-    """The findings, those of the checks that are ``waived`` said to be so."""
+@dataclass(frozen=True)
+class FoldedRow:
+    """The row that stands for the findings that pass or do not apply; ``enter`` there unfolds them."""
+
+    text: str
+    check: str = "passes"
+
+
+GateRow: TypeAlias = "Finding | FoldedRow"
+
+
+def _table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]) -> Table[GateRow]:
+    """The findings, those of the checks that are ``waived`` said to be so, each with the number of its witnesses."""
     names = [column.name for column in COLUMNS]
 
-    def values(one: Finding) -> Mapping[str, object]:
+    def values(one: GateRow) -> Mapping[str, object]:
+        if isinstance(one, FoldedRow):
+            return {**dict.fromkeys(names, ""), "status": mark("into"), "title": one.text}
         cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
-        return {**dict(cells), **judged_cells(one)}
+        title = titled_with_witnesses(one, witnesses(one.check))
+        judged = judged_cells(one)
+        # A check that was not made has nothing to compare with its limit.
+        return {**dict(cells), **judged, "limit": judged["limit"] if judged["held"] else "", "title": title}
 
     columns = [SHOWN.get(column.name, replace(column, grows=0)) for column in COLUMNS]
     return Table(columns_of(columns), lambda one: one.check, values)
@@ -94,10 +119,10 @@ class Explained(Dialog[None]):
 
     AUTO_FOCUS = "Scroll"
 
-    def __init__(self, finding: Finding, waived: str = "") -> None:
+    def __init__(self, finding: Finding, waived: str = "", witnesses: Sequence[Finding] = ()) -> None:
         super().__init__()
         self._finding = finding
-        self._text = [*finding_text(finding), *([f'Waived here: "{printable(waived)}"'] if waived else [])]
+        self._text = [*finding_text(finding, witnesses), *([f'Waived here: "{printable(waived)}"'] if waived else [])]
 
     def compose(self) -> ComposeResult:
         with Box(self._finding.check, "q closes", tall=True):
@@ -114,60 +139,14 @@ class Explained(Dialog[None]):
         pane.show(Content("\n").join(lines))
 
 
-if TYPE_CHECKING:
-    from sfumato.workspace.policy.policy import Policy
-    from sfumato.workspace.release.contents import ReleasePlan
-    from sfumato.workspace.release.gate import Examination, Finding
-    from sfumato.workspace.service.release import PastRelease, Released
-    from sfumato.workspace.store.workspace import Workspace
-
-    Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
-
 WHY = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
-EXAMINING = "The gate is looking at the tables …"
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
+BESIDE_COUNT = 50
+"""Cells of the frame's upper edge that are not for what the place counts: its name and its steps."""
 CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
 LOOKING = "reason; the gate is still looking"
-
-
-@dataclass(frozen=True)
-class Looked:
-    """What the gate found under the policy, and what this user waives of it, a reason by check.
-
-    ``open`` says why a second person, where the policy asks for one, has not approved it; the examination has the approval.
-    """
-
-    policy: Policy
-    examination: Examination
-    open: str = ""
-    waive: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def left(self) -> tuple[Finding, ...]:
-        """What blocks and is not waived by name."""
-        from sfumato.workspace.audit import user
-
-        return self.examination.waived_by(user(), self.waive).unwaived
-
-    @property
-    def refused(self) -> str:
-        """Why no reason helps against what is left; nothing where one does, or is not needed."""
-        from sfumato.workspace.audit import user
-        from sfumato.workspace.release.gate import why_not_waived
-
-        return next(filter(None, (why_not_waived(one, self.policy, user()) for one in self.left)), "")
-
-    @property
-    def wanted(self) -> str:
-        """What the reason is for, as the field for it says."""
-        if self.policy.second_person:
-            return "Justification of the request"
-        left = ", ".join(one.check for one in self.left)
-        if not left:
-            return "Justification (optional)"
-        return f"a reason cannot help: {self.refused}" if self.refused else f"Justification (required: {left})"
 
 
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
@@ -199,7 +178,7 @@ class Explanation(Scroll):
     pane_title = "Explanation"
 
 
-class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
+class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     """The place where a run that is done is released, in three steps: findings with their justifications, what leaves, and a question.
 
     Answers the place to go to, where it is left for another one.
@@ -213,10 +192,12 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
     ReleaseScreen Label { margin: 0 1; color: $text-muted; }
     ReleaseScreen .step { height: 1fr; display: none; }
     ReleaseScreen .step.here { display: block; }
+    ReleaseScreen #gate-answer { padding: 0 1; height: auto; }
     ReleaseScreen #findings-body { height: 1fr; }
-    ReleaseScreen FindingGrid { height: 2fr; }
+    ReleaseScreen #findings-list { height: 2fr; }
+    ReleaseScreen FindingGrid { height: 1fr; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
-    ReleaseScreen .beside FindingGrid { height: 1fr; width: 1fr; min-width: 76; }
+    ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; min-width: 76; }
     ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
@@ -244,10 +225,11 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         self._form: Form = "csv"
         self._plan: ReleasePlan | None = None
         self._past: Sequence[PastRelease] = ()
-        self._looked: Looked | None = None
+        self._looked: ExaminedRun | None = None
         self._state = EXAMINING
         self._writing = False
         self._step = "findings"
+        self._is_unfolded = False
         self._asked: Finding | None = None
         self._done: Path | None = None
         self._command: tuple[str, ...] = ()
@@ -261,7 +243,9 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             with Sides():
                 with Vertical(id="step-findings", classes="step here"):
                     with TwoPanes("findings-body", EXPLAINED_FROM):
-                        yield FindingGrid(empty=EXAMINING)
+                        with Vertical(id="findings-list"):
+                            yield Static("", id="gate-answer", markup=False)
+                            yield FindingGrid(empty="")
                         yield Explanation()
                     yield Label("", id="waiver-label", markup=False)
                     yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
@@ -328,31 +312,52 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             )
 
     def _say_frame(self) -> None:
-        """``Release of run 1: 2 findings block, 1 waived``."""
+        """``Release: may not leave · 2 block, 3 to be judged · 1 waived``."""
         said = ""
         if (looked := self._looked) is not None:
-            blocking, left = len(looked.examination.blocking), len(looked.left)
-            said = f": {counted(blocking, 'block')}, {blocking - left} waived" if blocking else ": nothing blocks"
+            answer = SHORT_ANSWERS[looked.answer.may_leave]
+            counts = counts_text([one for one in looked.leads if one.status in ("block", "warn")])
+            waived = f"{len(looked.waived_leads)} waived" if looked.waived_leads else ""
+            shorter = (" · ".join(filter(None, parts)) for parts in ([answer, counts, waived], [answer, waived]))
+            room = (self._list_width if self._step == "findings" else self.size.width) - BESIDE_COUNT
+            said = f": {next((text for text in shorter if cell_len(text) <= room), answer)}"
         self.query_one(TabEdge).show(f"Release{said}", STEPS, self._step)
 
+    @property
+    def finding_here(self) -> Finding | None:
+        """The finding under the cursor; None on the row that stands for others."""
+        here = self.here
+        return None if isinstance(here, FoldedRow) else here
+
     def manual_topics(self) -> Sequence[str]:
-        chosen = self.here if self._step == "findings" else None
+        chosen = self.finding_here if self._step == "findings" else None
         return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
 
     def say_reading(self) -> None:
         """What was found, why it matters, and how to fix it."""
-        here, scroll = self.here, self.query_one(Explanation)
+        here, scroll = self.finding_here, self.query_one(Explanation)
         width = max(20, scroll.scrollable_content_region.width - 1)
-        reason = "" if here is None or self._looked is None else self._looked.waive.get(here.check, "")
-        texts = [] if here is None else [*finding_text(here), *([f'Waived: "{printable(reason)}"'] if reason else [])]
+        texts: list[str] = []
+        if here is not None and (looked := self._looked) is not None:
+            reason = looked.waive.get(here.check, "")
+            texts = [
+                *finding_text(here, looked.witnesses(here.check)),
+                *([f'Waived: "{printable(reason)}"'] if reason else []),
+            ]
+        elif isinstance(self.here, FoldedRow):
+            texts = ["These checks pass, or do not apply to this kind of release. Press enter to show or hide them."]
         scroll.show(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
 
-    async def chosen(self, row: Finding) -> None:
-        """Justify a finding that blocks; explain another."""
-        if row.status == "block":
+    async def chosen(self, row: GateRow) -> None:
+        """Justify a finding that blocks; explain another; show or hide what passes."""
+        if isinstance(row, FoldedRow):
+            self._is_unfolded = not self._is_unfolded
+            self._show()
+        elif row.status == "block":
             self._ask_waiver()
         else:
-            await self.sfumato.open(Explained(row))
+            witnesses = () if self._looked is None else self._looked.witnesses(row.check)
+            await self.sfumato.open(Explained(row, witnesses=witnesses))
 
     @on(FindingGrid.WaiverAsked)
     def _ask_waiver(self) -> None:
@@ -360,7 +365,9 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         from sfumato.workspace.audit import user
         from sfumato.workspace.release.gate import why_not_waived
 
-        here, looked = self.here, self._looked
+        here, looked = self.finding_here, self._looked
+        if isinstance(self.here, FoldedRow):
+            self.sfumato.say("What passes does not block this release")
         if here is None or looked is None:
             return
         refused = APPROVED if looked.examination.approval else why_not_waived(here, looked.policy, user())
@@ -424,24 +431,23 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             self._form = answer[2]
         self._plan, self._past = answer[:2]
         self._show()
-        plan, form = self._plan, self._form
-        given = {} if self._looked is None else self._looked.waive
+        plan, form, run_id = self._plan, self._form, self._run_id
+        directory, memory = self.sfumato.directory, self.sfumato.gate_memory
 
-        def query(workspace: Workspace) -> Looked:
-            from sfumato.workspace.policy.policy import policy_of
-            from sfumato.workspace.release.gate import examine
+        def ask(call: Beside) -> ExaminedRun:
+            from sfumato.workspace.store.workspace import Workspace
 
-            policy = policy_of(workspace.directory)
-            examination = examine(workspace, plan, policy)
-            blocking = {one.check for one in examination.blocking}
-            kept = {check: reason for check, reason in given.items() if check in blocking}
-            return _with_answer(workspace, plan, form, Looked(policy, examination, waive=kept))
+            examined = memory.examine(directory, run_id, call)
+            with Workspace.open(directory, read_only=True) as workspace:
+                return _with_answer(workspace, plan, form, examined)
 
-        self.compute(query, self._examined)
+        self.call_beside(ask, self._examined)
 
-    def _examined(self, looked: Looked) -> None:
+    def _examined(self, looked: ExaminedRun) -> None:
+        """Show what was found or waived, and keep it for the other places."""
         self._looked = looked
-        self.query_one(f"#{REASON}", Input).placeholder = looked.wanted
+        self.sfumato.gate_memory.keep(looked)
+        self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
         self.refresh_bindings()
         self._show()
 
@@ -468,7 +474,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             )
             await self.sfumato.open(question, lambda yes: self._request(looked, reason) if yes else None)
 
-    def _request(self, looked: Looked, reason: str) -> None:
+    def _request(self, looked: ExaminedRun, reason: str) -> None:
         run_id, waive, form = self._run_id, dict(looked.waive), self._form
 
         def query(workspace: Workspace) -> Path:
@@ -489,12 +495,12 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         """Look for the answer of the other account."""
         self._look_for_answer(self._answered)
 
-    def _look_for_answer(self, show: Callable[[Looked], None]) -> None:
+    def _look_for_answer(self, show: Callable[[ExaminedRun], None]) -> None:
         looked, plan, form = self._looked, self._plan, self._form
         if looked is not None and plan is not None and not self._writing:
             self.compute(lambda workspace: _with_answer(workspace, plan, form, looked), show)
 
-    def _answered(self, looked: Looked) -> None:
+    def _answered(self, looked: ExaminedRun) -> None:
         self.sfumato.say(printable(answer_text(looked)))
         self._examined(looked)
 
@@ -514,14 +520,32 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width, self._done))
         )
         self._say_frame()
+        answer = self.query_one("#gate-answer", Static)
         if (looked := self._looked) is None:
-            self.grid.set_empty(self._state)
-            self.show_rows(_table(()), [])
+            answer.update(Content.styled(self._state, "bold"))
+            self.grid.set_empty("")
+            self.show_rows(_table((), lambda _: ()), [])
             return
-        left = {one.check for one in looked.left}
-        waived = {one.check for one in looked.examination.blocking} - left
-        self.show_rows(_table(waived), by_status(looked.examination.findings))
-        self.query_one("#release-headline", Static).update(headline(self._run_id, len(waived), len(left)))
+        answer.update(
+            Content("\n").join(answer_lines(looked.answer, self._list_width, most_answer_lines(self.size.height)))
+        )
+        leads = looked.leads
+        open_findings, closed = [one for one in leads if is_open(one)], [one for one in leads if not is_open(one)]
+        rows: list[GateRow] = [*open_findings]
+        if closed:
+            rows += [FoldedRow(folded_text(closed)), *(closed if self._is_unfolded else [])]
+        self.show_rows(_table(looked.waived_checks, looked.witnesses), rows)
+        self.query_one("#release-headline", Static).update(self._headline(looked))
+
+    @property
+    def _list_width(self) -> int:
+        """Cells for a line of text above the list, as the style sheet of this screen leaves them."""
+        width = self.size.width - 4
+        return width if self.size.width < EXPLAINED_FROM else width - max(38, (width + 2) * 30 // 100)
+
+    def _headline(self, looked: ExaminedRun) -> str:
+        waived = len(looked.waived_leads)
+        return headline(self._run_id, waived, len(looked.blocking_leads) - waived)
 
     def action_form(self) -> None:
         """Write the datasets in the next of the forms."""
@@ -549,7 +573,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             if self._asked is not None:
                 self._keep(self._asked.check, event.value.strip())
             self._show_waiver(None)
-        elif event.input.id == REASON and looked is not None and looked.policy.second_person and looked.open:
+        elif event.input.id == REASON and looked is not None and looked.policy.second_person and looked.unapproved:
             await self.action_request()
         else:
             await self.action_write()
@@ -564,8 +588,8 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             return
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
         alone = not looked.policy.second_person
-        if looked.open or (alone and looked.refused):
-            self.sfumato.say(printable(looked.open or looked.refused))
+        if looked.unapproved or (alone and looked.why_no_reason_helps):
+            self.sfumato.say(printable(looked.unapproved or looked.why_no_reason_helps))
         elif alone and looked.left and not reason:
             self._ask_for(REASON, WHY)
         elif reason and (wrong := no_justification(reason, "The release")):
@@ -574,7 +598,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
             self._ask_for(DIRECTORY, "Name the directory to write the release to")
         else:
             question = Confirm(
-                f"{headline(self._run_id, len(looked.waive), len(looked.left))} to {directory}?",
+                f"{self._headline(looked)} to {directory}?",
                 "This is recorded in the audit log.",
                 "Release",
             )
@@ -621,7 +645,7 @@ class ReleaseScreen(TableScreen["Finding"], Dialog[str]):
         self.reload()
 
 
-def _with_answer(workspace: Workspace, plan: ReleasePlan, form: Form, looked: Looked) -> Looked:
+def _with_answer(workspace: Workspace, plan: ReleasePlan, form: Form, looked: ExaminedRun) -> ExaminedRun:
     """With what the second person has answered by now, where the policy asks for one."""
     from sfumato.workspace.release.approval import answered
 
@@ -629,14 +653,14 @@ def _with_answer(workspace: Workspace, plan: ReleasePlan, form: Form, looked: Lo
         return looked
     bare = replace(looked.examination, waivers=(), approval=None)
     examination, open_for = answered(workspace, plan, looked.policy, bare, form)
-    return replace(looked, examination=examination, open=open_for)
+    return replace(looked, examination=examination, unapproved=open_for)
 
 
-def answer_text(looked: Looked) -> str:
+def answer_text(looked: ExaminedRun) -> str:
     """How the second person's approval stands."""
     approval = looked.examination.approval
     if approval is None:
-        return f"A second person: {looked.open} (? has Request and Answer)"
+        return f"A second person: {looked.unapproved} (? has Request and Answer)"
     return f'A second person: {approval.approved_by} approved it: "{approval.approval_reason}"'
 
 
@@ -651,7 +675,7 @@ def headline(run_id: int, waived: int, left: int) -> str:
 
 def release_text(
     plan: ReleasePlan,
-    looked: Looked | None,
+    looked: ExaminedRun | None,
     past: Sequence[PastRelease],
     form: Form,
     width: int,
@@ -670,22 +694,24 @@ def release_text(
     return lines
 
 
-def _gate_text(looked: Looked | None, width: int) -> list[Content]:
+def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
     if looked is None:
         return [Content(EXAMINING)]
-    findings, left = looked.examination.findings, looked.left
-    lines = [Content.styled(f"The gate: {counts_text(findings)} (step 1 explains)", "bold")]
-    for one in by_status(findings):
-        if one.status != "pass" and one.applies:
-            waived = one.status == "block" and one not in left
-            said = f"{'waived' if waived else mark(one.status)} {one.check}: {printable(one.said)}"
-            style = "$warning bold" if one.status == "block" and not waived else ""
+    leads, waived_checks = looked.leads, looked.waived_checks
+    lines = [Content.styled(f"The gate: {counts_text(leads)} (step 1 explains)", "bold")]
+    for one in leads:
+        if is_open(one):
+            waived = one.check in waived_checks
+            said = f"{'waived' if waived else mark(one.status)} {one.title} ({one.check}): {printable(one.said)}"
+            style = "$error bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
     if looked.policy.second_person:
-        style = "$warning bold" if looked.open else ""
+        style = "$warning bold" if looked.unapproved else ""
         lines += [Content.styled(line, style) for line in wrap(printable(answer_text(looked)), width)]
-    elif left:
-        lines += [Content.styled(line, "$warning bold") for line in wrap(printable(looked.refused or WHY), width)]
+    elif looked.left:
+        lines += [
+            Content.styled(line, "$warning bold") for line in wrap(printable(looked.why_no_reason_helps or WHY), width)
+        ]
     return lines
 
 

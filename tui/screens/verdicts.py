@@ -1,4 +1,4 @@
-"""The verdict board: every threshold with what was observed, and whether it holds."""
+"""The page of findings: the answer of the gate, what it found, and every threshold with what was observed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,24 +17,31 @@ from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable, lines_of
+from sfumato.tui.gate_answers import SHORT_ANSWERS, ExaminedRun
 from sfumato.tui.variable_titles import titles_of
-from sfumato.tui.widgets.facts import facts_in
-from sfumato.tui.widgets.verdict_board import VerdictBoard, grouped
-from sfumato.workspace.store.runs import RunState, find_run, records_of
+from sfumato.tui.widgets.facts import facts_in, lines_in
+from sfumato.tui.widgets.gate_lines import EXAMINING
+from sfumato.tui.widgets.verdict_board import GateLines, VerdictBoard, grouped, limits_text
+from sfumato.workspace.reporting.findings import counts_text, finding_text, is_open
+from sfumato.workspace.store.runs import RunLine, RunState, find_run, records_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import judged_row, verdicts_of
 
-from .page import Pane
+from .page import Beside, Pane
 from .split import DetailQuery, LaidOut, Split
 from .trial import Trial
 
 if TYPE_CHECKING:
     from sfumato.tui.levers import Lever
+    from sfumato.workspace.release.gate import Finding
     from sfumato.workspace.reporting.explanation import FoundNumber
 
 MARGIN = 3
 """Cells of the list that are not for its lines: a blank either side, the scrollbar."""
-NONE = "This run has no limits, so nothing is judged."
+NONE = "This run has no limits of its own."
+UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
+BESIDE_COUNT = 66
+"""Cells of the frame's upper edge that are not for what the page counts: the name of the place and its tabs."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,14 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
 
 
 class Verdicts(Pane, Split):
-    """The board of one run; ``enter`` explains a verdict, ``T`` tries other limits."""
+    """The board of one run; ``enter`` explains a finding or a verdict, ``T`` tries other limits."""
 
     shown_by = "results"
     full_list = 108
     BINDINGS: ClassVar[list[BindingType]] = [bind("try", "try", show=True)]
+
+    class GateAnswered(Message):
+        """The gate has answered for the run, or answers otherwise than before."""
 
     @dataclass
     class Pulled(Message):
@@ -82,6 +93,9 @@ class Verdicts(Pane, Split):
         self._records: int | None = None
         self._others = 0
         self._is_read = False
+        self._examined: ExaminedRun | None = None
+        self._examining: int | None = None
+        self._why_unexamined = ""
 
     def compose(self) -> ComposeResult:
         yield from self.compose_split(VerdictBoard())
@@ -97,15 +111,75 @@ class Verdicts(Pane, Split):
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
             self._others = answer.others
-            self.count(self._counts(answer.verdicts))
             self._show()
 
-    def _counts(self, verdicts: Sequence[Verdict]) -> str:
-        """``1 of 6 not met``; nothing before the run is done."""
-        unmet, total = sum(one.outcome != "met" for one in verdicts), len(verdicts)
-        if not total:
-            return "no limits" if self.line is not None and self.line.run.state is RunState.DONE else ""
-        return f"{unmet} of {total} not met" if unmet else f"all {total} met"
+    def show(self, line: RunLine | None) -> None:
+        """Show this run, and ask whether what is known of the gate's answer still holds."""
+        if self.line is None or line is None or line.run.id != self.line.run.id:
+            self._examined, self._why_unexamined = None, ""
+        super().show(line)
+        self._ask_gate()
+
+    def _ask_gate(self) -> None:
+        """Have the release of the run examined beside the app, unless an examination that holds is at hand."""
+        if self.line is None or self.line.run.state is not RunState.DONE:
+            self._examining = None
+            return
+        run_id = self.line.run.id
+        if self._examining == run_id:
+            return
+        self._examining = run_id
+        directory, memory = self.sfumato.directory, self.sfumato.gate_memory
+        take = partial(self._take_examined, run_id)
+
+        def ask(call: Beside) -> ExaminedRun:
+            return memory.examine(directory, run_id, call)
+
+        def refuse(text: str) -> Message:
+            return self.Answered(take, text)
+
+        self.call_beside(ask, take, group="gate", refuse=refuse)
+
+    def _take_examined(self, run_id: int, found: ExaminedRun | str) -> None:
+        """Show what the gate answers, or why it could not examine the run."""
+        if self.line is None or run_id != self.line.run.id:
+            return
+        self._examining = None
+        if isinstance(found, str):
+            changed, self._examined, self._why_unexamined = self._examined is not None, None, found
+        else:
+            changed, self._examined, self._why_unexamined = found is not self._examined, found, ""
+        self._show()
+        if changed:
+            self.post_message(self.GateAnswered())
+
+    @property
+    def _gate_lines(self) -> GateLines:
+        """What the board shows of the gate."""
+        if self.line is None or self.line.run.state is not RunState.DONE:
+            return GateLines()
+        if (known := self._examined) is None:
+            return GateLines(text=UNEXAMINED.format(self._why_unexamined) if self._why_unexamined else EXAMINING)
+        leads = known.leads
+        witnesses = {one.check: known.witnesses(one.check) for one in leads}
+        return GateLines(known.answer, leads, witnesses, known.waived_checks)
+
+    def _counts(self) -> str:
+        """``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``, or as much of it as there is room for.
+
+        Nothing before the run is done.
+        """
+        if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
+            return ""
+        if self._examined is None:
+            gate = ["not examined" if self._why_unexamined else "the gate examines"]
+        else:
+            open_findings = [one for one in self._gate_lines.findings if is_open(one) and one.status != "not checked"]
+            gate = [SHORT_ANSWERS[self._examined.answer.may_leave], counts_text(open_findings)]
+        limits = limits_text(self._verdicts)
+        shorter = (" · ".join(filter(None, parts)) for parts in ([*gate, limits], [gate[0], limits], [gate[0]]))
+        room = self.list_width - BESIDE_COUNT
+        return next((text for text in shorter if cell_len(text) <= room), gate[0])
 
     def in_footer(self, action: str) -> bool:
         """Other limits can be tried where there are verdicts."""
@@ -126,11 +200,17 @@ class Verdicts(Pane, Split):
         self.follow()
 
     def detail_query(self) -> DetailQuery | None:
-        """The verdict under the cursor, and the number that it speaks of, explained."""
-        verdict = self.query_one(VerdictBoard).chosen
-        if verdict is None or self.line is None:
+        """The finding or the verdict under the cursor, and the number that it speaks of, explained."""
+        board = self.query_one(VerdictBoard)
+        if self.line is None:
             return None
         run_id, toml = self.line.run.id, self.line.run.recipe_toml
+        if (finding := board.chosen_finding) is not None:
+            texts = self._texts_of(finding)
+            return (run_id, finding.check), finding, lambda _: partial(lines_in, texts)
+        verdict = board.chosen
+        if verdict is None:
+            return None
 
         def query(workspace: Workspace) -> LaidOut:
             from sfumato.workspace.reporting.explanation import title_called, verdict_text
@@ -143,6 +223,21 @@ class Verdicts(Pane, Split):
             return explained(workspace, run_id, row, titles_of(toml))
 
         return (run_id, self._verdicts.index(verdict)), verdict, query
+
+    def _texts_of(self, finding: Finding) -> list[str]:
+        """A finding with its witnesses in paragraphs."""
+        witnesses = self._gate_lines.witnesses.get(finding.check, ())
+        return [text for paragraph in finding_text(finding, witnesses) for text in (paragraph, "")]
+
+    @on(VerdictBoard.FindingAsked)
+    async def _explain_finding(self, event: VerdictBoard.FindingAsked) -> None:
+        """Explain a finding as the place Release does."""
+        from .release import Explained
+
+        known = self._examined
+        witnesses = self._gate_lines.witnesses.get(event.finding.check, ())
+        reason = "" if known is None else known.waive.get(event.finding.check, "")
+        await self.sfumato.open(Explained(event.finding, reason, witnesses))
 
     @on(VerdictBoard.Asked)
     def _look_up(self, event: VerdictBoard.Asked) -> None:
@@ -186,11 +281,13 @@ class Verdicts(Pane, Split):
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
         none = self.why_none("verdicts", NONE) if self._is_read else "…"
-        if self._verdicts or (self._others and self._is_read):
+        gate = self._gate_lines
+        self.count(self._counts())
+        if self._is_read and (self._verdicts or self._others or gate.answer is not None):
             width = max(40, self.list_width - MARGIN)
-            shown.lay_out(self._verdicts, width, self._records, self._others, none, self.is_split)
+            shown.lay_out(self._verdicts, width, self._records, self._others, none, self.is_split, gate)
         else:
-            shown.clear(none)
+            shown.clear("\n\n".join(filter(None, (gate.text, none))))
 
     def exportable(self) -> Exportable | None:
         """The verdicts with all their digits."""
@@ -198,8 +295,11 @@ class Verdicts(Pane, Split):
         return Exportable(self.named("verdicts"), lambda: lines_of(Verdict, verdicts)) if verdicts else None
 
     def manual_topics(self) -> Sequence[str]:
-        """The measure of the verdict under the cursor."""
-        verdict = self.query_one(VerdictBoard).chosen
+        """The check or the measure under the cursor."""
+        board = self.query_one(VerdictBoard)
+        if board.chosen_finding is not None:
+            return f"release {board.chosen_finding.check}", "release gate"
+        verdict = board.chosen
         return () if verdict is None else (verdict.value,)
 
     def take_focus(self) -> None:

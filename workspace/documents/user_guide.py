@@ -15,12 +15,12 @@ GUIDE, UTILITY, PRIVACY = "using-these-data.html", "utility.csv", "privacy.txt"
 
 
 def users_documents(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``using-these-data.html``, ``utility.csv``, and beside the codebook ``privacy.txt`` where a run keeps a privacy account."""
+    """``using-these-data.html``, ``utility.csv`` where figures may leave, and beside the codebook ``privacy.txt`` where a run keeps a privacy account."""
     privacy = dossier.promise()
-    release = public_release(
-        dossier.plan, dossier.policy.rules, dossier.rows, dossier.confidential(), dossier.released, privacy
-    )
-    files = {GUIDE: user_guide(release).html().encode(), UTILITY: utility_csv(release)}
+    release = public_release(dossier.plan, dossier.policy.rules, dossier.public_figures(), dossier.released, privacy)
+    files = {GUIDE: user_guide(release).html().encode()}
+    if release.figures:
+        files[UTILITY] = utility_csv(release)
     if privacy is not None:
         files[PRIVACY] = "".join(f"{visible(line)}\n" for line in promise(privacy)).encode()
     return files

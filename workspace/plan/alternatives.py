@@ -15,6 +15,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.design.binning import Binning
+from sfumato.engine.disclosure.kept_columns import plan_protection
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
 from sfumato.engine.methods.registry import Method, method_called, method_of_step
@@ -33,9 +34,11 @@ from sfumato.engine.search.space import (
     order_lever,
 )
 
+from ..policy.policy import Policy
 from .drafting import ranked_offers
 from .edits import step_targets
 from .hierarchies import proposed_settings
+from .protection import DraftAudience, is_counted
 
 ADDED = "synthesise besides"
 """The lever that has kept variables synthesised too, the most telling first."""
@@ -47,6 +50,8 @@ BINS = "bins"
 RECODE = "recode"
 """The key of what is offered to make quasi-identifiers coarser: by variable rules of ``[release] recode``, the finest first."""
 COARSENING = "coarsening of {}"
+PROTECTED = "kept columns"
+"""The lever that makes kept columns coarser and synthesises others until the audience of the release may have what stays."""
 AS_PLANNED = "as in the plan"
 MOST_WIDTHS = 3
 ALONE = 0.01
@@ -78,6 +83,47 @@ def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL) -> tu
     return tuple({ANONYMISATION: steps} for steps in _other_anonymisations(recipe, seen, data))
 
 
+def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple[Table, ...]:
+    """Return ``({"kept columns": {"recode": ..., "steps": ...}},)``: what lets the audience have the columns that a synthesis keeps.
+
+    Empty where the audience may have them as they are, or where a column cannot be synthesised.
+    """
+    if not recipe.synthesis:
+        return ()
+    audience = DraftAudience.from_policy(policy, None, recipe.to_table())
+    counting = [
+        v.name for v in recipe.schema if v.name not in recipe.released and is_counted(v.role)
+        and audience.counts(v.name, recipe.schema.of_role(Role.QUASI_IDENTIFIER))
+    ]  # fmt: skip
+    holdout = recipe.data.holdout if isinstance(recipe.data.holdout, float) else 0.0
+    limits = audience.limits.limits.before_removal(holdout)
+    plan = plan_protection(recipe.recoded(data.alone), counting, limits)
+    steps = [step for step in _besides(recipe, table_seen(data)) if step["target"] in plan.replaced]
+    if not plan.levers or len(steps) < len(plan.replaced):
+        return ()
+    return ({PROTECTED: {RECODE: {name: rule.written for name, rule in plan.rules.items()}, "steps": steps}},)
+
+
+def _protection(offered: Mapping[str, Any]) -> Lever:
+    """The lever of ``offered_protection``: the kept columns as they are, or as the audience may have them."""
+    steps, rules = offered["steps"], offered[RECODE]
+    names = [str(step["target"]) for step in steps]
+
+    def change(table: Table) -> None:
+        made = {name for step in table.get("synthesis", ()) for name in step_targets(step)}
+        left = [(at, step) for at, step in enumerate(steps) if step["target"] not in made]
+        drawn = [{**step, PREDICTORS: [name for name in names[:at] if name not in made]} for at, step in left]
+        table["synthesis"] = [*drawn, *table.get("synthesis", ())]
+        form = table.get("release", {})
+        # A rule that the plan has already stays: the search may have turned it further.
+        own = {name: rule for name, rule in rules.items() if name not in form.get(RECODE, {}) and name not in made}
+        if own:
+            table["release"] = {**form, RECODE: {**form.get(RECODE, {}), **own}}
+        _weigh_where_all_can(table)
+
+    return Lever(PROTECTED, (Option(AS_PLANNED, _nothing), Option("as the audience may have them", change)), 0)
+
+
 def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Lever]:
     """The levers of a plan with what methods offered for it. Raises BadInput where its ``[search]`` narrows them to what there is not."""
     made = {name for step in recipe.synthesis for name in step.targets}
@@ -92,6 +138,7 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
         *(_method_of(step, others) for step in recipe.synthesis),
         order_lever(recipe),
         _added(besides) if besides else None,
+        *(_protection(one[PROTECTED]) for one in offered if PROTECTED in one),
         _anonymisation(anonymisations) if anonymisations else None,
         _joint(joint) if joint else None,
         _coarser(recipe, joint),

@@ -17,6 +17,8 @@ NEXT = re.compile(r"\n# next:[^\n]*\n*\Z")
 """What an import writes below a plan without steps."""
 HELD_OUT = re.compile(r"^# holdout = [^\n]*\n", re.MULTILINE)
 """What it writes of records that may be held out, which a draft decides."""
+RECODE = re.compile(r"^(?:#[^\n]*\n)*(?=recode = )", re.MULTILINE)
+"""The comments above public rules: a draft writes the rules, and why each."""
 
 
 def drafted_toml(toml: str, plan: DraftedPlan) -> str:
@@ -26,7 +28,9 @@ def drafted_toml(toml: str, plan: DraftedPlan) -> str:
         key: plan.tables[key]
         for key in (*(key for key in before if key in plan.tables), *(key for key in plan.tables if key not in before))
     }
-    text = NEXT.sub("\n", rewritten(HELD_OUT.sub("", toml), kept)).rstrip("\n")
+    text = NEXT.sub("\n", rewritten(RECODE.sub("", HELD_OUT.sub("", toml)), kept)).rstrip("\n")
+    rules = [line for why in plan.rule_reasons for line in _comment(why)]
+    text = RECODE.sub(lambda _: "".join(f"{line}\n" for line in rules), text, count=1)
     blocks = []
     for number, step in enumerate(plan.steps):
         lead = [

@@ -11,13 +11,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, find, method_of_step, registry
-from sfumato.engine.methods.table_profile import TableProfile, VariableProfile
+from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, table_seen
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import agree, listed
+
+from ..policy.policy import Policy
+from .protection import (
+    ColumnProtection,
+    DraftAudience,
+    KeptColumnDraft,
+    choose_quasi_identifiers,
+    evaluation_warning,
+    is_counted,
+)
 
 MOST_PREDICTORS = 10
 MOST_LEVELS = 50
@@ -28,8 +42,6 @@ SHARES = (0.2, 0.25, 0.3)
 """Shares of the records that a draft holds out: the smallest that decides the limits, else the largest."""
 STRENGTH = 0.5
 """What weight a record loses that is alone with its quasi-identifiers, where these are kept."""
-ALONE = 0.5
-"""A kept variable with more different values than such a share of the records tells most of them apart."""
 MEASURES = ("utility", "quality", "risk")
 STEPS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
 """What a draft takes the place of."""
@@ -47,13 +59,14 @@ class Wanted:
 
     ``full``: a synthesis makes every variable, not the sensitive ones alone. ``tables``: it draws them from protected tables of counts, all of them, with
     noise of an ``epsilon`` where one is given. ``holdout`` None: where there are enough records.
-    ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
+    ``k`` None is what the audience asks for. ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
+    ``audience`` None is the plan's, else the public.
     """
 
     want: Want | None = None
     full: bool = False
     m: int = 5
-    k: int = 5
+    k: int | None = None
     l: float | None = None  # noqa: E741
     p: int | None = None
     t: float | None = None
@@ -61,6 +74,7 @@ class Wanted:
     tables: bool = False
     epsilon: float | None = None
     audit: bool = False
+    audience: Audience | None = None
 
     @property
     def everything(self) -> bool:
@@ -81,7 +95,8 @@ class DraftedStep:
 class DraftedPlan:
     """Steps in a recipe's order, the tables ``data``, ``variables`` and ``release`` to go with them, and what is covered and what is not.
 
-    ``warnings`` say what may be taken for safe and is not, ``notes`` the rest.
+    ``warnings`` say what may be taken for safe and is not, ``notes`` the rest. ``changes`` say of each kept column that became coarser or
+    synthetic for the audience why it did, ``rule_reasons`` those of the public rules in ``[release] recode``.
     """
 
     want: Want
@@ -89,6 +104,8 @@ class DraftedPlan:
     tables: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    rule_reasons: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @property
     def table(self) -> dict[str, Any]:
@@ -105,12 +122,17 @@ def drafted(
     gate_limit: GateLimit = lambda _: (),
     problem: Problem | None = None,
     hierarchies: Mapping[str, Mapping[str, Any]] | None = None,
+    policy: Policy | None = None,
+    data: Microdata | None = None,
 ) -> DraftedPlan:
     """The plan drafted for a recipe's table, of which title, data and variables stay.
 
-    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes write them. Without ``problem`` the drafted plan is checked by itself, not on the data. Raises BadInput where roles are missing, or nothing is left to do.
+    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes write them. Without ``problem`` the drafted plan is checked by itself, not on the data.
+    ``policy`` has the limits of the audience, ``data`` the records whose kept columns are held to them; without records kept columns stay as they are.
+    Raises BadInput where roles are missing, or nothing is left to do.
     """
-    return _Draft(table, seen, wanted, gate_limit, problem or _without_data, hierarchies or {}).plan()
+    audience = DraftAudience.from_policy(policy or Policy(), wanted.audience, table)
+    return _Draft(table, seen, wanted, gate_limit, problem or _without_data, hierarchies or {}, audience, data).plan()
 
 
 def _without_data(table: Mapping[str, Any]) -> BadInput | None:
@@ -164,6 +186,9 @@ class _Draft:
     gate_limit: GateLimit
     problem: Problem
     hierarchies: Mapping[str, Mapping[str, Any]]
+    audience: DraftAudience
+    data: Microdata | None
+    protection: ColumnProtection = field(default_factory=ColumnProtection)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     undecidable: list[str] = field(default_factory=list)
@@ -176,7 +201,7 @@ class _Draft:
         schema = self._variables()
         if intended(schema, self.wanted) != "synthesis":
             self.wanted = replace(self.wanted, tables=False)
-        case = self._case(schema)
+        schema, case = self._for_audience(schema, self._case(schema))
         makers = self._synthesis(case) if case.want == "synthesis" else self._anonymisation(case)
         measures = self._measures(case)
         tables = {**self._tables(schema, case), **self._weights(case, makers)}
@@ -193,12 +218,20 @@ class _Draft:
             left_out = measures.pop(number)[0].table["method"]
             self._decline(left_out, error.message)
         self._summarise(schema, case, measures)
-        return replace(plan, warnings=tuple(self.warnings), notes=(*self.notes, f"{NOT_KNOWN}."))
+        reasons = tuple(f"{self.protection.reasons[name]}." for name in self.protection.rules)
+        notes = (*self.notes, f"{NOT_KNOWN}.")
+        changes = tuple(f"{reason}." for reason in self.protection.reasons.values())
+        return replace(plan, warnings=tuple(self.warnings), notes=notes, rule_reasons=reasons, changes=changes)
 
     @property
     def private(self) -> bool:
         """Whether noise of an epsilon is asked for."""
         return self.wanted.tables and self.wanted.epsilon is not None
+
+    @property
+    def _recode(self) -> dict[str, Any]:
+        """The public rules of the draft, as a recipe writes them."""
+        return {name: rule.written for name, rule in self.protection.rules.items()}
 
     def _decline(self, key: str, reason: str) -> None:
         self.unmeasured.setdefault(reason.rstrip("."), []).append(key)
@@ -252,19 +285,85 @@ class _Draft:
             "epsilon": wanted.epsilon,
             "linked": not wanted.tables,
             "m": wanted.m,
-            "k": wanted.k,
+            "k": wanted.k or self.audience.smallest_k,
             "l": wanted.l,
             "p": wanted.p,
             "t": wanted.t,
             "audit": wanted.audit,
         }
-        for setting, by_name in self.hierarchies.items():
-            asked[setting] = {name: given for name, given in by_name.items() if name in known}
-        case = Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
-        return self._sized(case) if holdout else case
+        return Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
+
+    def _for_audience(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
+        """The case whose kept columns the audience may have, and the variables that stay in the plan."""
+        kept = [v.name for v in schema if is_counted(v.role) and v.name not in case.released]
+        if case.want == "anonymisation":
+            schema, case = self._generalised_too(schema, case)
+            trees = {
+                setting: {name: given for name, given in by_name.items() if name in case.known}
+                for setting, by_name in self.hierarchies.items()
+            }
+            return schema, replace(case, **trees)
+        if self.data is None:
+            return schema, self._sized(case)
+        draft = KeptColumnDraft(
+            self.data, case.known, self.audience, self.given.get("data", {}).get("rows") or "people"
+        )
+        if case.want == "evaluation":
+            self.warnings += evaluation_warning(draft, kept)
+            return schema, case
+        # The share of the hold-out follows from what is synthesised, and how large classes must be from the share.
+        drawn_anew = case.holdout and "holdout" not in self.given.get("data", {})
+        for share in SHARES if drawn_anew else (0.0,):
+            self.protection = draft.protection(kept, share)
+            own = Schema(tuple(v for v in schema if v.name not in self.protection.left_out))
+            rules = self.protection.rules
+            profile = (table_seen(recoded(self.data, rules)) if rules else self.seen).described(own)
+            protected = self._sized(
+                replace(
+                    case,
+                    table=profile,
+                    released=(*case.released, *self.protection.replaced),
+                    recoded=tuple(self.protection.rules),
+                )
+            )
+            if not drawn_anew or _share(protected) <= share:
+                break
+        return own, protected
+
+    def _generalised_too(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
+        """For the public, columns of no role are made coarser with the quasi-identifiers, or they leave the plan; k is what the audience asks for."""
+        limit = self.audience.limits.smallest_class
+        if case.k < limit:
+            self.warnings.append(
+                f"k = {case.k} is below {limit}, the smallest class for {self.audience.name}: the gate will block the release."
+            )
+        if self.audience.audience != "public":
+            return schema, case
+        kept = [v.name for v in schema if v.role is Role.OTHER and v.name in case.table and v.name not in case.known]
+        design = [name for name in kept if schema[name].design is not None]
+        others = [name for name in kept if name not in design]
+        choice = choose_quasi_identifiers(case.table, case.known, case.sensitive, others, case.k)
+        if choice.added:
+            self.notes.append(
+                f"{listed(choice.added)} {agree(len(choice.added), 'is', 'are')} made coarser too: the public may know any column, whatever its role."
+            )
+        if choice.left_out:
+            self.warnings.append(
+                f"{listed(choice.left_out)} {agree(len(choice.left_out), 'is', 'are')} left out of the plan: a public release would show them true of "
+                f"everybody. Classes of {case.k} can be halved {choice.cuts} times, and more quasi-identifiers would coarsen all of them."
+            )
+        if design:
+            self.warnings.append(
+                f"{listed(design)} {agree(len(design), 'is', 'are')} left out of the plan: the public may know the design of a survey, and it cannot be made coarser."
+            )
+        known = (*case.known, *choice.added)
+        own = Schema(tuple(v for v in schema if v.name not in (*choice.left_out, *design)))
+        return own, replace(case, table=self.seen.described(own), known=known, released=known)
 
     def _sized(self, case: Case) -> Case:
         """The case with the number of records that are held out: the smallest share by which as many offered limits can be decided as by the largest."""
+        if not case.holdout:
+            return case
         given = self.given.get("data", {}).get("holdout")
         if given is not None and not isinstance(given, int | float):
             return case
@@ -330,13 +429,19 @@ class _Draft:
         name = case.target.name
         for method, offer in self._ranked(case, "synthesis", case.target.variable.kind):
             step = {"method": method.name, "target": name, **offer.settings}
-            alone = {"variables": {v.name: v.variable.to_table() for v in case.table}, "synthesis": [step]}
+            alone = {
+                "variables": {v.name: self.given["variables"][v.name] for v in case.table},
+                "synthesis": [step],
+                **({"release": {"recode": self._recode}} if self._recode else {}),
+            }
             if self.problem(alone) is None:
-                return DraftedStep(
-                    "synthesis",
-                    step,
-                    f"{name}: {self._from(method)}{offer.why}. {_predictors(offer, case, possible)}".strip(),
+                reason = f"{self.protection.reasons[name]}. " if name in self.protection.reasons else f"{name}: "
+                why = (
+                    _sentence(self._from(method) + offer.why)
+                    if name in self.protection.reasons
+                    else self._from(method) + offer.why
                 )
+                return DraftedStep("synthesis", step, f"{reason}{why}. {_predictors(offer, case, possible)}".strip())
         raise BadInput(
             f"variables.{name}",
             f'no method of a draft makes "{name}"; leave it out of the plan, or add a step yourself',
@@ -413,6 +518,10 @@ class _Draft:
                 release.setdefault("records", _rounded(self.seen.records))
         elif case.want == "evaluation":
             release["released"] = list(case.released)
+        if self.audience.audience != "public":
+            release["audience"] = self.audience.audience
+        if self._recode:
+            release["recode"] = self._recode
         left_out = {Role.IDENTIFIER} if case.want == "anonymisation" or self.private else set()
         variables = {v.name: self.given["variables"][v.name] for v in schema if v.role not in left_out}
         if self.private and data.get("missing") == "keep":  # that a value is missing must not follow from the records
@@ -430,8 +539,14 @@ class _Draft:
         identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
         made = {"synthesis": "Synthesised", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
         said = [f"Drafted from roles and kinds. {made}: {_names(case.released)}."]
-        if kept:
-            said.append(f"Released unchanged, for anyone to see who has the release: {_names(kept)}.")
+        if unchanged := [name for name in kept if name not in self.protection.rules]:
+            said.append(f"Released unchanged, for anyone to see who has the release: {_names(unchanged)}.")
+        said += self.audience.notes
+        said += [f"{reason}." for reason in self.protection.reasons.values()]
+        said += self.protection.notes
+        self.warnings += self.protection.warnings
+        if rules := [name for name in self.given.get("release", {}).get("recode", {}) if name in schema]:
+            said.append(f"The rules of [release] recode that the plan had are replaced: {_names(rules)}.")
         if identifiers:
             out = " (taken out of the plan)" if case.want == "anonymisation" else ""
             said.append(f"Identifiers never leave{out}: {_names(identifiers)}.")
@@ -454,11 +569,6 @@ class _Draft:
         if survey:
             self.warnings.append(
                 f"Survey weights and design are released unchanged: {_names(survey)}. They may identify records, and no model depends on them."
-            )
-        alone = [name for name in kept if case.table[name].distinct > ALONE * case.table.records]
-        if alone:
-            self.warnings.append(
-                f"Released unchanged though values identify records like a name: {_names(alone)}. Exclude or synthesise them."
             )
         if case.want == "synthesis" and (still := [name for name in case.sensitive if name not in case.released]):
             self.warnings.append(f"Sensitive and not synthesised: {_names(still)}.")

@@ -26,7 +26,6 @@ from sfumato.workspace.plots.column import (
     sparse,
 )
 
-from ..policy.disclosure import DisclosureRules
 from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Series
 
@@ -50,20 +49,21 @@ def distribution_figure(
     confidential: Microdata,
     groups: Sequence[Group],
     bin_width: float | None = None,
-    rules: DisclosureRules | None = None,
+    *,
+    public: bool = False,
 ) -> Figure:
     """One panel a run. Levels are counted; counts and dates, and whatever has a bin width, are binned; the rest is smoothed.
 
-    Missing is one more level; numbers are those of the records that have one. With ``rules`` the figure is public: bars are what
-    the rules leave of their numbers, on bins and levels of the released data alone, and nothing is smoothed. Else it is internal, shows
-    shares of records as the app does, and leaves out bars and curves of a few.
+    Missing is one more level; numbers are those of the records that have one. A ``public`` figure shows the released datasets alone, on
+    their bins and levels, and nothing is smoothed. Else it is internal, shows shares of records as the app does, and leaves out bars and
+    curves of a few.
     """
     name = variable.name
     own = confidential.present(name)
     panels = [(group.name, [released.present(name) for released in group.released]) for group in groups]
-    caption = _which(groups)
+    caption = _which(groups, public=public)
     tables = [
-        *([confidential] if rules is None else []),
+        *([] if public else [confidential]),
         *(released for group in groups for released in group.released),
     ]
     if any(table.missing(name).any() for table in tables):
@@ -72,16 +72,16 @@ def distribution_figure(
         levels = [*(str(level) for level in confidential.column(name).cat.categories), NO_VALUE]
         own = _codes(confidential, name)
         panels = [(group.name, [_codes(released, name) for released in group.released]) for group in groups]
-        drawn = _shares(levels, own, panels, rules)
-        figure = Figure(f"Records by {name}", "shares", drawn, f"{caption} {_suppressed(rules)}")
-        return figure if rules else _as_shares(figure, confidential, groups)
-    if variable.kind is Kind.CONTINUOUS and bin_width is None and rules is None:
+        drawn = _shares(levels, None if public else own, panels)
+        figure = Figure(f"Records by {name}", "shares", drawn, caption if public else f"{caption} {SUPPRESSED}")
+        return figure if public else _as_shares(figure, confidential, groups)
+    if variable.kind is Kind.CONTINUOUS and bin_width is None and not public:
         drawn = _densities(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY}")
     every = [own, *(values for _, datasets in panels for values in datasets)]
-    known = every if rules is None else every[1:]
+    known = every[1:] if public else every
     whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in known)
-    span = drawn_range(own, every[1:]) if rules is None else _released_range(every[1:])
+    span = _released_range(every[1:]) if public else drawn_range(own, every[1:])
     edges = bin_edges(span, bin_width, whole=whole)
     width = f"Bins are {short_number(float(edges[1] - edges[0]))} wide" + (
         " (days)." if variable.kind is Kind.DATE else "."
@@ -89,10 +89,10 @@ def distribution_figure(
     figure = Figure(
         f"Histogram of {name}",
         "histogram",
-        _histograms(variable, edges, own, panels, rules, len(confidential)),
-        f"{caption} {width} {_suppressed(rules)}",
+        _histograms(variable, edges, None if public else own, panels),
+        f"{caption} {width}" if public else f"{caption} {width} {SUPPRESSED}",
     )
-    return figure if rules else _as_shares(figure, confidential, groups)
+    return figure if public else _as_shares(figure, confidential, groups)
 
 
 def _as_shares(figure: Figure, confidential: Microdata, groups: Sequence[Group]) -> Figure:
@@ -107,20 +107,13 @@ def _as_shares(figure: Figure, confidential: Microdata, groups: Sequence[Group])
     return replace(figure, panels=tuple(panels))
 
 
-def _suppressed(rules: DisclosureRules | None) -> str:
-    return SUPPRESSED if rules is None else f"{rules.said}."
-
-
-def _confidential_counts(counts: NDArray[np.intp], rules: DisclosureRules | None, records: int) -> Floats:
-    """The bars of the confidential data, of so many records, those among them that no bar counts too."""
-    return shown_counts(counts) if rules is None else rules.cells(counts, records - int(counts.sum()))
-
-
 _DENSITY = "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
 
 
-def _which(groups: Sequence[Group]) -> str:
+def _which(groups: Sequence[Group], *, public: bool) -> str:
     shown = max(len(group.released) for group in groups)
+    if public:
+        return f"The first {shown} released datasets." if shown > 1 else "The first released dataset."
     return f"The confidential data beside the first {shown} released datasets." if shown > 1 else (
         "The confidential data beside the first released dataset."
     )  # fmt: skip
@@ -138,21 +131,19 @@ def _released_range(released: Sequence[Floats]) -> tuple[float, float]:
 def _histograms(
     variable: Variable,
     edges: Floats,
-    own: Floats,
+    own: Floats | None,
     panels: Sequence[tuple[str, list[Floats]]],
-    rules: DisclosureRules | None,
-    records: int,
 ) -> tuple[Panel, ...]:
-    """Bars at the middles of the bins; dates are named by the day on which a bin begins."""
+    """Bars at the middles of the bins; dates are named by the day on which a bin begins. Without ``own`` of the released values alone."""
     dates = variable.kind is Kind.DATE
     starts = np.floor(edges[:-1]).astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
     middles = np.arange(len(edges) - 1.0) if dates else (edges[:-1] + edges[1:]) / 2
-    confidential = Series(CONFIDENTIAL, middles, _confidential_counts(bin_counts(own, edges), rules, records))
+    confidential = () if own is None else (Series(CONFIDENTIAL, middles, shown_counts(bin_counts(own, edges))),)
     return tuple(
         Panel(
             name,
             (
-                confidential,
+                *confidential,
                 *(Series(f"dataset {i}", middles, bin_counts(v, edges)) for i, v in enumerate(datasets, start=1)),
             ),
             variable.name,
@@ -164,16 +155,16 @@ def _histograms(
     )
 
 
-def _shares(
-    levels: list[str], own: Floats, panels: Sequence[tuple[str, list[Floats]]], rules: DisclosureRules | None
-) -> tuple[Panel, ...]:
-    """Records by level: the 20 that most records have, the others together; a level of a few confidential records only is left out."""
+def _shares(levels: list[str], own: Floats | None, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
+    """Records by level: the 20 that most records have, the others together; a level of a few confidential records only is left out.
+
+    Without ``own`` the levels and their order are those of the released values.
+    """
     released = [_by_level(values, levels) for _, datasets in panels for values in datasets]
-    counts = _by_level(own, levels)
+    counts = np.sum(released, axis=0) if own is None else _by_level(own, levels)
     shown = np.any(released, axis=0)
-    some = np.flatnonzero(shown if rules else shown | (counts >= LEAST_RECORDS))
-    order = np.sum(released, axis=0) if rules else counts
-    frequent = some[np.argsort(-order[some], kind="stable")][:MOST_LEVELS]
+    some = np.flatnonzero(shown if own is None else shown | (counts >= LEAST_RECORDS))
+    frequent = some[np.argsort(-counts[some], kind="stable")][:MOST_LEVELS]
     kept, rest = np.sort(frequent), np.setdiff1d(some, frequent)
     names = [levels[i] for i in kept] + ([f"{rest.size} other levels"] if rest.size else [])
     places = np.arange(float(len(names)))
@@ -181,12 +172,12 @@ def _shares(
     def grouped(found: NDArray[np.intp]) -> NDArray[np.intp]:
         return np.append(found[kept], found[rest].sum()) if rest.size else found[kept]
 
-    confidential = Series(CONFIDENTIAL, places, _confidential_counts(grouped(counts), rules, own.size))
+    confidential = () if own is None else (Series(CONFIDENTIAL, places, shown_counts(grouped(counts))),)
     remaining = iter(released)
     return tuple(
         Panel(
             name,
-            (confidential, *(Series(label, places, grouped(next(remaining))) for label in _names(len(datasets)))),
+            (*confidential, *(Series(label, places, grouped(next(remaining))) for label in _names(len(datasets)))),
             "",
             "records",
             tuple(names),

@@ -1,29 +1,19 @@
-"""What may be shown outside of what was found inside: from values to what is left of them under the rules of a policy.
+"""The rules of a policy for what may be shown outside of what was found inside.
 
-All that a command, a screen or a release writes is internal, as confidential as the data, or public. Public numbers follow the
-rules. No count of fewer than ``smallest_cell`` confidential records is shown, and none from which it would follow: where a count is
-left out, others are left out until those without a number are two or more and have that many records together (secondary
-suppression), since whoever knows the total has their sum. Counts that are shown are rounded, other numbers lose their later
-digits, smallest and largest values and quantiles with fewer records beyond them are not shown at all.
-
-These are rules of output checking (threshold, rounding, no extremes), not a guarantee: numbers that were shown under different
-settings may still be laid beside each other.
+All that a command, a screen or a release writes is internal, as confidential as the data, or public. A public number is a function of
+the released files alone, or of counts that were protected by these rules, or it has noise that the privacy account pays for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
+    from sfumato.engine.data.arrays import Floats
 
 INTERNAL = "INTERNAL: as confidential as the data"
 """What every internal page and file says of itself, and its name where it has no room."""
@@ -31,128 +21,79 @@ MARKING = f"{INTERNAL}. It does not leave the building."
 """The same at the head of a page."""
 INFORMATION_LOSS = ("utility", "quality")
 """The families whose measures may be public: risks and studies of risk stay inside, whatever a method declares."""
-GRADE = 0.05
-"""The steps of a public grade."""
+LEAST_AGREEING = 3
+"""So many counts at least lie behind a protected one, whatever base and smallest cell a policy names."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisclosureRules:
-    """The least records that a number rests on, the base to which counts are rounded, the digits of all other numbers."""
+    """The least records that a count rests on, the base to which counts are rounded, the digits of other numbers."""
 
     smallest_cell: int = 10
     rounding: int = 5
     digits: int = 3
 
     @property
-    def said(self) -> str:
-        """In words, under public figures and pages."""
-        return (
-            f"PUBLIC: counts of fewer than {self.smallest_cell} confidential records are left out, with others from which "
-            f"they would follow; those shown are rounded to multiples of {self.rounding}, other numbers to {self.digits} "
-            "significant digits; smallest and largest values are not shown"
-        )
-
-    def count(self, records: float) -> float:
-        """A count as it is shown: the nearest multiple of the base. It does not ask whether it may be shown."""
-        return math.floor(records / self.rounding + 0.5) * float(self.rounding)
+    def base(self) -> int:
+        """Return the base to which counts of confidential records are rounded: the policy's, and ``LEAST_AGREEING`` at least."""
+        return max(self.rounding, LEAST_AGREEING)
 
     def number(self, value: float) -> float:
-        """A number to so many significant digits."""
+        """Return a number rounded to so many significant digits."""
         return float(f"{value:.{self.digits - 1}e}") if math.isfinite(value) else value
 
-    def share(self, value: float, records: int) -> float:
-        """A share of so many records: what a rounded number of them makes, to so many digits."""
-        step = self.rounding / records if records else 1.0
-        return self.number(math.floor(value / step + 0.5) * step)
+    def rounded(self, records: float) -> float:
+        """Return the nearest multiple of the base; it does not ask whether the count may be shown."""
+        return math.floor(records / self.base + 0.5) * float(self.base)
 
-    def grade(self, value: float) -> float:
-        """How well two intervals overlap, in steps of ``GRADE`` and none below 0.
+    def protected_counts(self, counts: Floats) -> Floats | None:
+        """Return counts (k,) of cells that make up a table, protected; None where the table has too few records for that.
 
-        The released interval is known to everybody. A digit more of the overlap would be a digit more of the confidential estimate.
-        """
-        return round(max(0.0, math.floor(value / GRADE + 0.5) * GRADE), 2)
-
-    def quantile(self, q: float, records: int) -> bool:
-        """Whether the quantile may be shown: so many records lie beyond it, on either side."""
-        return min(q, 1 - q) * records >= self.smallest_cell
-
-    def cells(self, counts: NDArray[np.integer], others: int = 0) -> NDArray[np.float64]:
-        """Counts (k,) of confidential records as they are shown, NaN where they are left out.
-
-        They make a total that may be known together with ``others``, records that none of them counts. Whoever solves that
-        equation for what was left out finds that any of it may be 0, and that it may be ``smallest_cell`` or more.
+        The cumulative counts are rounded and the cells are what lies between them. Cells that were rounded one by one would have sums: who
+        knows the total and that 48 + 53 = 101 became 50 and 55 has both counts. Cumulative counts have no sum to solve: every one
+        of them can be any count that is rounded alike. Near 0 and near the total they are all taken for one: half the smallest cell lies
+        below or above. There the counts of fewer records than the smallest cell lie together with more.
         """
         import numpy as np
 
-        hidden = np.asarray(counts) < self.smallest_cell
-        left = np.asarray(counts, dtype=np.int64)
-        while (hidden.any() or others) and not hidden.all():
-            together = int(left[hidden].sum()) + others
-            if hidden.sum() + (others > 0) >= 2 and together >= self.smallest_cell:
-                break
-            smallest = np.flatnonzero(~hidden)[np.argmin(left[~hidden])]
-            hidden[smallest] = True
-        return np.where(hidden, np.nan, [self.count(one) for one in left.tolist()])
+        cell = max(self.smallest_cell, LEAST_AGREEING)
+        total = self.rounded(float(counts.sum()))
+        few = cell + self.base  # whole steps of rounding, so that no step is cut where the counts of few records end
+        if total < 2 * few + self.base:
+            return None
+        below = np.floor(np.cumsum(counts)[:-1] / self.base + 0.5) * self.base
+        below = np.where(below < few, cell / 2, below)
+        below = np.where(below > total - few, total - cell / 2, below)
+        return np.diff(below, prepend=0.0, append=total)
+
+    def is_protected(self, counts: Floats) -> bool:
+        """Return whether counts (k,) are such as ``protected_counts`` gives: every cumulative count is one of its steps."""
+        import numpy as np
+
+        cell = max(self.smallest_cell, LEAST_AGREEING)
+        few, total, below = cell + self.base, float(counts.sum()), np.cumsum(counts)[:-1]
+        steps = (below % self.base == 0) & (below >= few) & (below <= total - few)
+        return total % self.base == 0 and bool(np.all(steps | (below == cell / 2) | (below == total - cell / 2)))
 
 
-def rare_variables(confidential: pa.Table, rules: DisclosureRules) -> frozenset[str]:
-    """The variables of a stored table that have a level which some records have, but fewer than the rules ask for."""
-    import pyarrow as pa
+@dataclass(frozen=True, eq=False, slots=True)
+class PublicFigure:
+    """A figure of utility that may leave: the row as it is written, with the protected numbers that it follows from.
 
-    columns = {
-        field.name: confidential.column(field.name)
-        for field in confidential.schema
-        if pa.types.is_dictionary(field.type)
-    }
-    counts = {name: column.drop_null().value_counts().field("counts").to_pylist() for name, column in columns.items()}
-    return frozenset(name for name, found in counts.items() if any(0 < one < rules.smallest_cell for one in found))
-
-
-def public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare: Collection[str] = ()) -> list[Row]:
-    """What of a run's rows may leave: averages over the released datasets of what methods declare public, rounded.
-
-    ``records`` is how many the confidential data have, ``rare`` are the variables of ``rare_variables``. Reasons stay inside:
-    they may count records.
+    counts: protected counts (k,) of the confidential table, one array for each dataset; none where noise protects the figure
+    released: counts (k,) of the same cells in each dataset
+    noisy: the gap and the number of all records, in records with noise; None where rounding protects the figure
+    epsilon: what both numbers with noise cost; the number of all records is paid for by the first figure alone
     """
-    return list(_public_rows(rows, rules, records, frozenset(rare)))
+
+    row: Row
+    counts: tuple[Floats, ...] = ()
+    released: tuple[Floats, ...] = ()
+    noisy: tuple[int, int] | None = None
+    epsilon: float = 0.0
 
 
-def _public_rows(rows: Iterable[Row], rules: DisclosureRules, records: int, rare: frozenset[str]) -> Iterator[Row]:
-    for row in rows:
-        method = method_called(row.method_key)
-        outputs = () if method is None else method.outputs
-        declared = next((output.public for output in outputs if output.name == row.measure), "")
-        public = declared if row.family in INFORMATION_LOSS else ""
-        averaged = row.dataset != "confidential" and row.draw is None and row.level is None and row.value is not None
-        if method is None or not public or not averaged or not _rests_on_enough(row, rules, records, rare):
-            continue
-        value, lower, upper = (_shown(one, public, rules, records) for one in (row.value, row.lower, row.upper))
-        ends = (None, None) if public == "grade" else (lower, upper)
-        baseline = None if method.measurement.confidential else _shown(row.baseline, public, rules, records)
-        yield replace(row, value=value, lower=ends[0], upper=ends[1], baseline=baseline, reason="")
-
-
-def _shown(value: float | None, public: str, rules: DisclosureRules, records: int) -> float | None:
-    if value is None:
-        return None
-    if public == "share":
-        return rules.share(value, records)
-    return rules.grade(value) if public == "grade" else rules.number(value)
-
-
-def _rests_on_enough(row: Row, rules: DisclosureRules, records: int, rare: frozenset[str]) -> bool:
-    """Whether a number rests on enough records: not on the tail of a quantile, a rare level or a product of levels."""
-    q, term = row.params.get("q"), str(row.params.get("term", ""))
-    if isinstance(q, int | float) and not rules.quantile(float(q), records):
-        return False
-    if "=" in term and (":" in term or term.partition("=")[0] in rare):
-        return False
-    if "estimand" in row.params and row.target in rare:
-        return False
-    return records >= rules.smallest_cell
-
-
-def policy_words(name: str, rules: DisclosureRules) -> Sequence[tuple[str, str]]:
-    """The rules as a public file says them, by name."""
-    pairs = (("policy", name), ("smallest cell", str(rules.smallest_cell)), ("counts rounded to", str(rules.rounding)))
-    return [*(pair for pair in pairs if pair[1]), ("significant digits", str(rules.digits))]
+def noisy_share(noisy: tuple[int, int]) -> float:
+    """Return a gap with noise as a share of all records with noise, between 0 and 1."""
+    gap, records = noisy
+    return min(max(gap / max(records, 1), 0.0), 1.0)

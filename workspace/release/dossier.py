@@ -23,6 +23,7 @@ from .checks import Case
 from .contents import ReleasePlan
 from .gate import Examination
 from .judgements import judgements_of
+from .public_figure_checks import figures_of_case
 from .question_checks import FoundBy
 from .users import promised
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..plots.figure import Figure
+    from ..policy.disclosure import PublicFigure
     from ..reporting.privacy_promise import PrivacyPromise
     from .forms import Form
 
@@ -41,7 +43,7 @@ class Dossier:
     ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
     dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
     datasets too; ``promise()`` is what they promise of privacy, read once. ``judgements`` is what people have said of it, by what they were asked;
-    ``approved()`` are the protected tables that may be published. ``found_by`` is how many people the kept columns alone find; ``figures()`` draws those of the report, once. ``user`` is who releases.
+    ``public_figures()`` are the figures of utility that leave; ``approved()`` are the protected tables that may be published. ``found_by`` is how many people the kept columns alone find; ``figures()`` draws those of the report, once. ``user`` is who releases.
     """
 
     plan: ReleasePlan
@@ -58,6 +60,7 @@ class Dossier:
     found_by: FoundBy
     promise: Callable[[], PrivacyPromise | None]
     figures: Callable[[], Sequence[Figure]]
+    public_figures: Callable[[], Sequence[PublicFigure]]
     approved: Callable[[], tuple[ApprovedTable, ...]]
     user: str
 
@@ -73,7 +76,7 @@ def dossier_of(
     """Read what there is on a run that is to be released; tables are read when they are asked for."""
     stored = workspace.dataset(plan.run.dataset_id)
     original = replace(stored, records=plan.run.count_records(stored.records))
-    rows = tuple(result_rows(workspace, plan.run.id))
+    rows, case = tuple(result_rows(workspace, plan.run.id)), Case(workspace, plan, policy)
     return Dossier(
         plan,
         policy,
@@ -86,9 +89,10 @@ def dossier_of(
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
         judgements_of(workspace.directory, plan.run.id),
-        Case(workspace, plan, policy).found_by,
+        case.found_by,
         cache(lambda: promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
+        cache(lambda: figures_of_case(case)),
         cache(lambda: approved_tables(workspace, plan.run)),
         user(),
     )

@@ -117,11 +117,15 @@ class ReleasedData:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The epsilon of the noise of ``steps`` that keep an account; ``covered`` where a proof covers the whole release."""
+    """The epsilon of the noise of ``steps`` that keep an account; ``covered`` where a proof covers the whole release.
+
+    ``figures`` is the part of the epsilon that paid for public figures; None of a deleted run, which does not say.
+    """
 
     epsilon: float
     steps: int
     covered: bool
+    figures: float | None = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +216,7 @@ def cost_of(run: Run, data: Microdata) -> Cost:
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
     whole = total(known)
     covered = bool(accounts) and len(known) == len(accounts) and whole.release is not None
-    return Cost(whole.noise, len(accounts), covered)
+    return Cost(whole.noise + whole.figures, len(accounts), covered, whole.figures)
 
 
 def released_data(workspace: Workspace, run: Run, tables: Sequence[str]) -> ReleasedData:
@@ -373,7 +377,7 @@ def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Mic
     )  # fmt: skip
     return Earlier(
         left.run_id, left.source_sha256, left.table_sha256, _people_of(workspace, left, known), release,
-        lambda: Cost(left.epsilon, left.steps, left.covered),
+        lambda: Cost(left.epsilon, left.steps, left.covered, None),
         lambda: tables.read_arrays(left.classes)["classes"] if left.classes else None,
         lambda: [
             RecordRisks(

@@ -6,6 +6,7 @@ Releases of other workspaces are unknown here, and every finding says so. Delete
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -84,8 +85,23 @@ def _intersection(own: Integers, others: Sequence[tuple[int, Integers]]) -> Sigh
     return Sighting(said, smallest, least, smallest / least, numbered(few), limit=least)
 
 
+SAME_COST = 1e-12
+"""Below it two costs that were added up in another order are the same."""
+
+
+def _cost_of_datasets(cost: Cost) -> float:
+    """Return the epsilon of the datasets without that of public figures; 0 for a deleted run, which does not tell them apart.
+
+    With 0 a later release of equal datasets counts in full: too much rather than too little.
+    """
+    return 0.0 if cost.figures is None else cost.epsilon - cost.figures
+
+
 def _privacy_spent(case: Case) -> Sighting:
-    """Epsilon of this release and of those of the same people before it, with the budget that holds; equal datasets cost once."""
+    """Epsilon of this release and of those of the same people before it, with the budget that holds; equal datasets cost once.
+
+    Public figures of equal datasets cost each time: other figures, or another epsilon, have other noise.
+    """
     budget = case.policy.budget(case.recipe.form.epsilon)
     own = cost_of(case.plan.run, case.confidential)
     if not own.steps:
@@ -93,11 +109,13 @@ def _privacy_spent(case: Case) -> Sighting:
             raise DoesNotApply("no step keeps a privacy account, and neither recipe nor policy sets a budget")
         return Sighting("no step keeps a privacy account", judged=np.inf)
     found: list[tuple[str, Cost]] = [(f"run {case.plan.run.id}", own)]
-    counted_once = {frozenset(case.plan.tables)}
+    paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
     for one in (related.earlier for related in case.related):
-        if frozenset(one.release.tables) not in counted_once:
-            counted_once.add(frozenset(one.release.tables))
-            found.append((f"run {one.run_id}", one.cost()))
+        tables, cost = frozenset(one.release.tables), one.cost()
+        more = cost.epsilon - paid.get(tables, 0.0)
+        if tables not in paid or more > SAME_COST:
+            found.append((f"run {one.run_id}", replace(cost, epsilon=more)))
+        paid[tables] = paid.get(tables) or _cost_of_datasets(cost)
     for named, cost in found:
         if not cost.covered:
             said = f"the privacy cost of {named} is unknown, and so is that of all releases together; {ELSEWHERE}"

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
+from sfumato.engine.data.arrays import Integers
 from sfumato.engine.errors import BadInput, NotComputable, suggestion
 
 from ..audit import user
@@ -31,6 +34,7 @@ from .earlier_checks import EARLIER_CHECKS
 from .files_advice import on_files
 from .kept_column_checks import KEPT_COLUMN_CHECKS
 from .kept_table_checks import KEPT_TABLE_CHECKS
+from .public_figure_checks import PUBLIC_FIGURE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
@@ -43,6 +47,7 @@ CHECKS: tuple[Check, ...] = (
     *CONSTRAINT_CHECKS,
     *EARLIER_CHECKS,
     *KEPT_TABLE_CHECKS,
+    *PUBLIC_FIGURE_CHECKS,
 )
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
@@ -60,6 +65,7 @@ class Finding:
     headline: a clause about these people, such as ``can be found by age and sex``
     leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
     at_least: whether the value must be at least the limit; otherwise at most
+    follows: whether the finding follows from its ``leak`` by its own check, not only from being about the same people
     """
 
     check: str
@@ -81,6 +87,7 @@ class Finding:
     headline: str = ""
     leak: str = ""
     at_least: bool = False
+    follows: bool = False
 
     @property
     def state(self) -> str:
@@ -150,13 +157,14 @@ class Examination:
 
     @property
     def unwaived(self) -> tuple[Finding, ...]:
-        """The findings that block and that nobody has waived; who waives a leak waives what its witnesses see of it."""
+        """Return the findings that block and that nobody has waived; who waives a leak waives what follows from it."""
         named = {waiver.check for waiver in self.waivers}
-        return tuple(
-            one
-            for one in self.blocking
-            if not (one.waivable and not named.isdisjoint((one.check, one.leak or one.check, ALL)))
-        )
+
+        def covering(one: Finding) -> tuple[str, ...]:
+            # The same people may be harmed in two ways: a reason why nobody knows their keys is none to release their true incomes.
+            return (one.check, one.leak, ALL) if one.follows else (one.check, ALL)
+
+        return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint(covering(one))))
 
     @property
     def leaks(self) -> tuple[Finding, ...]:
@@ -241,9 +249,14 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
     Each finding comes with all records that it is about. Two findings have one cause where they are about the same people, or where a
     check says that its finding follows from another one.
     """
-    leads: list[tuple[Finding, frozenset[int]]] = []
+    leads: list[tuple[Finding, Integers]] = []
     lead_of: dict[str, str] = {}
-    open_findings = [(one, frozenset(records)) for one, records in found if one.status in ("block", "warn")]
+    following: set[str] = set()
+    open_findings = [
+        (one, np.unique(np.asarray(records, dtype=np.int64)))
+        for one, records in found
+        if one.status in ("block", "warn")
+    ]
     # The worst leads: nobody waives a leak by waiving its mildest witness.
     for finding, records in sorted(open_findings, key=lambda one: STATUSES.index(one[0].status)):
         follows = next((lead for lead, _ in leads if lead.check == finding.leak), None)
@@ -252,11 +265,18 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
             leads.append((finding, records))
         else:
             lead_of[finding.check] = lead.check
-    return tuple(replace(one, leak=lead_of.get(one.check, "")) for one, _ in found)
+            if follows is not None:
+                following.add(finding.check)
+    return tuple(replace(one, leak=lead_of.get(one.check, ""), follows=one.check in following) for one, _ in found)
 
 
-def _are_same_people(one: frozenset[int], other: frozenset[int]) -> bool:
-    return bool(one and other) and len(one & other) >= SAME_PEOPLE_SHARE * len(one | other)
+def _are_same_people(one: Integers, other: Integers) -> bool:
+    """Return whether two sets of record numbers, each ascending and without repeats, are mostly the same."""
+    # Arrays, not sets: in a large table a finding may be about millions of people.
+    if min(len(one), len(other)) < SAME_PEOPLE_SHARE * max(len(one), len(other)) or not len(one):
+        return False
+    both = len(np.intersect1d(one, other, assume_unique=True))
+    return both >= SAME_PEOPLE_SHARE * (len(one) + len(other) - both)
 
 
 def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:

@@ -2,11 +2,12 @@
 
 Who attacks: somebody who knows these columns of a person and looks for the row. What may be known follows from the audience, not from roles
 alone: among the public somebody knows any column that is released unchanged, so that a role cannot hide one. A contract or an enclave
-binds its users, and there the quasi-identifiers count. Weights have a check of their own.
+binds its users, and there the quasi-identifiers count. Nobody is taken to know a survey weight, which has a check of its own too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,18 +15,40 @@ import numpy as np
 
 from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import cells_of
-from sfumato.engine.disclosure.kept_columns import CombinationSizes, Lever, list_levers, plan_protection
+from sfumato.engine.disclosure.kept_columns import (
+    CombinationSizes,
+    KeptColumnLimits,
+    Lever,
+    list_levers,
+    plan_protection,
+)
 from sfumato.engine.methods.audience import Audience
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import listed, number, percent
 
 from ..policy.policy import AudienceLimits
 from .checks import Case, Check, DoesNotApply, Sighting, numbered
+from .contents import treatment_of
 
 MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
 MOST_LEVERS = 3
+KEY = "kept_keys"
+NO_LIMITS = KeptColumnLimits()
+
+
+def _kept_facts(recipe: Recipe) -> list[str]:
+    """Return the columns that a release keeps, without weights."""
+    weights = recipe.schema.of_role(Role.WEIGHT)
+    return [name for name in treatment_of(recipe)[0] if name not in weights]
+
+
+def columns_that_count(recipe: Recipe, audience: Audience) -> tuple[str, ...]:
+    """Return the columns that a synthesis keeps and that somebody of an audience may know of a person."""
+    quasi = recipe.schema.of_role(Role.QUASI_IDENTIFIER)
+    return tuple(name for name in _kept_facts(recipe) if audience == "public" or name in quasi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +72,12 @@ class KeptColumns:
         """Read which columns a release keeps and count their combinations. Raises NotReady."""
         audience = case.policy.audience_of(case.recipe.form.audience)
         schema = case.recipe.schema
-        weights = schema.of_role(Role.WEIGHT)
-        kept = [name for name in case.plan.kept if name not in weights]
+        # Nobody is taken to know a weight, but a role must not hide a column: whom it would show is to be judged.
+        kept = _kept_facts(case.recipe)
         quasi = case.quasi_identifiers
+        names: Sequence[str]
         if case.synthetic:
-            names = kept if audience == "public" else [name for name in kept if name in quasi]
+            names = columns_that_count(case.recipe, audience)
             sizes = CombinationSizes.from_cells(case.own, names, len(case.confidential))
         else:
             # An anonymised table keeps its sensitive columns on purpose; its quasi-identifiers count as they are released.
@@ -61,18 +85,33 @@ class KeptColumns:
             names = [*quasi, *(facts if audience == "public" else ())]
             released = case.releases[0]
             sizes = CombinationSizes.from_cells(cells_of(released, names), names, len(released))
-        others = tuple(name for name in kept if name not in names and schema[name].role is not Role.SENSITIVE)
+        others = tuple(n for n in case.plan.kept if n not in names and schema[n].role is not Role.SENSITIVE)
         return cls(case, audience, case.policy.audience_limits(audience), tuple(names), others, sizes)
 
     @cached_property
+    def deciding_limits(self) -> KeptColumnLimits:
+        """Return the limits that decide: those of the audience, or for one without any the smallest cell where the policy limits this check."""
+        limits = self.limits.limits
+        if limits == NO_LIMITS and KEY in self.case.policy.findings:
+            return KeptColumnLimits(self.case.policy.smallest_cell)
+        return limits
+
+    @property
+    def reported_only(self) -> bool:
+        """Return whether nothing limits these columns for this audience."""
+        return self.deciding_limits == NO_LIMITS
+
+    @cached_property
     def people(self) -> int:
-        """Return how many people the limits of the audience do not protect."""
-        return self.limits.limits.people_over(self.sizes) if self.names else 0
+        """Return how many people the limits do not protect."""
+        return self.deciding_limits.people_over(self.sizes) if self.names else 0
 
     @property
     def blocks(self) -> bool:
-        """Return whether the audience may not have these columns."""
-        return self.people > 0
+        """Return whether the audience may not have these columns. A policy may allow a share of the people."""
+        given = self.case.policy.findings.get(KEY)
+        allowed = 0.0 if given is None or given.block is None else given.block
+        return self.people > allowed * len(self.sizes.sizes)
 
     @cached_property
     def by_others(self) -> int:
@@ -81,7 +120,7 @@ class KeptColumns:
             return 0
         case = self.case
         sizes = CombinationSizes.from_cells(case.own, (*self.names, *self.others), len(case.confidential))
-        return self.limits.limits.people_over(sizes)
+        return self.deciding_limits.people_over(sizes)
 
     @property
     def columns_text(self) -> str:
@@ -96,7 +135,7 @@ class KeptColumns:
         case = self.case
         if not case.synthetic or len(case.confidential) > MOST_FOR_LEVERS:
             return []
-        return list_levers(case.confidential, self.names, self.limits.limits)
+        return list_levers(case.confidential, self.names, self.deciding_limits)
 
     @cached_property
     def plan_text(self) -> str:
@@ -104,25 +143,30 @@ class KeptColumns:
         case = self.case
         if not case.synthetic or len(case.confidential) > MOST_FOR_LEVERS:
             return ""
-        plan = plan_protection(case.confidential, self.names, self.limits.limits)
+        plan = plan_protection(case.confidential, self.names, self.deciding_limits)
         return "; then ".join(f"{lever.text} ({lever.people:,} left)" for lever in plan.levers)
 
 
 def _kept_keys(case: Case) -> Sighting:
     kept = case.kept_columns
     n, noun = len(kept.sizes.sizes), case.noun
-    if not case.synthetic and set(kept.names) <= set(case.quasi_identifiers):
+    limits = kept.deciding_limits
+    if not case.synthetic and set(kept.names) <= set(case.quasi_identifiers) and limits.average_risk is None:
         raise DoesNotApply("small_classes looks at the quasi-identifiers of an anonymised table")
     if not kept.names and not kept.others:
         return Sighting("no column is released unchanged", 0.0, people=0)
-    limit = kept.limits.smallest_class or case.policy.smallest_cell
+    limit = limits.smallest_class or case.policy.smallest_cell
     over = kept.sizes.below(limit) if kept.names else np.zeros(0, dtype=np.int64)
-    how = "unchanged" if set(kept.names) <= set(case.plan.unchanged) else "unchanged or by public rules"
+    how = (
+        "released unchanged" if set(kept.names) <= set(case.plan.unchanged) else "released unchanged or by public rules"
+    )
+    if not case.synthetic:
+        how = "as released"
     message = f"no column that counts for this audience ({kept.audience}) is released unchanged"
     if kept.names:
         finds = kept.sizes.expected_finds
         message = (
-            f"{len(over):,} of {n:,} {noun} ({percent(len(over) / n)}) share their values of {kept.columns_text}, released {how}, with fewer than "
+            f"{len(over):,} of {n:,} {noun} ({percent(len(over) / n)}) share their values of {kept.columns_text}, {how}, with fewer than "
             f"{limit - 1} others; {kept.sizes.alone:,} share theirs with nobody; an intruder who picks a matching row for each finds {number(finds)} on "
             f"average ({percent(finds / n)})"
         )
@@ -135,19 +179,35 @@ def _kept_keys(case: Case) -> Sighting:
             f"; who also knows {listed(kept.others)} finds {kept.by_others:,} in classes of fewer than {limit}: judge whether "
             f"this audience can know these columns"
         )
-    records = over if case.synthetic or not case.releases[0].linked else case.releases[0].records[over]
-    reported = not (kept.limits.smallest_class or kept.limits.average_risk < 1)
+    records = over
+    if not case.synthetic:
+        released = case.releases[0]
+        # Rows of a table that nothing links to the confidential records are not record numbers.
+        records = released.records[over] if released.linked else over[:0]
+    reported = kept.reported_only
     return Sighting(
         message,
         len(over) / n,
-        # Everybody may be in a class above the smallest while the average is above its limit: then its people count.
-        judged=max(len(over), kept.people) / n,
+        # A policy may limit the average alone: then nobody counts for being in a small class.
+        judged=kept.people / n,
         records=numbered(records),
         at_most="pass" if reported else "block",
         at_least="warn" if kept.by_others and not reported else "pass",
         people=max(len(over), kept.people) or kept.by_others,
-        headline=f"can be found by {kept.columns_text or listed(kept.others)}, released {how}",
+        headline=f"can be found by {kept.columns_text or listed(kept.others)}, {how}{_learned_text(case)}",
     )
+
+
+def _learned_text(case: Case) -> str:
+    """Return what the row of a person who is found shows besides: true sensitive values, or drawn ones."""
+    schema = case.recipe.schema
+    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
+    if true:
+        return f"; the row then shows their true {listed(true[:MOST_NAMED])}"
+    if case.synthetic and case.plan.replaced:
+        drawn = listed(case.plan.replaced[:MOST_NAMED])
+        return f"; what the row then shows of {drawn} is drawn"
+    return ""
 
 
 def _levers_text(kept: KeptColumns) -> str:
@@ -167,7 +227,7 @@ def _declared_fraction(case: Case) -> float | None:
 
 KEPT_COLUMN_CHECKS = (
     Check(
-        "kept_keys", "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
+        KEY, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
         "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
         "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release to a stricter audience ([release] audience)",
         _kept_keys, "limits of the audience: sfumato policy",

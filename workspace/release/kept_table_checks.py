@@ -1,4 +1,7 @@
-"""The gate's check of what protected tables give away together: those of this release, and those that earlier ones of the same records published."""
+"""The gate's check of what protected tables give away together: those of this release, and those that earlier ones of the same records published.
+
+The number of rows of the datasets is published too. Where one of these releases has a row for each record, readers know the number of records.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.margins.linear_bounds import Audit, known_records
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.wording import counted
 
@@ -16,12 +20,22 @@ from ..views.approved import step_fits
 from .checks import Case, Check, DoesNotApply, Sighting
 from .earlier_checks import ELSEWHERE
 
+MOST_NAMED = 5
+"""Sets of variables that are named of those whose small counts follow."""
+WITHHELD = (
+    "the tables are not published: small counts follow from them, or it was not found out (diagnostics of the fit); "
+    "round to a larger limit, keep fewer tables, or release a rounded number of records"
+)
+
 
 def _kept_tables(case: Case) -> Sighting:
     own = _published(case, case.plan.run)
     if not own:
+        if any(step.method.synthesis.follows is not None for step, _ in step_fits(case.workspace, case.plan.run)):
+            raise NotComputable(WITHHELD)
         raise DoesNotApply("no step publishes tables of counts")
     with_tables, gone, unlike = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int](), list[int]()
+    rows = [case.recipe.form.records]
     for one in (related.earlier for related in case.related):
         if one.table_sha256 != case.original.table_sha256:
             continue  # other records: the check of differencing says by how many they differ
@@ -30,6 +44,7 @@ def _kept_tables(case: Case) -> Sighting:
         except NotFound:
             gone.append(one.run_id)
             continue
+        rows.append(run.recipe.form.records)
         if found := _published(case, run):
             with_tables[one.run_id] = found
             if _rules(run, [*own, *found]) != _rules(case.plan.run, [*own, *found]):
@@ -43,26 +58,47 @@ def _kept_tables(case: Case) -> Sighting:
             f"run {', '.join(map(str, unlike))}, released before, joins other levels than this release does: their tables cannot be compared cell by "
             f"cell; {ELSEWHERE}"
         )
-    exact = undecided = looked = too_large = 0
+    records = known_records(len(case.confidential), rows)
+    audits = []
     for method in dict.fromkeys(method for method, *_ in own):
         follows = method.synthesis.follows
         fits = [fit for published in (own, *with_tables.values()) for of, *fit in published if of is method]
-        if follows is None or (found := follows(fits, case.confidential)) is None:
-            continue
-        exact, undecided = exact + found.exact, undecided + found.undecided
-        looked, too_large = looked + found.looked_at, too_large + found.too_large
-    if not looked and not too_large:
-        return Sighting(f"no earlier release of these records published rounded tables of counts; {ELSEWHERE}", 0)
-    runs = ", ".join(map(str, with_tables))
-    said = f"with the tables of run {runs}, released before, {exact:,} of {counted(looked, 'small count')} {'follows' if looked == 1 else 'follow'} exactly"
+        if follows is not None and (audit := follows(fits, case.confidential, records)) is not None:
+            audits.append(audit)
+    if not audits:
+        return Sighting(f"the published tables have noise: no count follows exactly from them; {ELSEWHERE}", 0)
+    return _judged(audits, list(with_tables), records)
+
+
+def _judged(audits: Sequence[Audit], earlier: Sequence[int], records: tuple[float, float]) -> Sighting:
+    """What the audits of all tables find; a system of tables that could not be looked at as a whole never passes."""
+    exact, undecided, looked, too_large = (
+        sum(getattr(one, name) for one in audits) for name in ("exact", "undecided", "looked_at", "too_large")
+    )
+    tables = f"the tables of this release and of run {', '.join(map(str, earlier))}, released before" if earlier else ""
+    tables = tables or "the tables of this release"
+    known = "and the number of records" if records[0] == records[1] else ""
+    said = f"from {' '.join(filter(None, [tables, known]))}, {exact:,} of {counted(looked, 'small count')} "
+    said += f"{'follows' if looked == 1 else 'follow'} exactly"
+    named = [
+        f"{' and '.join(one.names[at] for at in variables)}: {number:,}"
+        for one in audits
+        for variables, number in one.variables
+    ]
+    more = f"; and {len(named) - MOST_NAMED:,} more sets of variables" if len(named) > MOST_NAMED else ""
+    said += f" ({'; '.join(named[:MOST_NAMED])}{more})" if named else ""
     open_ = [
         f"{undecided:,} are undecided" if undecided else "",
-        f"{counted(too_large, 'set')} of variables have too many cells to be looked at" if too_large else "",
+        f"{counted(too_large, 'set')} of connected tables {'has' if too_large == 1 else 'have'} too many cells to be audited as a whole"
+        if too_large
+        else "",
     ]
     said = "; ".join([said, *filter(None, open_), ELSEWHERE])
     if exact:
         return Sighting(said, exact)
-    return Sighting(said, undecided + too_large, at_most="warn")
+    if undecided or too_large:
+        raise NotComputable(said)
+    return Sighting(said, 0)
 
 
 def _rules(run: Run, published: Sequence[tuple[Any, Fit, Any, tuple[str, ...]]]) -> dict[str, Recode]:
@@ -84,9 +120,10 @@ def _published(case: Case, run: Run) -> list[tuple[Any, Fit, Any, tuple[str, ...
 
 KEPT_TABLE_CHECKS = (
     Check(
-        "kept_tables", "small counts that follow from tables of several releases", "small counts", 0, 0,
-        "each release's tables were looked at alone; together they can leave one possible count where each leaves several",
-        "publish the same tables again, round to a larger limit, or leave out the margins that both releases have nearly alike", _kept_tables,
-        "linear programming bounds: Dobra & Fienberg (2000)",
+        "kept_tables", "small counts that follow from published tables", "small counts", 0, 0,
+        "all published tables and the number of rows together can leave one possible count where each alone leaves several",
+        "round to a larger limit, publish fewer or smaller tables, or release a rounded number of records ([release] records); publish the tables "
+        "of an earlier release again rather than similar ones", _kept_tables,
+        "bounds by linear and whole-number programs: Dobra & Fienberg (2000)",
     ),
 )  # fmt: skip

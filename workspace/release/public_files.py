@@ -7,9 +7,9 @@ variables leave, since the data could not be read without them.
 Which kind of missing value a released cell without a value is: refused, not asked, and so on.
 
 A method draws that a value is missing, not why. A variable that goes out as it is keeps each record's own kind, where the release has
-the confidential records in their order. In one that was made the kinds are drawn, each missing value apart, in the proportions that
-they have in the confidential data, by the run's key and seed. A kind of fewer than FEWEST records is told nowhere: those are system
-missing, as all are where a method keeps a privacy account, to which the proportions would have to be entered.
+the confidential records in their order. In one that was made the kinds are drawn, each missing value apart, by the run's key and seed, in
+the proportions of the confidential counts, rounded by the policy. A kind of fewer records than the policy's smallest cell is named
+nowhere: those are system missing, as all are where a method keeps a privacy account, to which the proportions would have to be entered.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ import pyarrow as pa
 from sfumato.engine.methods.run import Randomness
 
 from ..ingest.file_formats import format_called
+from ..policy.disclosure import DisclosureRules
 from ..store.tables import KIND_OF
 from .contents import ReleasePlan
 from .dossier import Dossier
 from .forms import Form, keeps_codes
 from .tables import codebook, dataset_bytes, released_levels
-
-FEWEST = 3
-"""Records that a kind of missing value needs before it is named, as a bin of a profile does."""
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -42,18 +40,25 @@ def own_kinds(confidential: pa.Table) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def named_kinds(own: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """By variable the kinds that enough records have, with their numbers."""
+def named_kinds(own: pd.DataFrame, rules: DisclosureRules) -> dict[str, dict[str, int]]:
+    """By variable the kinds that as many records have as the smallest cell, with their rounded numbers."""
     found = {str(name): own[name].value_counts() for name in own}
     return {
-        name: {str(kind): int(n) for kind, n in counts.items() if n >= FEWEST}
+        name: {
+            str(kind): int(max(rules.rounded(n), rules.base)) for kind, n in counts.items() if n >= rules.smallest_cell
+        }
         for name, counts in found.items()
-        if (counts >= FEWEST).any()
+        if (counts >= rules.smallest_cell).any()
     }
 
 
 def released_kinds(
-    released: pa.Table, confidential: pa.Table, named: Counts, kept: Collection[str], rng: np.random.Generator
+    released: pa.Table,
+    confidential: pa.Table,
+    named: Counts,
+    kept: Collection[str],
+    rules: DisclosureRules,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     """The kind of each missing value of a released table (n, k), of the variables with ``named`` kinds; None is system missing.
 
@@ -71,13 +76,17 @@ def released_kinds(
             alike = len(missing) == len(there) and bool((missing == there).all())
             found[name] = known if alike else pd.Series([None] * len(missing), dtype="object")
         else:
-            found[name] = _drawn(missing, counts, int(there.sum()), rng)
+            found[name] = _drawn(missing, counts, int((there & known.isna().to_numpy()).sum()), rules, rng)
     return pd.DataFrame(found, index=range(released.num_rows))
 
 
-def _drawn(missing: np.ndarray, counts: Mapping[str, int], of: int, rng: np.random.Generator) -> pd.Series:
+def _drawn(
+    missing: np.ndarray, counts: Mapping[str, int], unnamed: int, rules: DisclosureRules, rng: np.random.Generator
+) -> pd.Series:
+    """Draw a kind for each ``missing`` value (n,) by rounded counts; ``unnamed`` is how many confidential values have no named kind."""
     kinds = np.array([*counts, None], dtype=object)
-    shares = np.array([*counts.values(), of - sum(counts.values())], dtype=np.float64) / of
+    shares = np.array([*counts.values(), rules.rounded(unnamed)], dtype=np.float64)
+    shares /= shares.sum()
     drawn = kinds[rng.choice(len(kinds), len(missing), p=shares)]
     drawn[~missing] = None
     return pd.Series(drawn, dtype="object")
@@ -105,7 +114,7 @@ def public_files(dossier: Dossier, key: bytes) -> Iterator[tuple[str, bytes]]:
         note = f"{recipe.origin.upper()} data, dataset {draw} of {plan.datasets}"
         table = dossier.released(draw - 1)
         chance = order.generator("kinds of missing", draw)
-        kinds = released_kinds(table, confidential, named, plan.kept, chance) if named else None
+        kinds = released_kinds(table, confidential, named, plan.kept, dossier.policy.rules, chance) if named else None
         yield name, dataset_bytes(table, schema, plan.left_out, dossier.form, rng, levels, note, kinds, named_by(named))
     original = confidential, dossier.original.schema
     yield "codebook.csv", codebook(schema, levels, plan.left_out, original, named_by(named)).encode()
@@ -122,4 +131,8 @@ def _named_kinds(dossier: Dossier, confidential: pa.Table) -> Counts:
     account = any(step.method.synthesis.account for step in plan.run.recipe.synthesis)
     if not keeps_codes(dossier.form) or account:
         return {}
-    return {name: counts for name, counts in named_kinds(own_kinds(confidential)).items() if name not in plan.left_out}
+    return {
+        name: counts
+        for name, counts in named_kinds(own_kinds(confidential), dossier.policy.rules).items()
+        if name not in plan.left_out
+    }

@@ -26,7 +26,9 @@ from ..views.beliefs import belief_measures, beliefs_of
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
 from .answer import Answer, answer_for
+from .checks import Case
 from .contents import plan_release
+from .public_figure_checks import figures_of_case
 from .users import promised, public_release
 
 
@@ -59,12 +61,10 @@ def public_release_of(workspace: Workspace, run_id: int | str) -> PublicRelease:
     """What the public may know of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
     original = workspace.dataset(plan.run.dataset_id)
-    confidential = workspace.tables.read(original.table_sha256)
     rows = result_rows(workspace, plan.run.id)
     privacy = promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)
-    return public_release(
-        plan, policy.rules, rows, confidential, lambda draw: workspace.tables.read(plan.tables[draw]), privacy
-    )
+    figures = figures_of_case(Case(workspace, plan, policy))
+    return public_release(plan, policy.rules, figures, lambda draw: workspace.tables.read(plan.tables[draw]), privacy)
 
 
 def report_page(
@@ -82,7 +82,7 @@ def report_page(
 def public_report_of(workspace: Workspace, run_id: int | str) -> Document:
     """What users of a run's datasets read, with public figures. Raises as ``public_release_of`` does."""
     release, run = public_release_of(workspace, run_id), find_run(workspace, run_id)
-    return user_guide(release, figures_of(workspace, [run], rules=release.rules))
+    return user_guide(release, figures_of(workspace, [run], public=True))
 
 
 def _reported(workspace: Workspace, run: Run, name: str, *, traces: bool) -> ReportedRun:

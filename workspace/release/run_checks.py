@@ -222,8 +222,9 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
         said += f" ({len(found.earlier) + 1} releases together, this one and {runs} before)"
     if count := int(alone[likely].sum()):
         said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
-    # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave.
-    leak = KEPT_KEYS if count > len(likely) / 2 else ""
+    # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave. People who are not
+    # alone and are found all the same are no part of it: a waiver of the kept columns must not cover them.
+    leak = KEPT_KEYS if count > len(likely) / 2 and judged <= SURE else ""
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
         said,

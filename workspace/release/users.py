@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from io import StringIO
 from typing import Any
@@ -21,7 +20,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.recipe import Recipe
 
-from ..policy.disclosure import DisclosureRules, public_rows, rare_variables
+from ..policy.disclosure import DisclosureRules, PublicFigure
 from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise
 from ..reporting.results import output_of
 from ..reporting.user_guide import PublicRelease
@@ -36,8 +35,7 @@ NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
 def public_release(
     plan: ReleasePlan,
     rules: DisclosureRules,
-    rows: Sequence[Row],
-    confidential: pa.Table,
+    figures: Sequence[PublicFigure],
     released: Callable[[int], pa.Table],
     privacy: PrivacyPromise | None,
 ) -> PublicRelease:
@@ -49,21 +47,11 @@ def public_release(
         plan.records,
         plan.kept,
         plan.replaced,
-        [
-            row
-            for row in public_rows(rows, rules, confidential.num_rows, rare_variables(confidential, rules))
-            if not _names_any(row, recipe.form.recode)
-        ],
+        figures,
         rules,
         _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
         privacy,
     )
-
-
-def _names_any(row: Row, recoded: Collection[str]) -> bool:
-    """Whether a number is of one of the recoded variables: it rests on their exact values, and may name a level that does not go out."""
-    said = f"{row.target} {row.params}"
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said) for name in recoded)
 
 
 def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool) -> PrivacyPromise | None:
@@ -122,10 +110,10 @@ def _bounded(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMe
 
 
 def public_results(release: PublicRelease) -> dict[str, Any]:
-    """The object that ``results --public --json`` writes: no run, no hash, no seed; the rows that may leave."""
+    """The object that ``results --public --json`` writes: no run, no hash, no seed; the figures that may leave."""
     rules = asdict(release.rules)
     return {
-        "disclosure": release.rules.said,
+        "disclosure": release.disclosure,
         "kind": release.recipe.origin,
         "datasets": release.datasets,
         "records": release.records,

@@ -95,7 +95,6 @@ def _outside(privacy: PrivacyPromise) -> Sequence[str]:
         "what holds of everybody alike, and so of each person, in the data or not",
         *_several(privacy),
         "other releases of the same people: theirs adds to this one",
-        "what is said of how well these data keep the confidential ones, which was measured without noise",
         "what the plan says, such as levels and bounds, where whoever wrote it took that from these data",
         "how the records were read from their file",
         "that there is a release: data that do not fit the plan are refused; nor the choice of this one among others that were tried",

@@ -74,6 +74,7 @@ class Outcome:
 
     ``missed`` has by limit how many of the plans that were judged by it miss it, and how many these are. Where the ``minutes`` were used up,
     ``not_begun`` looks and ``not_judged`` finalists were left out. ``gains`` say what the winner has in place of the unchanged plan, where that was judged.
+    ``answer`` are the lines of the gate's answer for the winner.
     """
 
     search_id: int
@@ -88,6 +89,7 @@ class Outcome:
     not_begun: int = 0
     not_judged: int = 0
     gains: tuple[Gain, ...] = ()
+    answer: tuple[str, ...] = ()
 
     @property
     def start(self) -> Finalist | None:
@@ -174,8 +176,8 @@ def conclusion(found: Outcome) -> list[str]:
         lines.append(f"The plan passes as it is: run {start.run_id}.")
     lines.append(f"Utility: {name_called(found.objective)}. The first finalist that passes is taken.")
     if winner is not None:
-        return [*lines, *gained(found), f"Run {winner.run_id} may leave: {winner.label}."]
-    lines.append("No finalist may leave. In the way of the nearest one:")
+        return [*lines, *gained(found), f"Run {winner.run_id} passes: {winner.label}.", *found.answer]
+    lines.append("No finalist passes. In the way of the nearest one:")
     for one in found.in_the_way():
         verdict = one.best
         limit = limit_text(verdict.bound, verdict.limit, verdict.value)

@@ -11,7 +11,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import counted
 
 from ..plots.figure import Figure
-from ..policy.disclosure import DisclosureRules
+from ..policy.disclosure import INFORMATION_LOSS, DisclosureRules, PublicFigure
 from .document import Chapter, Document, Items, Paragraph, Part, Terms, numbered
 from .privacy_promise import PrivacyPromise, promise
 from .results import output_of
@@ -33,10 +33,9 @@ FULL = (
 
 @dataclass(frozen=True)
 class PublicRelease:
-    """What the public may know of a release: how it was made in words, ``rows`` of what it keeps, and an example.
+    """What the public may know of a release: how it was made in words, protected ``figures`` of what it keeps, and an example.
 
-    There are ``datasets`` of so many ``records``; ``kept`` are the variables that go out as they are. ``rows`` hold nothing but what
-    ``disclosure.public_rows`` lets out.
+    There are ``datasets`` of so many ``records``; ``kept`` are the variables that go out as they are.
     """
 
     recipe: Recipe
@@ -44,10 +43,30 @@ class PublicRelease:
     records: int
     kept: Sequence[str]
     replaced: Sequence[str]
-    rows: Sequence[Row]
+    figures: Sequence[PublicFigure]
     rules: DisclosureRules
     example: CombinedMean | BoundedMean | None = None
     privacy: PrivacyPromise | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """Return the rows of the figures, as they are written."""
+        return [figure.row for figure in self.figures]
+
+    @property
+    def disclosure(self) -> str:
+        """Return what the public numbers are computed from, in words."""
+        if not self.figures:
+            return "PUBLIC: every number is computed from the released files alone"
+        if self.recipe.form.public_figures == "paid":
+            return (
+                "PUBLIC: numbers are computed from the released files alone, and figures of utility have noise that the "
+                f"privacy account pays for (epsilon {number(sum(one.epsilon for one in self.figures))})"
+            )
+        return (
+            "PUBLIC: numbers are computed from the released files alone, and figures of utility from counts of confidential "
+            f"records rounded to multiples of {self.rules.base}; counts near 0 or near all records are taken for one"
+        )
 
     @property
     def title(self) -> str:
@@ -73,7 +92,7 @@ def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Docume
     if figures:
         drawn = [numbered(figure, i) for i, figure in enumerate(figures, start=1)]
         parts.append(Chapter("Figures", drawn))
-    return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.rules.said}.", parts)
+    return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.disclosure}.", parts)
 
 
 def account(release: PublicRelease) -> str:
@@ -229,18 +248,32 @@ UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "
 
 
 def _kept(release: PublicRelease) -> list[Part]:
-    """How analyses of these data differ from analyses of the confidential ones, as far as it was measured and may be said."""
-    if not release.rows:
+    """How analyses of these data differ from analyses of the confidential ones, as far as a public figure says it."""
+    measured_inside = any(step.method.family in INFORMATION_LOSS for step in release.recipe.measures)
+    office = (
+        "The data's keeper measured how well these data keep the confidential ones. Ask there before you rely on a result."
+        if measured_inside
+        else "Expect differences, and ask the data's keeper before you rely on a result."
+    )
+    if not release.figures:
         return [
             Paragraph(
-                "Nothing was measured that may be said here. Expect differences, and ask the data's keeper before you rely on a result."
+                f"{office} The figures do not leave: each was computed from confidential records and could reveal one of them."
+                if measured_inside
+                else office
             )
         ]
     outputs = {_name(row): output for row in release.rows if (output := output_of(row))}
+    noise = release.recipe.form.public_figures == "paid"
+    protection = (
+        "Each has random noise, and none is exact."
+        if noise
+        else f"Each is computed from rounded counts, so that differences of about {release.rules.smallest_cell} records do not show."
+    )
     return [
         Paragraph(
-            "Averages over the datasets, beside the confidential data. They are in utility.csv too. What is not here was not measured "
-            "or stays inside; that nothing is said of an analysis does not mean that it can be relied on."
+            f"Averages over the datasets, compared with the confidential data. {protection} They count records without a value too. "
+            f"They are in utility.csv too. {office}"
         ),
         utility_table(release.rows),
         Terms([(name, output.meaning) for name, output in outputs.items()]),

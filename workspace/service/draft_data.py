@@ -42,7 +42,10 @@ KEPT = 'missing = "keep"               # a missing value is a value of its own; 
 
 @dataclass(frozen=True, slots=True)
 class DraftedText:
-    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take."""
+    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take.
+
+    ``changes`` say of each kept column that became coarser or synthetic for the audience why it did; the notes have them too.
+    """
 
     toml: str
     want: Want
@@ -50,6 +53,7 @@ class DraftedText:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     cost: str
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
     policy = policy_of(directory)
     if wanted.tables and wanted.epsilon is None:
         wanted = replace(wanted, epsilon=policy.epsilon)
-    return draft_for(toml, table, data, wanted, gate_limit(policy), earlier)
+    return draft_for(toml, table, data, wanted, policy, earlier)
 
 
 def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
@@ -109,7 +113,7 @@ def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles)
         toml = DROPPED.sub(KEPT, toml)
         table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
     data = chosen_records(raw, source, DataSource.from_table(table["data"]), _schema(table), 1, key=b"")
-    return draft_for(toml, table, data, wanted, gate_limit(Policy()))
+    return draft_for(toml, table, data, wanted, Policy())
 
 
 def _schema(table: Mapping[str, Any]) -> Schema:
@@ -126,7 +130,7 @@ def draft_for(
     table: Mapping[str, Any],
     data: Microdata,
     wanted: Wanted,
-    limit: GateLimit,
+    policy: Policy,
     earlier: Earlier | None = None,
 ) -> DraftedText:
     """A draft for records: ``table`` is what ``toml`` says, with other roles maybe.
@@ -145,9 +149,14 @@ def draft_for(
             return error
         return None
 
-    plan = drafted(table, table_seen(data), wanted, limit, problem, proposed_settings(data, known))
+    # Columns of no role may become quasi-identifiers of an anonymisation for the public.
+    named = (*known, *(v.name for v in data.schema if v.role is Role.OTHER and v.design is None))
+    hierarchies = proposed_settings(data, named if intended(data.schema, wanted) == "anonymisation" else known)
+    plan = drafted(table, table_seen(data), wanted, gate_limit(policy), problem, hierarchies, policy, data)
     cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
-    return DraftedText(drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost)
+    return DraftedText(
+        drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost, plan.changes
+    )
 
 
 def _counts(plan: DraftedPlan) -> dict[str, int]:

@@ -32,9 +32,10 @@ from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
-from ..plan.alternatives import levers_of, offered_steps
+from ..plan.alternatives import levers_of, offered_protection, offered_steps
 from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
+from ..release.answer import answer_for
 from ..release.contents import plan_release
 from ..release.gate import examine
 from ..reporting.searches import Finalist, Gain, Limit, Outcome, limit_of
@@ -51,6 +52,7 @@ from ..store.searches import (
 )
 from ..store.workspace import Workspace
 from ..views.results import result_rows, verdicts_of
+from .examination import gate_stamp
 from .prepare import PreparedRun, prepared_on
 
 OUT_OF_MINUTES = "the minutes of the search were used up"
@@ -104,7 +106,8 @@ def begin_search(
     objective_of(recipe)
     source = find_source(recipe.data.file)
     data = prepared_on(recipe, source, key=workspace.key()).data
-    offered = offered_steps(recipe, data, policy_of(workspace.directory).smallest_cell)
+    policy = policy_of(workspace.directory)
+    offered = (*offered_steps(recipe, data, policy.smallest_cell), *offered_protection(recipe, data, policy))
     if not levers_of(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
     return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)
@@ -469,9 +472,25 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         skipped_judgements,
     )
     winner, start = answer.winner, answer.start
+    if winner is not None and answer.ended:
+        answer = replace(answer, answer=_answer_lines(workspace, winner.run_id))
     if winner is None or start is None or winner is start:
         return answer
     return replace(answer, gains=_gains(search, winner.run_id, start.run_id))
+
+
+def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    """The answer of the gate for a finalist, as every place prints it; examined again only where it may be another."""
+    key = (str(workspace.directory), run_id, gate_stamp(workspace))
+    if key not in _ANSWERS:
+        answer = answer_for(workspace, run_id)
+        _ANSWERS.clear()
+        _ANSWERS[key] = () if answer is None else answer.lines
+    return _ANSWERS[key]
+
+
+_ANSWERS: dict[tuple[str, int, str], tuple[str, ...]] = {}
+"""The answer for the winner that was asked for last: the app asks again and again while a search is on the screen."""
 
 
 @dataclass(frozen=True)

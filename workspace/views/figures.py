@@ -15,7 +15,6 @@ from ..plots.distributions import Group, distribution_figure
 from ..plots.figure import Figure, marked_internal
 from ..plots.planes import plane_figures
 from ..plots.triangle import triangle_figures
-from ..policy.disclosure import DisclosureRules
 from ..store.artefacts import released_dataset
 from ..store.runs import Run, names_of
 from ..store.workspace import Workspace
@@ -34,25 +33,26 @@ def figures_of(
     runs: Sequence[Run],
     datasets: int = DATASETS,
     bin_widths: Mapping[str, float] | None = None,
-    rules: DisclosureRules | None = None,
+    *,
+    public: bool = False,
 ) -> list[Figure]:
     """Distributions of the released variables, pairs of them, intervals, sweeps and planes of studies, of runs on the same data; the first is the main one.
 
-    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. With ``rules`` the figures are public:
-    distributions alone, and of the confidential data what the rules leave. Else they are internal, and say so. Raises BadInput.
+    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. ``public`` figures are the
+    distributions of the released data alone. Else they are internal, and say so. Raises BadInput.
     """
     names = names_of(runs)
-    if rules is not None:
+    if public:
         origins = [
             run.recipe.origin for run in runs
         ]  # the names are what somebody wrote who did not write for the public
-        return _distributions(workspace, runs, origins, datasets, bin_widths or {}, rules)
+        return _distributions(workspace, runs, origins, datasets, bin_widths or {}, public=True)
     rows = [
         RunRows(name, [row for row in result_rows(workspace, run.id) if row.draw is None])
         for name, run in zip(names, runs, strict=True)
     ]
     figures = [
-        *_distributions(workspace, runs, names, datasets, bin_widths or {}, None),
+        *_distributions(workspace, runs, names, datasets, bin_widths or {}, public=False),
         *_pairs(workspace, runs[0]),
         *triangle_figures(rows[0].rows, kept_pairs(workspace, runs[0])),
         *interval_figures(rows),
@@ -75,12 +75,13 @@ def _distributions(
     names: Sequence[str],
     datasets: int,
     bin_widths: Mapping[str, float],
-    rules: DisclosureRules | None,
+    *,
+    public: bool,
 ) -> list[Figure]:
     recipe = runs[0].recipe
     confidential = workspace.read(workspace.dataset(runs[0].dataset_id))
     released = [[_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)] for run in runs]
-    confidential, released = _coded_alike(confidential, released, runs, public=rules is not None)
+    confidential, released = _coded_alike(confidential, released, runs, public=public)
     groups = [Group(name, tuple(tables)) for name, tables in zip(names, released, strict=True)]
     variables = [recipe.schema.require(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))]
     for variable in variables:
@@ -88,7 +89,9 @@ def _distributions(
     labels = frozenset().union(*(run.recipe.generalised for run in runs))
     shown = [_as_drawn(variable, runs) for variable in variables if variable.name not in labels]
     widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
-    return [distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name), rules) for v in shown]
+    return [
+        distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name), public=public) for v in shown
+    ]
 
 
 def _coded_alike(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from oracles import Answers, Case, in_given_bins, series
-from relations import JOINT, NOT_SYNTHESISED, OWN_TABLE, Expected, at_most, equals, free, lower, same
+from oracles import Answers, Case, in_given_bins, series, subsets_of
+from relations import JOINT, NOT_SYNTHESISED, OWN_TABLE, Expected, at_most, equals, free, lower, not_higher, same
 
 from evidence import Evidence
 
@@ -23,16 +24,31 @@ def attributed_anyway(case: Case, values: list[list[Any]], single: list[list[Any
 
 
 def correct_attribution(case: Case) -> dict[str, Answers]:
+    """By all keys, and the largest over the subsets of them."""
+    found = by_keys(case, case.spec.keys)
+    every = [by_keys(case, keys) for keys in subsets_of(case.spec.keys)]
+    for name in LARGEST:
+        found[f"largest_{name}"] = {
+            key: None if value is None else max(one[name][key] for one in every) for key, value in found[name].items()
+        }
+    return found
+
+
+LARGEST = ("dcap", "disco", "disco_beyond")
+
+
+def by_keys(case: Case, keys: Sequence[str]) -> dict[str, Answers]:
     """Record by record: whom the intruder meets, with what value, and whether it is the record's own."""
     outputs = ("cap", "dcap", "tcap", "disco", "disco_beyond")
     found: dict[str, Answers] = {name: {} for name in outputs}
-    used = {*case.spec.keys, *case.spec.sensitive}
+    used = {*keys, *case.spec.sensitive}
     means = {n for n in used if case.kind(n) is not case.released.schema[n].kind} - set(case.spec.bins)
     if means | (used & case.released.generalised):
         return {name: {series(): None} for name in (*outputs, "shared_keys")}
-    single = [in_given_bins(case, name, case.ours(name)) for name in case.spec.keys]
-    ours = list(zip(*single, strict=True))
-    theirs = list(zip(*(in_given_bins(case, name, case.theirs(name)) for name in case.spec.keys), strict=True))
+    single = [in_given_bins(case, name, case.ours(name)) for name in keys]
+    ours = list(zip(*single, strict=True)) if keys else [()] * len(case.confidential)
+    drawn = (in_given_bins(case, name, case.theirs(name)) for name in keys)
+    theirs = list(zip(*drawn, strict=True)) if keys else [()] * len(case.released)
     n, m = len(ours), len(theirs)
     found["shared_keys"] = {series(): Fraction(sum(key in theirs for key in ours), n)}
     for name in case.spec.sensitive:
@@ -55,7 +71,7 @@ def correct_attribution(case: Case) -> dict[str, Answers]:
 
 EVIDENCE = Evidence(
     oracle=correct_attribution,
-    outputs=("dcap", "tcap", "disco", "disco_beyond", "cap", "shared_keys"),
+    outputs=("dcap", "tcap", "disco", "disco_beyond", "cap", "shared_keys", *(f"largest_{name}" for name in LARGEST)),
     tiny=[
         ("linked", {"bins": {"income": "2 equal count"}}),
         ("unlinked", {"keys": ["region"], "sensitive": ["sex", "size"], "obvious": 0.5, "obvious_records": 2}),
@@ -74,6 +90,14 @@ EVIDENCE = Evidence(
             doubled=free("twice as many records make a share of a key count"),
             copy=same,
             permuted=lower,
+            noise=equals(0),
+        ),
+        "largest_dcap": Expected(doubled=same, copy=same, permuted=not_higher, noise=equals(0)),
+        "largest_disco": Expected(doubled=same, copy=same, permuted=not_higher, noise=equals(0)),
+        "largest_disco_beyond": Expected(
+            doubled=free("twice as many records make a share of a key count"),
+            copy=same,
+            permuted=not_higher,
             noise=equals(0),
         ),
         "cap": Expected(doubled=same, copy=same, permuted=JOINT, noise=OWN_TABLE),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from oracles import Answers, Case, matched, of_matches, series
-from relations import IDENTIFIED
+from oracles import Answers, Case, largest_of_matches, matched, of_matches, series, subsets_of
+from relations import IDENTIFIED, LARGEST_IDENTIFIED
 from tables import RADIUS
 
 from evidence import Evidence
 
+LARGEST = ("largest_expected_match_risk", "largest_true_match_rate")
+
 
 def identification(case: Case) -> dict[str, Answers]:
     if not case.released.linked:
-        return {name: {series(): None} for name in of_matches([set()])}
-    names = dict.fromkeys([*case.spec.known, *case.spec.synthesised])
-    return {name: {series(): value} for name, value in of_matches(matched(case, list(names))).items()}
+        return {name: {series(): None} for name in (*of_matches([set()]), *LARGEST)}
+    names = list(dict.fromkeys([*case.spec.known, *case.spec.synthesised]))
+    largest = largest_of_matches([matched(case, chosen) for chosen in subsets_of(names)])
+    return {name: {series(): value} for name, value in (of_matches(matched(case, names)) | largest).items()}
 
 
 EVIDENCE = Evidence(
     oracle=identification,
-    outputs=("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"),
+    outputs=("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", *LARGEST),
     tiny=[
         ("linked", {"radius": RADIUS}),
         ("itself", {"radius": {"income": "open 5%"}}),
@@ -27,5 +30,5 @@ EVIDENCE = Evidence(
         ("unlinked", {"radius": RADIUS}),
     ],
     settings={"radius": RADIUS},
-    expected=IDENTIFIED,
+    expected={**IDENTIFIED, **LARGEST_IDENTIFIED},
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oracles import Answers, Case, learnt, matched, of_matches, present, series
-from relations import IDENTIFIED, LEARNT, TOGETHER
+from oracles import Answers, Case, largest_of_matches, learnt, matched, of_matches, present, series
+from relations import IDENTIFIED, LARGEST_IDENTIFIED, LARGEST_LEARNT, LEARNT, TOGETHER
 from tables import RADIUS
 
 from evidence import Evidence
@@ -20,11 +20,19 @@ def swept(case: Case, believed: Sequence[Any], lacking: Sequence[bool] | None = 
     told = matched(case, [spec.variable], {spec.variable: believed})
     unsure = lacking or [False] * len(without)
     known = [alike if free else alike & near for alike, near, free in zip(without, told, unsure, strict=True)]
-    identified, similar = (
-        [alike & near for alike, near in zip(known, matched(case, names), strict=True)]
-        for names in (spec.synthesised, spec.sensitive)
-    )
-    return {**of_matches(identified), "attribute_risk": learnt(known, similar)}
+
+    def counted_with(own: list[set[int]], names: Sequence[str]) -> list[set[int]]:
+        return [alike & near for alike, near in zip(own, matched(case, names), strict=True)]
+
+    # What is believed, and ignoring it: by what is known alone, with the replaced values, with the sensitive ones.
+    ways = [(own, counted_with(own, spec.synthesised), counted_with(own, spec.sensitive)) for own in (known, without)]
+    _, identified, similar = ways[0]
+    return {
+        **of_matches(identified),
+        **largest_of_matches([found for kept, replaced, _ in ways for found in (kept, replaced)]),
+        "attribute_risk": learnt(known, similar),
+        "largest_attribute_risk": max(learnt(kept, near) for kept, _, near in ways),
+    }
 
 
 FLIPPED = {"0": "1", "1": "0"}
@@ -45,7 +53,7 @@ def intruder_uncertainty(case: Case, level: float) -> dict[str, Answers]:
 
 EVIDENCE = Evidence(
     oracle=intruder_uncertainty,
-    outputs=("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk"),
+    outputs=(*IDENTIFIED, *LARGEST_IDENTIFIED, "attribute_risk", "largest_attribute_risk"),
     no_oracle=dict.fromkeys(
         ("dataset_share", "noise_share", "interaction_share"),
         "made of all datasets at once by statistics.crossed_layout, which "
@@ -61,7 +69,9 @@ EVIDENCE = Evidence(
     settings={"variable": "visits", "levels": [0.0], "radius": RADIUS},
     expected={
         **IDENTIFIED,
+        **LARGEST_IDENTIFIED,
         "attribute_risk": LEARNT,
+        "largest_attribute_risk": LARGEST_LEARNT,
         **dict.fromkeys(("dataset_share", "noise_share", "interaction_share"), TOGETHER),
     },
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
 from sfumato.engine.attacks.cross_fitted import Judged, folds, judged, smoother
@@ -35,7 +38,51 @@ def test_an_area_is_the_share_of_pairs_within_the_parts() -> None:
     assert found.areas[0, 0] == pytest.approx(wins / pairs)
     limit = np.sort(scores[~label])[::-1][1]
     assert found.positives[0] == pytest.approx(np.mean(scores[label] > limit))
-    assert found.advantage[0] == pytest.approx(np.mean(scores[label] > 0) - np.mean(scores[~label] > 0))
+    hits = [hits_by_other_half(scores, label, kind) for kind in (True, False)]
+    assert (found.hits[0], found.false_hits[0]) == pytest.approx(hits)
+    fitted = judged([np.diag(scores)], [label], [part], 0.05, [np.stack([rng.permutation(40) for _ in range(9)])])
+    own = scores * np.where(label, 1, -1)
+    assert fitted.hits[0] == pytest.approx(np.mean(own[label] > 0)), "a regression of the label has its cut at 0"
+
+
+def hits_by_other_half(scores: np.ndarray, label: np.ndarray, kind: bool) -> float:
+    """The share of releases of a kind above the cut that is best on the other half, by trying every cut."""
+    hits = 0
+    for chooses, judges in ((slice(0, 20), slice(20, 40)), (slice(20, 40), slice(0, 20))):
+        values = sorted(set(scores[chooses].tolist()))
+        cuts = [(a + b) / 2 for a, b in itertools.pairwise(values)]
+        own, there = scores[chooses], label[chooses]
+        gains = [np.mean(own[there] > cut) - np.mean(own[~there] > cut) for cut in cuts]
+        error = np.sqrt(1 / there.sum() + 1 / (~there).sum()) / 2
+        best = [cut for cut, gain in zip(cuts, gains, strict=True) if gain >= max(gains) - error]
+        hits += int((scores[judges][label[judges] == kind] > best[len(best) // 2]).sum())
+    return hits / int((label == kind).sum())
+
+
+def gaussian(count: int, mu: float, shadows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy counts of ``count`` others, with one record more in about half of them; noise of 1 / mu."""
+    there = rng.random(shadows) < 0.5
+    return count + there + rng.normal(size=shadows) / mu, there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 12, 200])
+def test_the_advantage_of_noisy_counts_covers_that_of_the_best_test_and_a_cut_at_0_does_not(count: int) -> None:
+    """Of normal noise of sigma the best test has 2 Phi(1 / (2 sigma)) - 1; a cut at 0 is far below counts of 12 and 200 and loses half at 1."""
+    rng = np.random.default_rng(count)
+    for mu in (0.5, 1.0, 1.89):
+        right = 2 * norm.cdf(mu / 2) - 1
+        covered, naive = [], []
+        for _ in range(300):
+            scores, there = gaussian(count, mu, 500, rng)
+            found = judged([scores], [there], [np.zeros(500, dtype=np.int64)], 0.01, [np.arange(500)[None]])
+            _, low, high = found.mean_advantage(np.ones(1, dtype=np.bool_))
+            covered.append(low <= right <= high)
+            at_0 = np.mean(scores[there] > 0) - np.mean(scores[~there] > 0)
+            naive.append(at_0 + high - low > right)
+        assert np.mean(covered) > 0.89, "95 %, less what a cut chosen from 250 releases costs and three standard errors"
+        if count > 1:
+            assert np.mean(naive) < 0.5 if mu < 1 else np.mean(naive) == 0
 
 
 def audit(leak: float, rng: np.random.Generator, targets: int = 6, shadows: int = 80) -> Judged:

@@ -166,5 +166,6 @@ def test_without_uncertainty_the_study_gives_the_risks_themselves() -> None:
         confidential, released, IdentificationSpec(known=known, synthesised=("income",), radius=RADII), run
     )
     learnt = attribute(confidential, released, AttributeSpec(known=known, sensitive=("income",), radius=RADII), run)
-    assert {e.measure: e.value for e in identified.estimates}.items() <= values.items()
+    found = {e.measure: e.value for e in identified.estimates if not e.measure.startswith("largest_")}
+    assert found.items() <= values.items()
     assert values["attribute_risk"] == pytest.approx(learnt.estimates[0].value)

@@ -50,6 +50,11 @@ def values(found: Measure, target: str = "ill") -> dict[str, float | None]:
     return {name: e.value for name, e in by_name(found, target).items()}
 
 
+def by_all_keys(found: Measure) -> dict[str, float | None]:
+    """What is attributed by all keys, without the largest over the keys that an intruder may choose."""
+    return {name: value for name, value in values(found).items() if not name.startswith("largest_")}
+
+
 FOUR = pd.DataFrame({"zip": list("aabc"), "ill": list("xyxx")})
 
 
@@ -60,7 +65,7 @@ def test_four_records_by_hand() -> None:
     assert found.per_record["matched"].tolist() == [2, 2, 1, 0]
     assert found.per_record["attributed"].tolist() == [1, 0, 0, 0]
     answers = by_name(found)
-    assert values(found) == {
+    assert by_all_keys(found) == {
         "cap": 1,
         "dcap": 0.25,
         "tcap": pytest.approx((0.5 + 0.5 + 0) / 3),
@@ -78,7 +83,7 @@ def test_four_records_by_hand() -> None:
 
 def test_the_confidential_data_are_scored_against_themselves() -> None:
     found = measured(FOUR)
-    assert values(found) == {
+    assert by_all_keys(found) == {
         "cap": pytest.approx(3 / 4),
         "dcap": pytest.approx((0.5 + 0.5 + 1 + 1) / 4),
         "tcap": 1,
@@ -211,7 +216,7 @@ def test_a_missing_value_is_a_value_of_key_and_target() -> None:
 
 def test_nothing_shared_is_no_attack_rather_than_a_number() -> None:
     found = measured(FOUR, FOUR.assign(zip=list("pqrs")))
-    assert values(found) == {"cap": 1, "dcap": 0, "tcap": None, "disco": 0, "disco_beyond": 0, "shared_keys": 0}
+    assert by_all_keys(found) == {"cap": 1, "dcap": 0, "tcap": None, "disco": 0, "disco_beyond": 0, "shared_keys": 0}
     assert by_name(found)["tcap"].reason == "no keys that both tables have are released with one value alone"
 
 
@@ -352,3 +357,11 @@ def test_bad_input_names_the_place(measure: dict[str, Any], place: str, said: st
     with pytest.raises(BadInput, match=said) as caught:
         recipe(measure)
     assert caught.value.place == place
+
+
+def test_an_intruder_ignores_a_key_that_nobody_shares() -> None:
+    """By hand: no zip code is shared; without it two records of three x to one y, right for .75^2 + .25^2 of the people."""
+    found = by_name(measured(FOUR, FOUR.assign(zip=list("pqrs"))), "ill")
+    assert found["dcap"].value == 0
+    assert found["largest_dcap"].value == pytest.approx(0.75**2 + 0.25**2)
+    assert "ignores zip" in found["largest_dcap"].reason

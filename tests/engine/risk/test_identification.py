@@ -48,6 +48,11 @@ def values(measure: Measure) -> dict[str, float | None]:
     return {estimate.measure: estimate.value for estimate in measure.estimates}
 
 
+def of_all_known(found: dict[str, float | None]) -> dict[str, float | None]:
+    """The papers' four outputs, of an intruder who uses all that is known."""
+    return {name: value for name, value in found.items() if not name.startswith("largest_")}
+
+
 CONFIDENTIAL = data("aaabb", [0, 0, 1, 2, 2], [100, 104, 100, 50, 200])
 SYNTHETIC = data("aaabb", [0, 0, 1, 2, 2], [105, 99, 300, 201, 199], "synthetic")
 
@@ -84,14 +89,14 @@ def test_a_radius_in_days_heeds_the_time_of_day(days: float, candidates: list[in
 def test_narrower_radius_by_hand() -> None:
     """Radius 1: record 0 has 99, not its own; record 1 has 105, not its own; record 4 has 201 and 199."""
     found = values(identification(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1}), RUN))
-    assert found == {
+    assert of_all_known(found) == {
         "expected_match_risk": 0.5, "true_match_rate": 0.0, "false_match_rate": 1.0, "unique_matches": 2.0
     }  # fmt: skip
 
 
 def test_a_table_against_itself() -> None:
     found = values(identification(CONFIDENTIAL, CONFIDENTIAL, spec(radius={"income": "5%"}), RUN))
-    assert found == {
+    assert of_all_known(found) == {
         "expected_match_risk": 4.0, "true_match_rate": 0.6, "false_match_rate": 0.0, "unique_matches": 3.0
     }  # fmt: skip
 

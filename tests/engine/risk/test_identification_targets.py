@@ -117,7 +117,8 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
         return
     found, summaries = by_loops(data, released, wanted)
     measure = measured(data, released, among=among)
-    assert {e.measure: e.value for e in measure.estimates} == {
+    found_by_all = {e.measure: e.value for e in measure.estimates if not e.measure.startswith("largest_")}
+    assert found_by_all == {
         name: value if value is None else pytest.approx(value) for name, value in summaries.items()
     }
     candidates = measure.per_record["candidates"]

@@ -78,7 +78,8 @@ def test_a_copy_of_the_listings_has_their_own_attribute_risk_and_not_the_publish
     """A copy of the first sample gives 1,311; the paper's 636 leaves every record out of its own candidates."""
     copy = Microdata(samples[0].schema, samples[0].frame, "synthetic")
     found = learnt(samples[0], copy, 5, "5%")
-    assert found == {"risk": learnt(samples[0], samples[0], 5, "5%")["risk"]}
+    assert found["risk"] == learnt(samples[0], samples[0], 5, "5%")["risk"]
+    assert "risk_excluding_self" not in found
     assert found["risk"] > 1.5 * 636
 
 
@@ -92,4 +93,6 @@ def test_identification_of_the_acs_sample() -> None:
     )
     table = conform(read("acs.csv"), schema)
     measure = identification(table, table, IdentificationSpec().for_release(schema, released), RUN)
-    assert [estimate.value for estimate in measure.estimates] == [pytest.approx(173), 0.003, 0, 30]
+    found = [estimate.value for estimate in measure.estimates]
+    assert found[:4] == [pytest.approx(173), 0.003, 0, 30]
+    assert found[4:] == [pytest.approx(173), 0.003], "no choice of variables finds more in a table against itself"

@@ -29,9 +29,28 @@ def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
     assert sfumato("draft", people, "--known", "town, age", "--sensitive", '"pay, net"', "--sensitive", "smoker") == 0
     said = capsys.readouterr()
     found = tomllib.loads(said.out)
-    assert {step["target"] for step in found["synthesis"]} == {"pay, net", "smoker"}
+    assert {step["target"] for step in found["synthesis"]} == {"pay, net", "smoker", "town"}
     assert "Not measured: membership." in said.err
+    assert "town is synthesised: " in said.err
+    assert "age is shown in steps of 10: 120 of 120 people would be in classes of fewer than 11 without." in said.err
     assert not Path("workspace").exists()
+
+
+@pytest.mark.slow
+def test_an_audience_is_written_unless_it_is_the_public_and_decides_what_changes(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {}
+    for audience in ("public", "contract", "enclave"):
+        asked = ("--known", "town,age", "--sensitive", "smoker", "--audience", audience)
+        assert sfumato("draft", people, *asked) == 0
+        found[audience] = tomllib.loads(capsys.readouterr().out)
+    assert [found[one]["release"].get("audience") for one in found] == [None, "contract", "enclave"]
+    kept = {one: set(found[one]["variables"]) - {step["target"] for step in found[one]["synthesis"]} for one in found}
+    assert "pay, net" in kept["enclave"], "nothing that was not asked for is synthesised"
+    assert "pay, net" in kept["contract"], "it is no quasi-identifier"
+    assert "pay, net" not in kept["public"] or "pay, net" in found["public"]["release"]["recode"]
+    assert sfumato("draft", people, "--audience", "everybody") == 2
 
 
 @pytest.mark.usefixtures("in_process", "read_here")

@@ -78,7 +78,19 @@ ROLES = [
     "Data", "Set a role", "town", "quasi-identifier", "Set a role", "age", "quasi-identifier", "Set a role", "pay", "sensitive",
     "Set a kind", "pay", "continuous", "Include or exclude", "smoker", "yes", "List variables", "back",
 ]  # fmt: skip
-DRAFT = ["Plan", "Draft a plan", "synthesis", "no", "2", "yes", "Set a value", "release.m=3", "List the steps", "back"]
+DRAFT = [
+    "Plan",
+    "Draft a plan",
+    "synthesis",
+    "public",
+    "no",
+    "2",
+    "yes",
+    "Set a value",
+    "release.m=3",
+    "List the steps",
+    "back",
+]
 RUN = ["Runs", "Start a run", "yes", "List runs", "back"]
 FINDINGS = [
     "Findings", "Verdicts", "", "Explain a number", "", "1", "Records at risk", "", "1", "no", "What to change", "", "back",
@@ -177,7 +189,7 @@ def test_a_setting_that_cannot_be_is_refused_and_the_plan_stays() -> None:
 
 def test_a_release_from_tables_is_a_goal_of_its_own() -> None:
     Path("people.csv").write_text("town,age,pay,smoker\n" + f"{ROWS}\n" * 10)
-    status, lines = talked([*IMPORT, *ROLES, "Plan", "Draft a plan", "tables", "2", "yes"])
+    status, lines = talked([*IMPORT, *ROLES, "Plan", "Draft a plan", "tables", "public", "2", "yes"])
     assert status == 0, lines[-5:]
     with Workspace.open(Path("w")) as workspace:
         draft = draft_of(workspace, 1)

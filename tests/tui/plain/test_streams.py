@@ -57,6 +57,7 @@ back
 Plan
 Draft a plan
 synthesis
+public
 no
 2
 yes

@@ -47,12 +47,17 @@ async def test_two_keys_draft_a_synthesis_and_one_takes_it_back(sit, with_roles,
     before = plan_of(with_roles)
     async with sit(with_roles, "D", size=size) as seat:
         assert "synthesised: smoker" in seat.text
-        assert "unchanged: town, age" in seat.text
+        assert "unchanged, coarser or synthesised, as the limits require: town, age" in " ".join(seat.text.split())
         assert "It takes a few seconds and about 0." in seat.text
         await seat.press("enter")
         assert "R runs this plan" in seat.text
-        assert [step["target"] for step in tomllib.loads(plan_of(with_roles))["synthesis"]] == ["smoker"]
-        assert "Not measured: membership" in "".join(seat.app.notices)
+        drafted = tomllib.loads(plan_of(with_roles))
+        assert {step["target"] for step in drafted["synthesis"]} == {"smoker", "town"}
+        assert drafted["release"]["recode"] == {"age": 10}
+        assert "audience" not in drafted["release"], "the public is the default"
+        said = "".join(seat.app.notices)
+        assert "Not measured: membership" in said
+        assert "age is shown in steps of 10: 90 of 90 people would be in classes of fewer than 11 without." in said
         await seat.press("u")
     assert plan_of(with_roles) == before
 
@@ -64,11 +69,23 @@ async def test_the_form_shows_only_what_the_kind_of_plan_asks(sit, with_roles):
         return [str(one.render()) for one in labels if one.display and str(one.id).startswith("label-")]
 
     async with sit(with_roles, "D") as seat:
-        assert shown(seat) == ["goal", "synthesise", "drawn", "m"]
+        assert shown(seat) == ["goal", "synthesise", "drawn", "m", "audience"]
         await seat.press("right")
-        assert shown(seat) == ["goal", "k", "l", "t"]
+        assert shown(seat) == ["goal", "k", "l", "t", "audience"]
         await seat.press("right")
-        assert shown(seat) == ["goal"]
+        assert shown(seat) == ["goal", "audience"]
+
+
+@pytest.mark.slow
+async def test_a_draft_for_an_enclave_changes_no_kept_column_and_is_proposed_again(sit, with_roles, size):
+    async with sit(with_roles, *("D", *["down"] * 4, "right", "right"), size=size) as seat:
+        assert "unchanged: town, age" in seat.text
+        await seat.press("enter")
+        drafted = tomllib.loads(plan_of(with_roles))
+        assert drafted["release"]["audience"] == "enclave"
+        assert "recode" not in drafted["release"]
+        await seat.press("1", "D")
+        assert "[enclave]" in seat.text, "the plan's own audience is chosen"
 
 
 @pytest.mark.slow
@@ -76,7 +93,7 @@ async def test_an_anonymisation_of_k_and_l_takes_few_keys(sit, with_roles, size)
     async with sit(with_roles, *("D", "right", "down", "down", "2", "enter"), size=size):
         pass
     (step,) = tomllib.loads(plan_of(with_roles))["anonymisation"]
-    assert (step["k"], step["l"]) == (5, 2.0)
+    assert (step["k"], step["l"]) == (11, 2.0), "what the public requires"
     assert "m" not in tomllib.loads(plan_of(with_roles))["release"]
 
 

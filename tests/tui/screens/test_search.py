@@ -20,7 +20,7 @@ FOUND = Outcome(1, 1, "utility.propensity.s_pmse", (BLOCKED, PASSES), 27, 2)
 
 def test_the_first_finalist_that_passes_is_named():
     assert headline(FOUND) == "Search 1: 27 plans looked at; 2 could not be carried out"
-    assert conclusion(FOUND)[-1] == "Run 36 may leave: cart.minbucket 10, m 2."
+    assert conclusion(FOUND)[-1] == "Run 36 passes: cart.minbucket 10, m 2."
     assert finalist_text(BLOCKED) == "run 35  0 of 1 met, 1 finding blocks  unchanged  utility 1.07 -> 0.9"
 
 

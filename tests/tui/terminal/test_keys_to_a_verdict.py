@@ -100,8 +100,8 @@ def test_adult_is_synthesised_and_judged_after_25_keys(counting: Callable[[str],
 @pytest.mark.parametrize(
     ("form", "said", "most"),
     [
-        pytest.param((), (r"risk.anonymity.k\b",), 26, id="k = 5"),
-        pytest.param(("down", "down", "3"), (r"observed 5, at least 5", r"observed 3, at least 3"), 29, id="k = 5, l = 3"),
+        pytest.param((), (r"risk.anonymity.k\b",), 26, id="k = 11"),
+        pytest.param(("down", "down", "3"), (r"observed 11, at least 11", r"observed 3, at least 3"), 29, id="k = 11, l = 3"),
     ],
 )  # fmt: skip
 def test_adult_is_anonymised_and_judged_within_30_keys(

@@ -74,22 +74,22 @@ def test_tables_that_two_releases_publish_can_leave_one_count_that_each_leaves_o
     first = run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"])
     alone = found(workspace, first)
     assert alone.status == "pass"
-    assert "no earlier release of these records published rounded tables" in alone.said
+    assert "from the tables of this release, 0 of" in alone.said
     let_out(workspace, first, tmp_path)
     again = found(workspace, run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"], audit=True))
     assert again.status == "pass", "the control: the same tables once more say nothing new"
-    assert f"with the tables of run {first}, released before, 0 of" in again.said
+    assert f"from the tables of this release and of run {first}, released before, 0 of" in again.said
     together = found(workspace, run_of(workspace, "at 40", limit=14, frame=few_young(), margins=["area", "age"]))
     assert together.status == "block"
-    assert f"with the tables of run {first}, released before, 1 of 1 small count follows exactly" in together.said
+    assert f"and of run {first}, released before, 1 of 1 small count follows exactly (age: 1)" in together.said
 
 
 def test_noisy_tables_and_other_people_leave_nothing_to_be_looked_at(workspace: Workspace, tmp_path: Path) -> None:
     let_out(workspace, run_of(workspace, "width 20", epsilon=1.0), tmp_path)
-    assert "published rounded tables" in found(workspace, run_of(workspace, "width 20")).said
+    assert "0 of 0 small counts follow exactly" in found(workspace, run_of(workspace, "width 20")).said
     others = people().assign(age=lambda frame: 99 - frame["age"])
     let_out(workspace, run_of(workspace, "width 20", frame=others), tmp_path)
-    assert "no earlier release of these records" in found(workspace, run_of(workspace, "width 25")).said
+    assert "from the tables of this release, 0 of" in found(workspace, run_of(workspace, "width 25")).said
 
 
 def test_a_deleted_run_whose_tables_are_gone_is_not_passed_over(workspace: Workspace, tmp_path: Path) -> None:

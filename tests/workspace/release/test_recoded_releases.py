@@ -108,7 +108,13 @@ class Place:
         controls: pd.DataFrame | None, synthesis: list[Any], seed: int = 7, order: str = "shuffled",
         measures: Sequence[Any] = MEASURES,
     ) -> int:  # fmt: skip
-        form = {"m": len(tables), "seed": seed, "order": order, **({"recode": rules} if rules else {})}
+        form = {
+            "m": len(tables),
+            "seed": seed,
+            "order": order,
+            "public_figures": "rounded",
+            **({"recode": rules} if rules else {}),
+        }
         held = {} if controls is None else {"data": {"holdout": "held_out"}}
         recipe = Recipe.from_table(
             {

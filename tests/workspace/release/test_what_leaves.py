@@ -7,9 +7,7 @@ it lies there.
 from __future__ import annotations
 
 import base64
-import html
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -59,7 +57,7 @@ RECIPE: dict[str, Any] = {
     "description": "Canary description: Mrs Zwölfer is in here",
     "data": {"file": "/canary/enclave/people.csv", "where": "age >= 0 AND 'canary filter' <> ''"},
     "variables": VARIABLES,
-    "release": {"m": 3, "seed": SEED},
+    "release": {"m": 3, "seed": SEED, "public_figures": "rounded"},
     "synthesis": [
         {"target": "visits", "method": "linear_regression", "predictors": ["region", "age"]},
         {"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]},
@@ -256,14 +254,14 @@ def test_public_reports_figures_and_results_hold_no_secret_and_internal_ones_do(
 
 
 @pytest.mark.slow
-def test_the_words_of_a_public_figure_hold_rounded_counts_alone(exported: dict[bool, Path]) -> None:
-    for path in sorted((exported[True] / "figures").glob("*.svg")):
-        text = path.read_text("utf-8")
-        said = re.search(f"{CONFIDENTIAL}, (.*?)\\. ", html.unescape(text)[html.unescape(text).index("<desc") :])
-        assert said is not None
-        counts = [float(one) for one in re.findall(r" ([\d.]+)(?:,|$)", said[1])]
-        assert counts
-        assert all(one % 5 == 0 and one >= 10 for one in counts)
+def test_a_public_figure_draws_the_released_data_alone(exported: dict[bool, Path]) -> None:
+    drawn = {
+        public: [path.read_text("utf-8") for path in sorted((exported[public] / "figures").glob("*.svg"))]
+        for public in (True, False)
+    }
+    assert drawn[True]
+    assert not [text for text in drawn[True] if CONFIDENTIAL in text]
+    assert [text for text in drawn[False] if CONFIDENTIAL in text], "the negative control"
 
 
 @pytest.mark.slow
@@ -283,10 +281,10 @@ def test_an_anonymised_release_holds_neither_seed_nor_hash_nor_path(case: Case, 
     secrets = secrets_of(case.workspace, run_id, people())
     assert leaks(tmp_path / "out/public", replace(secrets, numbers={})) == []
     assert leaks(tmp_path / "out/internal", replace(secrets, numbers={})), "the negative control"
-    told = (tmp_path / "out/public/utility.csv").read_text("utf-8")
-    assert "quality.pearson.rho" in told
-    assert "ilm.ilm" not in told, "it divides by the range of the confidential values"
-    assert "anonymity" not in told
+    assert not (tmp_path / "out/public/utility.csv").exists(), "no figure leaves unless the recipe asks for it"
+    page = (tmp_path / "out/public/using-these-data.html").read_text("utf-8")
+    assert "pearson" not in page.lower()
+    assert "figures do not leave" in page
 
 
 @pytest.mark.slow
@@ -333,21 +331,25 @@ def test_public_output_follows_the_policy_of_the_workspace(case: Case, tmp_path:
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    before = results()
-    policy = case.workspace.directory / "policy.toml"
+    before, policy = results(), case.workspace.directory / "policy.toml"
     try:
-        policy.write_text("digits = 1\nsmallest_cell = 700\nrounding = 50\n")
+        policy.write_text("digits = 1\nrounding = 50\n")
         after = results()
+        policy.write_text("smallest_cell = 7000\n")
+        without = results()
     finally:
         policy.unlink()
-    assert after["rules"] == {"smallest_cell": 700, "rounding": 50, "digits": 1}
-    scores = [row["value"] for row in after["rows"] if row["method"] == "propensity"]
-    assert scores
-    assert all(float(f"{one:.0e}") == one for one in scores)
-    terms = {str(row["params"].get("term")) for row in before["rows"]} - {
-        str(row["params"].get("term")) for row in after["rows"]
-    }
-    assert terms == {"region=south", "region=west"}, "every region has fewer than 700 records"
+    assert after["rules"] == {"smallest_cell": 10, "rounding": 50, "digits": 1}
+    for found in (before, after):
+        assert {(row["method"], row["measure"]) for row in found["rows"]} == {("ecdf", "max_abs_difference")}
+        assert {row["target"] for row in found["rows"]} == {"visits", "income"}
+    assert all(float(f"{row['value']:.0e}") == row["value"] for row in after["rows"])
+    assert [row["value"] for row in before["rows"]] != [row["value"] for row in after["rows"]]
+    assert without["rows"] == [], "there are too few records for a smallest cell of 7,000"
+    exact = [
+        one.value for one in result_rows(case.workspace, 1) if one.measure == "max_abs_difference" and one.draw is None
+    ]
+    assert not {row["value"] for row in before["rows"]} & set(exact), "what was measured does not leave"
 
 
 def spellings(value: float) -> list[str]:

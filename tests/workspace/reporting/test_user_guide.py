@@ -64,10 +64,10 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
     example = combined_mean("income", COLUMNS, "partial")
     page = user_guide(released(recipe, ("region", "age"), ("income",), example=example)).html()
     for words in (
-        "SYNTHETIC DATA. PUBLIC: counts of fewer than 10", "The values of income are drawn from statistical models",
+        "SYNTHETIC DATA. PUBLIC: every number is computed from the released files alone", "The values of income are drawn from statistical models",
         "The values of region and age are those of the confidential records, each row one person&#x27;s", "may be one that somebody has",
         "T = u + b/m", "Reiter 2003", "combined estimate q",
-        "Incomes &lt;b&gt;2020&lt;/b&gt;", "Nothing was measured that may be said here",
+        "Incomes &lt;b&gt;2020&lt;/b&gt;", "Expect differences, and ask the data&#x27;s keeper",
     ):  # fmt: skip
         assert words in page, words
     assert "Inside" not in page

@@ -82,7 +82,7 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     assert {name.split("/")[1] for name in folders} == {"acro", "crate"}
     assert written == sorted(found.files) == sorted(
         ["public/dataset-SYNTHETIC-01.csv", "public/dataset-SYNTHETIC-02.csv", "public/dataset-SYNTHETIC-03.csv",
-         "public/codebook.csv", "public/manifest.json", "public/using-these-data.html", "public/utility.csv",
+         "public/codebook.csv", "public/manifest.json", "public/using-these-data.html",
          "internal/report.html", "internal/recipe.toml",
          "internal/results.json", "internal/examination.json", "internal/commitments.json",
          "internal/manifest.json", *DOCUMENTS, *folders]

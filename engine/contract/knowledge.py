@@ -1,0 +1,196 @@
+"""What a measure of risk that declares ``never_falls_with_knowledge`` must satisfy: no risk is smaller for an intruder who knows one variable more.
+
+A case is a small table, a release that replaces some of its variables, a recipe's table of the measure, and a variable ``x`` more to know. Methods
+without such an output are not tried: add one where what you compute is the largest over what an intruder may choose to use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_origin
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ..data.microdata import Microdata
+from ..data.schema import Role
+from ..errors import BadInput, NotComputable
+from ..methods.labels import KNOWLEDGE
+from ..methods.protocols import MEASURES
+from ..methods.registry import Method
+from ..methods.results import Estimate
+from .examples import SCHEMA, confidential_table, run_of, seen_by, suitable_value
+
+every_monotone_measure = pytest.mark.sfumato_contract(*MEASURES, monotone=True)
+CASES = 6
+RADII = {"days": 1, "income": "10%", "visits": "open 2"}
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class KnowledgeCase:
+    """A table, its release, and a measure's table of parameters without and with one variable more to know."""
+
+    confidential: Microdata
+    released: Microdata
+    replaced: tuple[str, ...]
+    less: Mapping[str, Any]
+    more: Mapping[str, Any]
+
+
+def knowledge_parameter(method: Method) -> str:
+    """Return the name of the parameter that lists what the intruder knows; empty where the method has none."""
+    names = [info.name for info in method.spec.params()]
+    return next((name for name in KNOWLEDGE if name in names), "")
+
+
+def monotone_outputs(method: Method) -> tuple[str, ...]:
+    """Return the outputs that the method declares never to fall as the intruder learns more."""
+    return tuple(output.name for output in method.outputs if output.risk.never_falls_with_knowledge)
+
+
+def drawn_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None:
+    """Draw a case; None where what was drawn does not suit the method."""
+    names = [variable.name for variable in SCHEMA if variable.role is not Role.IDENTIFIER]
+    confidential = _some_records(confidential_table(), int(rng.integers(8, 60)), rng)
+    replaced = tuple(name for name in names if rng.random() < 0.4) or ("income",)
+    released = confidential.with_columns(
+        {name: _replaced(confidential.column(name), rng) for name in replaced}, "synthetic"
+    )
+    order = [names[at] for at in rng.permutation(len(names))]
+    parameter = knowledge_parameter(method)
+    infos = [info for info in method.spec.params() if info.required and info.name != parameter]
+    table: dict[str, Any] = {info.name: suitable_value(info, SCHEMA) for info in infos}
+    lists = [
+        info
+        for info in method.spec.params()
+        if info.name != parameter and info.param.names == "variables" and not _is_mapping(info.type)
+    ]
+    for info in lists:
+        if info.name == "sensitive":
+            chosen = [order.pop() for _ in range(int(rng.integers(1, 3)))]
+            table[info.name] = chosen if get_origin(info.type) is tuple else chosen[0]
+    extra = order.pop()
+    known = order[: int(rng.integers(1, len(order)))]
+    less = _completed({**table, parameter: known}, method, replaced, lists, extra)
+    if less is None:
+        return None
+    radius = less.get("radius", {})
+    more = {**less, parameter: [*known, extra]}
+    if extra in RADII and "radius" in [info.name for info in method.spec.params()]:
+        more["radius"] = {**radius, extra: RADII[extra]}
+    return KnowledgeCase(confidential, released, replaced, less, more)
+
+
+def _completed(
+    table: dict[str, Any],
+    method: Method,
+    replaced: tuple[str, ...],
+    lists: Sequence[Any],
+    extra: str,
+) -> dict[str, Any] | None:
+    """Return the table with every other list of variables fixed, so that the one more to know is all that changes."""
+    try:
+        full = method.spec.from_table(table, "step").for_release(SCHEMA, replaced)
+    except BadInput:
+        return None
+    named = list(table[knowledge_parameter(method)])
+    for info in lists:
+        value = getattr(full, info.name)
+        if isinstance(value, tuple) and value:
+            table[info.name] = [name for name in value if name != extra]
+            if not table[info.name]:
+                return None  # an empty list stands for its default, which would hold the variable again
+            named += table[info.name]
+    if "radius" in [info.name for info in method.spec.params()]:
+        table["radius"] = {name: RADII[name] for name in dict.fromkeys(named) if name in RADII}
+    return table
+
+
+def _is_mapping(kind: Any) -> bool:
+    origin = get_origin(kind)
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def _some_records(data: Microdata, records: int, rng: np.random.Generator) -> Microdata:
+    rows = rng.integers(0, len(data), records)
+    return Microdata(data.schema, data.frame.iloc[rows].reset_index(drop=True))
+
+
+def _replaced(column: pd.Series, rng: np.random.Generator) -> pd.Series:
+    """Return a column of which a share of the values is another record's: none, some or all."""
+    wrong = rng.random(len(column)) < rng.choice([0.2, 0.6, 1.0])
+    others = column.iloc[rng.permutation(len(column))].reset_index(drop=True)
+    return column.where(~wrong, others)
+
+
+def estimates_of(method: Method, case: KnowledgeCase, table: Mapping[str, Any]) -> dict[tuple[str, ...], Estimate]:
+    """Return what the method says by measure, target and parameters. Raises BadInput or NotComputable."""
+    spec = method.spec.from_table(table, "step")
+    spec.check(SCHEMA, "step")
+    spec.check_release(SCHEMA, case.replaced, "step")
+    full = spec.for_release(SCHEMA, case.replaced)
+    found = method.measure(seen_by(method, case.confidential), case.released, full, run_of()).estimates
+    return {(one.measure, one.target, repr(sorted(one.params.items(), key=str))): one for one in found}
+
+
+def falls(
+    method: Method,
+    less: Mapping[tuple[str, ...], Estimate],
+    more: Mapping[tuple[str, ...], Estimate],
+    outputs: Sequence[str],
+) -> Iterator[tuple[str, float, float]]:
+    """Yield every output, value before and value after where an intruder who knows more is less of a risk.
+
+    Estimated values are compared by the ends of their intervals, exact ones to 1e-9 of their size.
+    """
+    for key, before in less.items():
+        after = more.get(key)
+        if key[0] not in outputs or after is None or before.value is None or after.value is None:
+            continue
+        sign = -1.0 if method.output(key[0]).goal == "high" else 1.0
+        low, high = _least(before, sign), _most(after, sign)
+        if high < low - TOLERANCE * max(abs(low), 1.0):
+            yield key[0], before.value, after.value
+
+
+def _least(estimate: Estimate, sign: float) -> float:
+    ends = [one for one in (estimate.lower, estimate.value, estimate.upper) if one is not None]
+    return min(sign * one for one in ends)
+
+
+def _most(estimate: Estimate, sign: float) -> float:
+    ends = [one for one in (estimate.lower, estimate.value, estimate.upper) if one is not None]
+    return max(sign * one for one in ends)
+
+
+def tried_cases(
+    method: Method, cases: int, seed: int
+) -> Iterator[tuple[dict[tuple[str, ...], Estimate], dict[tuple[str, ...], Estimate]]]:
+    """Yield what a method says without and with the one variable more, of so many drawn cases that suit it."""
+    rng = np.random.default_rng(seed)
+    found = 0
+    for _ in range(20 * cases):
+        case = drawn_case(method, rng)
+        if case is None:
+            continue
+        try:
+            answers = [estimates_of(method, case, table) for table in (case.less, case.more)]
+        except (BadInput, NotComputable):
+            continue
+        found += 1
+        yield answers[0], answers[1]
+        if found == cases:
+            return
+
+
+@every_monotone_measure
+def test_no_risk_falls_when_the_intruder_knows_one_variable_more(method: Method) -> None:
+    tried = 0
+    for less, more in tried_cases(method, CASES, 1):
+        tried += 1
+        assert list(falls(method, less, more, monotone_outputs(method))) == []
+    if not tried:
+        pytest.skip("no case that could be drawn suits the method")

@@ -1,0 +1,400 @@
+"""Which published counts stay open because single records can take other values: a proof that works for any number of variables.
+
+Take records that have all published counts, and move one of them to another value of variable i so that all published counts stay as they were
+printed. Both tables could be the confidential one, and every count of a combination that has variable i and held the record differs by one
+between them. So no such count follows, of any set of variables that contains i, whatever other variables it has. The same holds where a record
+goes to the values of another one: for every set of variables in which the two differ.
+
+The moves are tried from the confidential records, and from records that were moved at random before, with all published counts kept. A variable of
+a record that has moved is *open*. A count can follow only where no record that it counts is open in one of its variables. Nothing is
+searched in the table of all variables, so its size does not matter, and every table is one of whole numbers.
+
+The proof goes one way. What stays closed may follow or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ..data.arrays import Booleans, Floats, Integers
+from .domain import Clique
+
+STARTS, ROUNDS = 20, 10
+"""Most times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
+PATIENCE = 3
+"""Walks without a new open variable after which the search ends."""
+SHARES = (0.25, 0.5, 0.1)
+"""Shares of the records that a walk moves at random; moves of the others are tried."""
+MOST_MOVED = 3_000
+"""Records that are moved between two tables of a walk."""
+MOST_HELPED, HELPERS = 2_000, 4
+"""Closed records for which room is made in a table of a walk, and the records that are moved for each of them."""
+MOST_PATTERNS = 300
+"""Sets of closed variables that are narrowed after a walk, the most frequent first."""
+MOST_VALUES = 12
+"""Other categories of a variable that are tried in one table."""
+PARTNERS = 8
+"""Records whose values others are moved to in a round, and whose place others take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The smallest and the largest count that each cell of a published table can have had.
+
+    ``groups`` give for each axis the category of the table that each category of the domain lies in; its own where there are none.
+    """
+
+    clique: Clique
+    low: Floats
+    high: Floats
+    groups: tuple[Integers, ...] = ()
+
+    @classmethod
+    def coarsened(cls, clique: Clique, table: Floats, limit: int, impossible: Booleans | None = None) -> Self:
+        """Return the bounds of counts that were rounded to multiples of ``limit``; cells that cannot be are 0."""
+        low = np.maximum(np.ceil(table - limit / 2), 0.0)
+        high = np.ceil(table + limit / 2) - 1
+        if impossible is not None:
+            high = np.where(impossible, 0.0, high)
+        return cls(clique, low, high)
+
+    @classmethod
+    def exact(cls, clique: Clique, table: Floats) -> Self:
+        """Return the bounds of counts that are published as they are."""
+        return cls(clique, table, table)
+
+    @classmethod
+    def impossible(cls, clique: Clique, cells: Booleans) -> Self:
+        """Return the bounds of a condition that everybody knows: no record lies in these cells."""
+        return cls(clique, np.zeros(cells.shape), np.where(cells, 0.0, np.inf))
+
+    def offsets(self, variable: int, size: int) -> Integers:
+        """Return what each of ``size`` categories of a variable adds to the number of a cell, (size,)."""
+        if variable not in self.clique:
+            return np.zeros(size, dtype=np.int64)
+        axis = self.clique.index(variable)
+        stride = int(np.prod(self.low.shape[axis + 1 :], dtype=np.int64))
+        groups = self.groups[axis] if self.groups else np.arange(size)
+        return np.asarray(groups, dtype=np.int64) * stride
+
+    def cells(self, codes: Integers) -> Integers:
+        """Return the number of the cell of each record, (n,), from the categories of all variables ``codes`` (n, d)."""
+        found = np.zeros(len(codes), dtype=np.int64)
+        for axis, variable in enumerate(self.clique):
+            found *= self.low.shape[axis]
+            own = codes[:, variable]
+            found += self.groups[axis][own] if self.groups else own
+        return found
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Categories of a variable by which counts are formed: its own, or coarser ones that a published table has.
+
+    groups: number of the coarser category of each category, (size,)
+    """
+
+    variable: int
+    groups: Integers
+
+
+def groupings_of(variables: Sequence[int], sizes: Sequence[int], tables: Sequence[Released]) -> tuple[Grouping, ...]:
+    """Return the groupings of each variable: its own categories first, then those of published tables with coarser ones.
+
+    One category says nothing: a count of it is that of the other variables.
+    """
+    found: list[Grouping] = []
+    for variable in variables:
+        own = {tuple(range(sizes[variable]))}
+        for table in tables:
+            if variable in table.clique and table.groups:
+                own.add(tuple(table.groups[table.clique.index(variable)].tolist()))
+        several = sorted((groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups))
+        found += [Grouping(variable, np.array(groups)) for groups in several]
+    return tuple(found)
+
+
+class _Fibre:
+    """Records that have all published counts, which are kept by every move."""
+
+    def __init__(self, sizes: Sequence[int], tables: Sequence[Released], codes: Integers) -> None:
+        self.sizes, self.tables = sizes, tables
+        self.codes = codes.copy()
+        self.cell = [table.cells(codes) for table in tables]
+        self.counts = [
+            np.bincount(own, minlength=table.low.size).astype(np.float64)
+            for own, table in zip(self.cell, tables, strict=True)
+        ]
+        self.low, self.high = [one.low.ravel() for one in tables], [one.high.ravel() for one in tables]
+        self.offsets = {
+            variable: [
+                (at, one.offsets(variable, sizes[variable])) for at, one in enumerate(tables) if variable in one.clique
+            ]
+            for variable in range(len(sizes))
+        }
+
+    def copy(self) -> _Fibre:
+        """Return the same records, to be moved on."""
+        other = object.__new__(_Fibre)
+        other.__dict__ |= self.__dict__
+        other.codes, other.cell = self.codes.copy(), [own.copy() for own in self.cell]
+        other.counts = [own.copy() for own in self.counts]
+        return other
+
+    def room(self, at: int) -> tuple[Floats, Floats]:
+        """Return how many records may leave each cell of a table, and how many may enter it."""
+        return self.counts[at] - self.low[at], self.high[at] - self.counts[at]
+
+    def may_change(self, variable: int, rows: Integers) -> Booleans:
+        """Return which records no full cell keeps from another category of a variable, (r,)."""
+        found = np.ones(len(rows), dtype=np.bool_)
+        for at, _ in self.offsets[variable]:
+            if not self.tables[at].groups:  # in coarser categories a record may stay in its cell
+                found &= (self.room(at)[0] >= 1)[self.cell[at][rows]]
+        return found
+
+    def movable(self, variable: int, rows: Integers, to: Integers) -> Booleans:
+        """Return which records may go to these categories of a variable, each alone, (r,)."""
+        found = np.arange(len(rows))
+        here = self.codes[rows, variable]
+        for at, offset in self.offsets[variable]:
+            own = self.cell[at][rows[found]]
+            new = own - offset[here[found]] + offset[to[found]]
+            leave, enter = self.room(at)
+            found = found[(new == own) | ((leave[own] >= 1) & (enter[new] >= 1))]
+        return np.isin(np.arange(len(rows)), found, assume_unique=True)
+
+    def may_leave(self, rows: Integers) -> Booleans:
+        """Return which records may be taken away if another one comes anywhere else, (r,)."""
+        return self._roomy(rows, 0)
+
+    def may_enter(self, rows: Integers) -> Booleans:
+        """Return beside which records one more with their values has room, (r,)."""
+        return self._roomy(rows, 1)
+
+    def _roomy(self, rows: Integers, side: int) -> Booleans:
+        found = np.arange(len(rows))
+        for at, own in enumerate(self.cell):
+            found = found[self.room(at)[side][own[rows[found]]] >= 1]
+        return np.isin(np.arange(len(rows)), found, assume_unique=True)
+
+    def move(self, variable: int, rows: Integers, to: Integers) -> None:
+        """Move as many of these different records as have room, in any order, without counting on each other's leaving."""
+        for at, offset in self.offsets[variable]:
+            own = self.cell[at][rows]
+            new = own - offset[self.codes[rows, variable]] + offset[to]
+            leave, enter = self.room(at)
+            kept = (new == own) | ((_rank(own) < leave[own]) & (_rank(new) < enter[new]))
+            rows, to = rows[kept], to[kept]
+        for at, offset in self.offsets[variable]:
+            own = self.cell[at][rows]
+            new = own - offset[self.codes[rows, variable]] + offset[to]
+            size = len(self.counts[at])
+            self.counts[at] += np.bincount(new, minlength=size) - np.bincount(own, minlength=size)
+            self.cell[at][rows] = new
+        self.codes[rows, variable] = to
+
+
+def _rank(values: Integers) -> Integers:
+    """Return how many equal values stand before each value, (n,)."""
+    order = np.argsort(values, kind="stable")
+    in_order = values[order]
+    first = np.flatnonzero(np.diff(in_order, prepend=in_order[:1] - 1)) if len(values) else order
+    found = np.empty(len(values), dtype=np.int64)
+    found[order] = np.arange(len(values)) - np.repeat(first, np.diff(np.append(first, len(values))))
+    return found
+
+
+def closed_variables(
+    sizes: Sequence[int],
+    tables: Sequence[Released],
+    codes: Integers,
+    groupings: Sequence[Grouping],
+    limit: int,
+    rng: np.random.Generator,
+    records: tuple[float, float] = (0.0, np.inf),
+    walks: int = STARTS,
+) -> Booleans:
+    """Return which groupings of which records no move opens, (n, groupings).
+
+    A count of a combination of groupings does not follow if one of the records that it counts is open in one of them.
+
+    Args:
+        sizes: categories of each variable, (d,).
+        tables: published counts; the counts of ``codes`` must lie within their bounds.
+        codes: category of each record in each variable, (n, d).
+        limit: counts of as many records are not small; records that so many others are equal to are open.
+        records: smallest and largest number of records that a reader can know of.
+        walks: most walks.
+    """
+    atoms, of, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    closed = np.ones((len(atoms), len(groupings)), dtype=np.bool_)
+    closed[counts >= limit] = False  # every count that has these records is at least as large
+    by_atom = np.argsort(of, kind="stable")
+    first = np.cumsum(counts) - counts
+    start = _Fibre(sizes, tables, codes)
+    spare = records[0] <= len(codes) - 1, len(codes) + 1 <= records[1]
+    _open_all(start, closed, by_atom[first], groupings, rng, spare)
+    without_news = 0
+    for walk in range(walks):
+        if not closed.any() or without_news >= PATIENCE:
+            break
+        before = int(closed.sum())
+        share = SHARES[walk % len(SHARES)]
+        fibre, unmoved = start.copy(), np.ones(len(codes), dtype=np.bool_)
+        moving = rng.choice(len(codes), max(1, round(share * len(codes))), replace=False)
+        unmoved[moving] = False
+        shown = np.full(len(atoms), -1)
+        shown[of[unmoved]] = np.flatnonzero(unmoved)  # a record of each atom that stays; any will do
+        for _ in range(ROUNDS):
+            _scramble(fibre, rng.permutation(moving)[:MOST_MOVED], rng)
+            _make_room(fibre, closed, shown, moving, groupings, rng)
+            _open_all(fibre, closed, shown, groupings, rng, spare)
+            if not closed.any():
+                break
+        _narrow(atoms, counts, closed, groupings, limit, rng)
+        without_news = without_news + 1 if int(closed.sum()) == before else 0
+    return closed[of]
+
+
+def _narrow(
+    atoms: Integers,
+    counts: Integers,
+    closed: Booleans,
+    groupings: Sequence[Grouping],
+    limit: int,
+    rng: np.random.Generator,
+) -> None:
+    """Leave closed in each atom (a, groupings) only what a small count can be of.
+
+    Whatever may follow about an atom is a count of some of its closed groupings. It has at least the records of the count of all of them, and
+    all these records are closed in it.
+    """
+    names = [rng.integers(0, 2**63, int(one.groups.max()) + 1).astype(np.uint64) for one in groupings]
+    hashes = np.column_stack(
+        [own[one.groups[atoms[:, one.variable]]] for own, one in zip(names, groupings, strict=True)]
+    )
+    patterns, of, often = np.unique(closed, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    for number in np.argsort(-often, kind="stable")[:MOST_PATTERNS]:
+        if not patterns[number].any():
+            continue
+        rows = np.flatnonzero(of == number)
+        keys = hashes[:, patterns[number]].sum(axis=1, dtype=np.uint64)
+        cells = np.unique(keys[rows])
+        place = np.minimum(np.searchsorted(cells, keys), len(cells) - 1)
+        members = np.flatnonzero(cells[place] == keys)
+        few = np.bincount(place[members], counts[members], len(cells)) < limit
+        members = members[few[place[members]]]
+        members = members[np.argsort(place[members], kind="stable")]
+        everywhere = np.zeros((len(cells), closed.shape[1]), dtype=np.bool_)
+        if len(members):
+            starts = np.flatnonzero(np.diff(place[members], prepend=-1))
+            everywhere[place[members[starts]]] = np.logical_and.reduceat(closed[members], starts, axis=0)
+        closed[rows] = patterns[number] & everywhere[place[rows]]
+
+
+def _open_all(
+    fibre: _Fibre,
+    closed: Booleans,
+    rows: Integers,
+    groupings: Sequence[Grouping],
+    rng: np.random.Generator,
+    spare: tuple[bool, bool],
+) -> None:
+    """Open what can be opened of each atom (a, groupings), of which ``rows`` (a,) has a record that was not moved, or -1."""
+    some = np.flatnonzero((rows >= 0) & closed.any(axis=1))
+    own = closed[some]
+    _open_by_single_moves(fibre, own, rows[some], groupings, rng)
+    _open_by_exchanges(fibre, own, rows[some], groupings, rng, spare)
+    closed[some] = own
+
+
+def _scramble(fibre: _Fibre, rows: Integers, rng: np.random.Generator) -> None:
+    """Move these records at random, a variable at a time."""
+    for variable in rng.permutation(len(fibre.sizes)):
+        size = fibre.sizes[variable]
+        if size > 1 and fibre.offsets[int(variable)]:
+            shift = rng.integers(1, size, len(rows))
+            fibre.move(int(variable), rows, (fibre.codes[rows, variable] + shift) % size)
+
+
+def _make_room(
+    fibre: _Fibre,
+    closed: Booleans,
+    rows: Integers,
+    moving: Integers,
+    groupings: Sequence[Grouping],
+    rng: np.random.Generator,
+) -> None:
+    """Move other records into cells of two variables that closed records cannot leave, since no fewer may be there."""
+    for at, grouping in enumerate(groupings):
+        variable = grouping.variable
+        records = rows[closed[:, at] & (rows >= 0)]
+        records = records[rng.permutation(len(records))[:MOST_HELPED]]
+        if not len(records):
+            continue
+        by_value = moving[np.argsort(fibre.codes[moving, variable], kind="stable")]
+        values = fibre.codes[by_value, variable]
+        first, last = (np.searchsorted(values, fibre.codes[records, variable], side) for side in ("left", "right"))
+        for number, _ in fibre.offsets[variable]:
+            clique = fibre.tables[number].clique
+            full = (fibre.room(number)[0] < 1)[fibre.cell[number][records]] & (last > first)
+            if len(clique) != 2 or not full.any():
+                continue
+            (other,) = set(clique) - {variable}
+            wanted = np.repeat(np.flatnonzero(full), HELPERS)
+            helpers = by_value[rng.integers(first[wanted], last[wanted])]
+            helpers, chosen = np.unique(helpers, return_index=True)
+            # a helper that has moved away since has another value, and only helps less
+            fibre.move(other, helpers, fibre.codes[records[wanted[chosen]], other])
+
+
+def _open_by_single_moves(
+    fibre: _Fibre, closed: Booleans, records: Integers, groupings: Sequence[Grouping], rng: np.random.Generator
+) -> None:
+    """Open the groupings of records that can go to another category of one variable: ``closed`` (r, groupings) of ``records`` (r,)."""
+    for at, grouping in enumerate(groupings):
+        size = fibre.sizes[grouping.variable]
+        able = np.flatnonzero(closed[:, at])
+        able = able[fibre.may_change(grouping.variable, records[able])]
+        for shift in rng.permutation(np.arange(1, size))[:MOST_VALUES]:
+            rows = able = able[closed[able, at]]
+            if not len(rows):
+                break
+            here = fibre.codes[records[rows], grouping.variable]
+            to = (here + shift) % size
+            apart = grouping.groups[here] != grouping.groups[to]
+            rows, to = rows[apart], to[apart]
+            closed[rows[fibre.movable(grouping.variable, records[rows], to)], at] = False
+
+
+def _open_by_exchanges(
+    fibre: _Fibre,
+    closed: Booleans,
+    records: Integers,
+    groupings: Sequence[Grouping],
+    rng: np.random.Generator,
+    spare: tuple[bool, bool],
+) -> None:
+    """Open what records differ in, one of which can go to the values of the other; everything where there may be one record more or fewer."""
+    everybody = rng.permutation(len(fibre.codes))[: 50 * PARTNERS]
+    for one_way, other_way, alone in (
+        (fibre.may_leave, fibre.may_enter, spare[0]),
+        (fibre.may_enter, fibre.may_leave, spare[1]),
+    ):
+        rows = np.flatnonzero(closed.any(axis=1))
+        rows = rows[one_way(records[rows])]
+        if alone:
+            closed[rows] = False
+            continue
+        for partner in everybody[other_way(everybody)][:PARTNERS]:
+            for at, grouping in enumerate(groupings):
+                own = fibre.codes[records[rows], grouping.variable]
+                theirs = fibre.codes[partner, grouping.variable]
+                closed[rows[grouping.groups[own] != grouping.groups[theirs]], at] = False

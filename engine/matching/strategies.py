@@ -1,0 +1,375 @@
+"""The intruder who chooses best: which of the known variables to match on.
+
+A released value that was replaced can lead away from the own record, so an intruder who uses all that is known may find fewer people
+than one who ignores some of it. One strategy is used against everybody: the intruder cannot know for whom it works.
+
+A variable whose released value agrees with the intruder's for every target with a released record can only narrow the candidates and never loses
+the right one. All strategies use it: what the release keeps, and what it recodes by a public rule. The others may be ignored, each by
+itself: of k of them there are 2^k strategies. Up to ``MOST_CHOSEN`` all are tried, beyond it those of ``search_subsets``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arrays import Booleans, Floats, Integers
+from .matching import Exact, Held, Matcher, Matches, Within
+
+MOST_CHOSEN = 12
+"""Up to so many variables every subset is tried."""
+BETTER = 1e-12
+"""A value that is larger by a smaller share is the same value, summed in another order."""
+
+Subset = frozenset[str]
+Key = Exact | Within
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Variables that an intruder ``used`` and those that the intruder ignored, in the order of what is known."""
+
+    used: tuple[str, ...]
+    ignored: tuple[str, ...]
+    searched: bool = False
+    """Whether there were too many subsets to try all of them."""
+
+    @property
+    def words(self) -> str:
+        """The strategy for a row's reason: ``best strategy: sex, age; ignores income``."""
+        what = ", ".join(self.used) or "no variable"
+        without = f"; ignores {', '.join(self.ignored)}" if self.ignored else ""
+        how = f" (of more than {MOST_CHOSEN} variables not all subsets are tried)" if self.searched else ""
+        return f"best strategy: {what}{without}{how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Best(Generic[T]):
+    """The largest ``value`` over strategies, the ``strategy`` that has it, and what it gave (``result``)."""
+
+    value: float
+    strategy: Strategy
+    result: T
+
+
+def strategy_of(known: Sequence[str], used: Iterable[str], *, searched: bool = False) -> Strategy:
+    """Return the strategy that uses some of the known variables and ignores the others."""
+    chosen = frozenset(used)
+    return Strategy(
+        tuple(name for name in known if name in chosen),
+        tuple(name for name in known if name not in chosen),
+        searched,
+    )
+
+
+def subsets(names: Sequence[str]) -> Iterator[Subset]:
+    """Yield every subset of the variables, larger ones first, so that of equals the one with most variables is met first."""
+    for size in range(len(names), -1, -1):
+        for chosen in combinations(names, size):
+            yield frozenset(chosen)
+
+
+def search_subsets(
+    names: Sequence[str], value_of: Callable[[Subset], float], also: Iterable[Subset] = ()
+) -> dict[Subset, float]:
+    """Return the values of the subsets that are tried where there are too many for all.
+
+    These are all variables, none, every single one, every pair, those ``also`` asked for, all but each one, and from the best of these on,
+    step by step, what one variable more or one less gives, until nothing is better.
+    """
+    first: list[Iterable[str]] = [names, (), *([name] for name in names), *combinations(names, 2)]
+    values: dict[Subset, float] = {}
+    for chosen in [*map(frozenset, first), *also, *(frozenset(names) - {name} for name in names)]:
+        values.setdefault(chosen, value_of(chosen))
+    best = max(values, key=lambda one: values[one])
+    while True:
+        near = [best ^ {name} for name in names]
+        for chosen in near:
+            if chosen not in values:
+                values[chosen] = value_of(chosen)
+        found = max(near, key=lambda one: values[one])
+        if values[found] <= values[best] * (1 + BETTER):
+            return values
+        best = found
+
+
+def best_subset(
+    names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]]
+) -> dict[str, tuple[float, Strategy]]:
+    """Return for each output that a subset of the variables has the largest value and the strategy that has it.
+
+    ``result_of`` gives the outputs of one subset by name. It is called once for each subset.
+    """
+    found: dict[Subset, Mapping[str, float]] = {}
+
+    def results(chosen: Subset) -> Mapping[str, float]:
+        if chosen not in found:
+            found[chosen] = result_of(chosen)
+        return found[chosen]
+
+    searched = len(names) > MOST_CHOSEN
+    if not searched:
+        for chosen in subsets(names):
+            results(chosen)
+    else:
+        outputs = list(results(frozenset(names)))
+        for output in outputs:
+            # Each output has a best strategy of its own, so each is searched from where it is largest.
+            search_subsets(names, lambda chosen, output=output: results(chosen).get(output, -np.inf))  # type: ignore[misc]
+    best: dict[str, tuple[float, Subset]] = {}
+    for chosen, values in found.items():
+        for output, value in values.items():
+            if output not in best or _is_better(value, best[output][0]):
+                best[output] = value, chosen
+    return {output: (value, strategy_of(names, chosen, searched=searched)) for output, (value, chosen) in best.items()}
+
+
+def _is_better(value: float, best: float) -> bool:
+    return value > best + BETTER * abs(best)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchTargets:
+    """Whom an intruder looks for: ``rows`` (q,) among the records known, and the released record of each, ``own`` (q,), -1 for none."""
+
+    rows: Integers
+    own: Integers
+
+
+def best_matches(
+    keys: Mapping[str, Key], shape: tuple[int, int], targets: MatchTargets
+) -> tuple[Best[Matches], Best[Matches]]:
+    """Return the strategies with the most expected finds and with the largest true match rate, with the targets' matches.
+
+    Args:
+        keys: the known variables; none must agree where the intruder knows nothing.
+        shape: how many records are known, n, and how many are released, n_r.
+        targets: q of the n records.
+
+    Expected finds are sum T_i / c_i over the targets, the true match rate the share of targets with T_i = 1 = c_i (Reiter & Mitra 2009).
+    With hits(S) the targets whose own record agrees on S: neither can be larger than hits(S), and both can be bounded by any larger set
+    S' that is counted, since candidates only grow from S' to S: sum over the hits of S of 1 / c_i(S').
+    """
+    agreement = {name: _own_agreement(key, targets) for name, key in keys.items()}
+    present = targets.own >= 0
+    always = [name for name in keys if agreement[name][present].all()]
+    chosen = [name for name in keys if name not in always]
+    counter = _SubsetCounter(keys, shape, targets, agreement, always)
+    searched = len(chosen) > MOST_CHOSEN
+    search = _search_some if searched else _search_all
+    found = search(counter, chosen)
+    return tuple(  # type: ignore[return-value]
+        Best(value, strategy_of(list(keys), [*always, *used], searched=searched), counter.matches(used))
+        for value, used in found
+    )
+
+
+def _own_agreement(key: Key, targets: MatchTargets) -> Booleans:
+    """Return whether each target's own released record agrees on one variable, (q,)."""
+    agrees = np.zeros(len(targets.rows), dtype=np.bool_)
+    present = targets.own >= 0
+    rows, own = targets.rows[present], targets.own[present]
+    if isinstance(key, Exact):
+        codes, released = key.codes()
+        agrees[present] = codes[rows] == released[own]
+    else:
+        values = key.released[own]
+        agrees[present] = (key.lower[rows] <= values) & (values <= key.upper[rows])
+    return agrees
+
+
+class _SubsetCounter:
+    """Candidates of the targets by subsets of variables, beside those that are always used; groups are split once."""
+
+    def __init__(
+        self,
+        keys: Mapping[str, Key],
+        shape: tuple[int, int],
+        targets: MatchTargets,
+        agreement: Mapping[str, Booleans],
+        always: Sequence[str],
+    ) -> None:
+        self.keys, self.targets, self.agreement = keys, targets, agreement
+        exact, self.windows = split_keys([keys[name] for name in always])
+        self._held: dict[Subset, Held] = {}
+        self._base = Matcher.of(exact, shape)
+
+    def matches(self, chosen: Subset) -> Matches:
+        """Return candidates and hits of the targets, (q,) each, where these variables are used too."""
+        exact = frozenset(name for name in chosen if isinstance(self.keys[name], Exact))
+        if exact not in self._held:
+            keys, _ = split_keys([self.keys[name] for name in sorted(exact)])
+            # Only the last few are asked for again: a group takes 16 bytes a record.
+            if len(self._held) >= 64:
+                self._held.pop(next(iter(self._held)))
+            self._held[exact] = Held(self._base.refined(*keys), self.windows)
+        _, windows = split_keys([self.keys[name] for name in sorted(chosen - exact)])
+        return Matches(count_candidates(self._held[exact], windows, self.targets.rows), self.hits(chosen))
+
+    def hits(self, chosen: Iterable[str]) -> Booleans:
+        """Return whether the own record of each target agrees on these and on what is always used, (q,)."""
+        hit = self.targets.own >= 0
+        for name in chosen:
+            hit = hit & self.agreement[name]
+        return hit
+
+
+def count_candidates(held: Held, windows: Sequence[Within], rows: Integers) -> Integers:
+    """Return how many released records match each of some records, (q,), by what is held and more windows."""
+    every = [*held.windows, *windows]
+    if len(every) > 2:
+        # Three windows or more cost a logarithm each in the range tree; in small groups comparing all pairs is faster.
+        pairs = _PairsInGroups.of(held.matcher, rows)
+        if pairs is not None:
+            return pairs.count(every)
+    return np.asarray(held.candidates(windows)[rows], dtype=np.int64)
+
+
+PAIRS_COMPARED = 1 << 22
+"""Up to so many pairs of a target and a released record of its group are compared one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class _PairsInGroups:
+    """Pairs of a target and a released record with the same exact keys.
+
+    target: place among the q targets, ascending, (p,)
+    row: record of the target among those known, (p,)
+    column: released record, (p,)
+    """
+
+    target: Integers
+    row: Integers
+    column: Integers
+    targets: int
+
+    @classmethod
+    def of(cls, matcher: Matcher, rows: Integers) -> _PairsInGroups | None:
+        """Return the pairs of these targets, (q,); None where there are too many."""
+        sizes = np.bincount(matcher.released_group, minlength=matcher.groups)
+        own = sizes[matcher.group[rows]]
+        if int(own.sum()) > PAIRS_COMPARED:
+            return None
+        order = np.argsort(matcher.released_group, kind="stable")
+        start = (np.cumsum(sizes) - sizes)[matcher.group[rows]]
+        target = np.repeat(np.arange(len(rows)), own)
+        place = np.arange(len(target)) - np.repeat(np.cumsum(own) - own, own)
+        return cls(target, rows[target], order[start[target] + place], len(rows))
+
+    def count(self, windows: Iterable[Within]) -> Integers:
+        """Return how many pairs of each target lie in all windows, (q,)."""
+        target, row, column = self.target, self.row, self.column
+        for window in windows:
+            values = window.released[column]
+            inside = (window.lower[row] <= values) & (values <= window.upper[row])
+            target, row, column = target[inside], row[inside], column[inside]
+        return np.bincount(target, minlength=self.targets)
+
+
+def split_keys(keys: Iterable[Key]) -> tuple[list[Exact], list[Within]]:
+    """Return the keys that must agree and the windows that must hold."""
+    exact: list[Exact] = []
+    within: list[Within] = []
+    for key in keys:
+        if isinstance(key, Exact):
+            exact.append(key)
+        else:
+            within.append(key)
+    return exact, within
+
+
+def _summaries(matches: Matches) -> tuple[float, float]:
+    """Return expected finds and the share found with certainty of q targets; 0 where there are none."""
+    expected = float(np.sum(1.0 / matches.candidates[matches.hit]))
+    certain = np.count_nonzero((matches.candidates == 1) & matches.hit)
+    return expected, certain / max(len(matches.hit), 1)
+
+
+Found = tuple[tuple[float, Subset], tuple[float, Subset]]
+
+
+def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:
+    """Return the best of all 2^k subsets of the variables by expected finds and by true match rate, each with its subset.
+
+    The subset with the largest bound that is not counted yet is counted next, until no bound is above the best.
+    """
+    k, q = len(names), max(len(counter.targets.rows), 1)
+    masks = np.where(counter.targets.own >= 0, 0, -1)
+    for bit, name in enumerate(names):
+        masks[masks >= 0] |= counter.agreement[name][masks >= 0].astype(np.int64) << bit
+    there = masks >= 0
+    own = masks[there]
+    hits = _superset_sums(np.bincount(own, minlength=1 << k).astype(np.float64), k)
+    bounds = np.stack([hits, hits / q])
+    every = np.arange(1 << k)
+    best = [(-1.0, 0), (-1.0, 0)]
+    done = np.zeros(1 << k, dtype=np.bool_)
+    subset_sizes = np.bitwise_count(every.astype(np.uint64))
+    while True:
+        # Of equal bounds the largest set is counted first: of equal values it is the one that is named.
+        open_ = ~done & ((bounds[0] > best[0][0] * (1 + BETTER)) | (bounds[1] > best[1][0] * (1 + BETTER)))
+        if not open_.any():
+            break
+        at = _next_subset(open_, bounds, best, subset_sizes)
+        done[at] = True
+        matches = counter.matches(_members(at, names))
+        for place, value in enumerate(_summaries(matches)):
+            if _is_better(value, best[place][0]):
+                best[place] = value, at
+        lower = (every & at) == every  # the subsets of this one
+        least = 1.0 / np.maximum(matches.candidates[there], 1)
+        for place, weights in enumerate((least, (matches.candidates[there] <= 1) / q)):
+            weighted = np.asarray(np.bincount(own, weights=weights, minlength=1 << k), dtype=np.float64)
+            sums = _superset_sums(weighted, k)
+            bounds[place][lower] = np.minimum(bounds[place][lower], sums[lower] * (1 + BETTER))
+    return tuple((value, _members(at, names)) for value, at in best)  # type: ignore[return-value]
+
+
+def _next_subset(open_: Booleans, bounds: Floats, best: Sequence[tuple[float, int]], sizes: NDArray[np.uint8]) -> int:
+    """Return the subset to count next: the one whose bound promises most, of equals the largest."""
+    scale = [max(value, 1e-300) for value, _ in best]
+    promise = np.where(open_, np.maximum(bounds[0] / scale[0], bounds[1] / scale[1]), -1.0)
+    if best[0][0] < 0:
+        return int(np.argmax(sizes))  # all variables first: its candidates bound those of every other subset
+    return int(np.lexsort((-np.arange(len(sizes)), sizes, promise))[-1])
+
+
+def _members(mask: int, names: Sequence[str]) -> Subset:
+    return frozenset(name for bit, name in enumerate(names) if mask >> bit & 1)
+
+
+def _superset_sums(values: Floats, k: int) -> Floats:
+    """Return for each of 2^k subsets the sum of the values of all subsets that hold it."""
+    sums = values.copy()
+    for bit in range(k):
+        pairs = sums.reshape(-1, 2, 1 << bit)
+        pairs[:, 0] += pairs[:, 1]
+    return sums
+
+
+def _search_some(counter: _SubsetCounter, names: Sequence[str]) -> Found:
+    """Return the best of the subsets that ``search_subsets`` tries."""
+    values: dict[Subset, tuple[float, float]] = {}
+
+    def value_of(chosen: Subset, place: int) -> float:
+        if chosen not in values:
+            values[chosen] = _summaries(counter.matches(chosen))
+        return values[chosen][place]
+
+    for place in (0, 1):
+        search_subsets(names, lambda chosen, place=place: value_of(chosen, place))  # type: ignore[misc]
+    order = sorted(values, key=lambda one: (-len(one), sorted(one)))
+    found = []
+    for place in (0, 1):
+        best = order[0]
+        for chosen in order:
+            if _is_better(values[chosen][place], values[best][place]):
+                best = chosen
+        found.append((values[best][place], best))
+    return tuple(found)  # type: ignore[return-value]

@@ -1,0 +1,232 @@
+"""The answer of the gate stands first in Findings and Release, and nothing there is greener than it."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sfumato.workspace.service.examination as examining
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.gate_answers import ExaminedRun
+from sfumato.tui.screens.release import Explained, ReleaseScreen
+from sfumato.tui.screens.verdicts import Verdicts
+from sfumato.tui.widgets.verdict_board import VerdictBoard
+from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.jobs.runs import enter_run
+from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+RECIPE = {
+    "title": "Height and income",
+    "variables": {
+        "height": {"kind": "continuous", "role": "quasi_identifier"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
+    },
+    "release": {"m": 2, "seed": 7},
+    "synthesis": [{"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["age"]}],
+    "measure": [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": {"income": "5%"}}],
+    "threshold": [
+        {"value": "risk.identification.true_match_rate", "max": 0.9},
+        {"value": "utility.ecdf.max_abs_difference", "target": "income", "max": 0.9},
+    ],
+}
+SENTENCE = "120 of 120 people (100 %) can be found by height and age"
+
+
+@pytest.fixture(scope="session")
+def unique_once(tmp_path_factory):
+    """Two runs that meet their thresholds though everybody's height is released unchanged, and theirs alone."""
+    rng = np.random.default_rng(20)
+    recipe = Recipe.from_table(RECIPE)
+    age = rng.integers(18, 80, 120)
+    income = np.exp(rng.normal(7 + 0.02 * age, 0.4))
+    frame = pd.DataFrame({"height": 150 + np.arange(120) / 4, "age": age, "income": income})
+    with Workspace.create(tmp_path_factory.mktemp("unique") / "workspace", PUBLIC) as workspace:
+        for _ in range(2):
+            enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
+        work(workspace.directory, idle=0)
+        return workspace.directory
+
+
+@pytest.fixture
+def unique(unique_once, tmp_path):
+    return shutil.copytree(unique_once, tmp_path / "workspace")
+
+
+@pytest.fixture
+def examined(monkeypatch):
+    """The runs that were examined, in turn."""
+    runs, examine_run = [], examining.examine_run
+
+    def noted(directory, run_id):
+        runs.append(run_id)
+        return examine_run(directory, run_id)
+
+    monkeypatch.setattr(examining, "examine_run", noted)
+    return runs
+
+
+@pytest.fixture
+def unanswered(monkeypatch):
+    """A gate that is still looking."""
+    monkeypatch.setattr(Verdicts, "call_beside", lambda *_, **__: None)
+
+
+def green(app):
+    """The words that have the ink of success."""
+    ink = app.current_theme.success.lower()
+    strips = app.screen._compositor.render_strips()
+    return [
+        part.text
+        for strip in strips
+        for part in strip
+        if part.style is not None and part.style.color is not None and part.style.color.triplet is not None
+        and part.style.color.triplet.hex == ink and part.text.strip() and "done" not in part.text
+    ]  # fmt: skip
+
+
+def listed(seat):
+    """The lines of the list, without what stands beside it."""
+    return [line.partition("│")[0].strip() for line in seat.text.splitlines()[3:-2]]
+
+
+async def test_a_run_that_meets_all_thresholds_and_keeps_unique_columns_may_not_leave(sit, unique, size):
+    async with sit(unique, size=size, tab="verdicts") as seat:
+        first = listed(seat)[:4]
+        assert first[0] == "✗ May this leave to the public? NO"
+        assert SENTENCE in " ".join(first[1:])
+        assert "✗ may not leave" in seat.text.splitlines()[0]
+        assert "Findings: may not leave" in seat.text.splitlines()[2]
+        assert ("all 2 limits met" in seat.text.splitlines()[2]) is (size[0] > 120)
+        assert "explains what blocks" in seat.text.splitlines()[-2]
+        assert max(map(len, seat.text.splitlines())) <= size[0]
+        assert any("all 2 thresholds are met" in line for line in listed(seat)) or size == (80, 24)
+        assert green(seat.app) == []
+        await seat.press("G")
+        assert green(seat.app) == []
+
+
+async def test_before_the_gate_has_answered_nothing_is_green(sit, unique, unanswered, size):
+    async with sit(unique, size=size, tab="verdicts") as seat:
+        assert listed(seat)[0] == "The gate examines the tables …"
+        assert any("all 2 thresholds are met" in line for line in listed(seat))
+        assert "the gate has not answered yet" in seat.text.splitlines()[-2]
+        assert green(seat.app) == []
+        assert "✓" not in seat.text.splitlines()[0].replace("✓ done", "")
+
+
+async def test_where_the_gate_lets_it_leave_what_is_met_is_green(sit, unique, monkeypatch):
+    """The negative control of the two tests above: green is seen where it is allowed."""
+    answer = ExaminedRun.answer.func
+    monkeypatch.setattr(
+        ExaminedRun, "answer", property(lambda one: replace(answer(one), may_leave="yes", sentence="Nothing blocks."))
+    )
+    async with sit(unique, tab="verdicts") as seat:
+        assert listed(seat)[0] == "✓ May this leave to the public? YES"
+        assert any("May this leave" in text for text in green(seat.app))
+        assert any("✓ met" in text for text in green(seat.app))
+        assert "releases" in seat.text.splitlines()[-2]
+
+
+async def test_tables_that_cannot_be_examined_are_not_said_to_be_safe(sit, unique):
+    shutil.rmtree(unique / "tables")
+    async with sit(unique, tab="verdicts") as seat:
+        assert "The gate could not examine the tables, so nothing can be released" in listed(seat)[0]
+        assert "Findings: not examined" in seat.text.splitlines()[2]
+        assert green(seat.app) == []
+
+
+async def test_what_passes_is_folded_and_unfolds(sit, unique):
+    async with sit(unique, tab="verdicts", size=(120, 60)) as seat:
+        before = listed(seat)
+        (folded,) = (line for line in before if line.endswith("do not apply"))
+        assert not any(line.startswith("✓ passes") for line in before)
+        open_lines = [line for line in before if line.startswith(("✗ blocks", "! to be judged", "? not checked"))]
+        await seat.press("g", *["j"] * len(open_lines), "enter")
+        unfolded = listed(seat)
+        assert sum(line.startswith("✓ passes") for line in unfolded) == int(folded.split()[1])
+        assert not any("passes" in text for text in green(seat.app))
+        await seat.press("enter")
+        assert listed(seat) == before
+
+
+async def test_enter_explains_a_finding_and_a_verdict(sit, unique):
+    async with sit(unique, "g", tab="verdicts") as seat:
+        board = seat.app.screen.query_one(VerdictBoard)
+        while "found" not in board.chosen_finding.title:
+            await seat.press("j")
+        shown = await seat.press("enter")
+        assert isinstance(seat.app.screen, Explained)
+        assert "How to fix it" in shown
+        assert "kept_keys" in shown
+        await seat.press("escape", "G", "k", "enter")
+        assert board.chosen is not None
+        assert "in words" in seat.text
+
+
+async def test_the_explanation_beside_the_list_is_of_the_finding_under_the_cursor(sit, unique):
+    async with sit(unique, "j", tab="verdicts", size=(160, 50)) as seat:
+        chosen = seat.app.screen.query_one(VerdictBoard).chosen_finding
+        for _ in range(200):
+            await seat.press("shift")
+            beside = " ".join(line.rpartition("│")[2].strip() for line in seat.text.splitlines()[3:])
+            if chosen.check in beside:
+                break
+            await seat.pilot.pause(0.02)
+        assert chosen.check in beside
+
+
+async def test_findings_and_release_say_the_same_sentence(sit, unique, examined, size):
+    async with sit(unique, size=size, tab="verdicts") as seat:
+        said = [line for line in listed(seat)[:3] if line]
+        await seat.press("w")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert listed(seat)[0] == said[0]
+        assert SENTENCE in " ".join(listed(seat)[1:4])
+        assert "Release: may not leave" in seat.text.splitlines()[2]
+        assert green(seat.app) == []
+        assert examined == [1], "Release shows the examination that Findings made"
+
+
+async def test_a_block_that_is_waived_in_release_is_waived_in_findings(sit, unique):
+    async with sit(unique, "w", "g", "a", *"agreed", "enter", tab="verdicts") as seat:
+        assert "· 1 waived" in seat.text.splitlines()[2]
+        await seat.press("4")
+        assert sum(line.startswith("waived") for line in listed(seat)) == 1
+        assert listed(seat)[0].endswith("NO"), "another finding blocks still"
+
+
+async def test_moving_between_runs_examines_each_once(sit, unique, examined):
+    async with sit(unique, tab="verdicts") as seat:
+        assert examined == [1]
+        await seat.press("3", "g", "enter")
+        assert sorted(examined) == [1, 2]
+        for _ in range(2):
+            await seat.press("3", "G", "enter", "3", "g", "enter")
+        assert listed(seat)[0].endswith("NO")
+        assert sorted(examined) == [1, 2]
+
+
+async def test_another_policy_has_the_run_examined_again(sit, unique, examined):
+    async with sit(unique, tab="verdicts") as seat:
+        (unique / "policy.toml").write_text("smallest_cell = 20\n", "utf-8")
+        await seat.press("w", "escape")
+        assert examined == [1, 1]
+        await seat.press("3", "4", "w", "escape")
+        assert examined == [1, 1]
+        assert listed(seat)[0].endswith("NO")
+
+
+async def test_the_list_of_runs_has_no_tick_for_thresholds(sit, unique, unanswered):
+    async with sit(unique, tab="runs") as seat:
+        rows = [line for line in listed(seat) if "2 limits met" in line]
+        assert len(rows) == 2
+        assert not any("✓" in line.replace("✓ done", "") for line in rows)
+        assert "✓ 2" not in seat.text
+        assert "says whether run" in seat.text.splitlines()[-2]

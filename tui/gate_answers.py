@@ -1,0 +1,184 @@
+"""What the gate answers for the runs of this session: an examination is made once, and holds until its stamp is another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.engine.recipe.recipe import Recipe
+    from sfumato.workspace.policy.policy import Policy
+    from sfumato.workspace.release.answer import Answer
+    from sfumato.workspace.release.gate import Examination, Finding
+    from sfumato.workspace.store.workspace import Workspace
+
+    from .screens.page import Beside
+
+STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
+"""The sign of each answer, as ``mark`` knows it."""
+STATE_INKS = {"no": "$error bold", "to be judged": "$warning bold", "yes": "$success bold"}
+SHORT_ANSWERS = {"no": "may not leave", "to be judged": "to be judged", "yes": "may leave"}
+"""The answer where it is one of several words in a line."""
+
+
+@dataclass(frozen=True)
+class ExaminedRun:
+    """The examination of a run's release, and what this account waives of it.
+
+    examination: with the waivers of the approval, where a second person has approved the release
+    records: confidential records of the run
+    stamp: what the examination depends on besides the run; empty where that is not known
+    unapproved: why a second person, where the policy asks for one, has not approved the release
+    waive: reasons by check
+    """
+
+    run_id: int
+    policy: Policy
+    recipe: Recipe
+    examination: Examination
+    records: int
+    stamp: str = ""
+    unapproved: str = ""
+    waive: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def waived(self) -> Examination:
+        """Return the examination with what this account waives."""
+        from sfumato.workspace.audit import user
+
+        return self.examination.waived_by(user(), self.waive)
+
+    @property
+    def left(self) -> tuple[Finding, ...]:
+        """Return what blocks and is not waived by name."""
+        return self.waived.unwaived
+
+    @property
+    def why_no_reason_helps(self) -> str:
+        """Return why no reason helps against what is left; empty where one does, or none is needed."""
+        from sfumato.workspace.audit import user
+        from sfumato.workspace.release.gate import why_not_waived
+
+        return next(filter(None, (why_not_waived(one, self.policy, user()) for one in self.left)), "")
+
+    @property
+    def reason_hint(self) -> str:
+        """Return what the reason of the release is for, as the field for it says."""
+        if self.policy.second_person:
+            return "Justification of the request"
+        left = ", ".join(one.check for one in self.blocking_leads if one in self.left)
+        if not left:
+            return "Justification (optional)"
+        refused = self.why_no_reason_helps
+        return f"a reason cannot help: {refused}" if refused else f"Justification (required: {left})"
+
+    @property
+    def leads(self) -> list[Finding]:
+        """Return the findings that stand for themselves, the worst first.
+
+        A witness that still blocks though its lead is waived, because it cannot be waived, stands for itself too.
+        """
+        from sfumato.workspace.reporting.findings import by_status
+
+        left = {one.check for one in self.left}
+        return by_status(
+            [one for one in self.examination.findings if not one.leak or (one.check in left and one.leak not in left)]
+        )
+
+    def witnesses(self, check: str) -> tuple[Finding, ...]:
+        """Return the other findings that see the same leak as a check."""
+        return tuple(one for one in self.examination.findings if one.leak == check)
+
+    @property
+    def waived_checks(self) -> frozenset[str]:
+        """Return the checks that block and are waived."""
+        return frozenset(one.check for one in self.examination.blocking) - {one.check for one in self.left}
+
+    @property
+    def blocking_leads(self) -> list[Finding]:
+        """Return the findings that block and stand for themselves, waived or not."""
+        return [one for one in self.leads if one.status == "block"]
+
+    @property
+    def waived_leads(self) -> list[Finding]:
+        """Return those of ``blocking_leads`` that are waived."""
+        return [one for one in self.blocking_leads if one.check in self.waived_checks]
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Return the answer with the waivers that count: where a second person decides, only those that were approved."""
+        from sfumato.workspace.release.answer import answer_of
+
+        examination = self.examination if self.policy.second_person else self.waived
+        return answer_of(examination, self.recipe, self.policy, self.records)
+
+
+def current_stamp(workspace: Workspace) -> str:
+    """Return the stamp that examinations have to have now; empty, which no examination has, for a policy that cannot be read."""
+    from sfumato.engine.errors import EngineError
+    from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.service.examination import gate_stamp
+
+    try:
+        return gate_stamp(workspace)
+    except (EngineError, WorkspaceError):
+        return ""
+
+
+@dataclass
+class GateMemory:
+    """The examined runs of a session by number; ``lock`` is held while one is examined."""
+
+    runs: dict[int, ExaminedRun] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def examine(self, directory: Path, run_id: int, call: Beside) -> ExaminedRun:
+        """Return the examination of a run: the one at hand where it holds, else one that ``call`` makes beside the app.
+
+        Called in a thread. Raises BadInput, NotFound, NotReady and what an examination raises.
+        """
+        from sfumato.workspace.policy.policy import policy_of
+        from sfumato.workspace.service.examination import examine_run, gate_stamp
+        from sfumato.workspace.store.runs import find_run
+        from sfumato.workspace.store.workspace import Workspace
+
+        with self.lock:  # one at a time: the second who asks for a run finds the answer here
+            with Workspace.open(directory, read_only=True) as workspace:
+                kept = self.get(run_id, gate_stamp(workspace))
+                if kept is not None:
+                    return kept
+                recipe = find_run(workspace, run_id).recipe
+            found = call(examine_run, directory, run_id, what="the examination of the release")
+            policy = policy_of(directory)
+            # Where the policy changed while the gate looked, the examination does not hold: the next who asks examines again.
+            stamp = found.stamp if policy.sha256 == found.examination.policy_sha256 else ""
+            blocking = {one.check for one in found.examination.blocking}
+            waive = {check: reason for check, reason in self.waivers(run_id).items() if check in blocking}
+            examined = ExaminedRun(run_id, policy, recipe, found.examination, found.records, stamp, waive=waive)
+            self.keep(examined)
+            return examined
+
+    def keep(self, examined: ExaminedRun) -> None:
+        """Keep an examination, without the approval of a second person: that may be used or taken back at any time."""
+        if examined.policy.second_person:
+            bare = replace(examined.examination, waivers=(), approval=None)
+            examined = replace(examined, examination=bare, unapproved="")
+        self.runs[examined.run_id] = examined
+
+    def get(self, run_id: int, stamp: str) -> ExaminedRun | None:
+        """Return the examination of a run where its stamp is this one."""
+        kept = self.runs.get(run_id)
+        return kept if kept is not None and kept.stamp == stamp != "" else None
+
+    def waivers(self, run_id: int) -> Mapping[str, str]:
+        """Return the reasons by check that were given for a run in this session."""
+        kept = self.runs.get(run_id)
+        return {} if kept is None else kept.waive
+
+    def answers(self, stamp: str) -> Mapping[int, str]:
+        """Return what is known of each run, ``no``, ``to be judged`` or ``yes``, under the stamp that holds now."""
+        return {one.run_id: one.answer.may_leave for one in self.runs.values() if one.stamp == stamp != ""}

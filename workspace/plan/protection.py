@@ -1,0 +1,298 @@
+"""What a draft does with the columns that its release would keep, so that the audience may have them.
+
+A kept column is true for every row. Among the public somebody knows any of them; a contract binds its users, and there the
+quasi-identifiers count; in an enclave they are reported. So a draft makes kept columns coarser by public rules, or synthesises them, until the limits of the
+audience protect everybody, and says of each column why. It asks about columns that identify people by themselves and stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.recoding import recoded
+from sfumato.engine.data.recoding_rules import Recode
+from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.kept_columns import (
+    CombinationSizes,
+    KeptColumnLimits,
+    Lever,
+    ProtectionPlan,
+    coarser_rules,
+    plan_protection,
+)
+from sfumato.engine.methods.audience import AUDIENCES, Audience
+from sfumato.engine.methods.table_profile import TableProfile
+from sfumato.engine.wording import agree, listed, percent
+
+from ..policy.policy import AudienceLimits, Policy
+
+IDENTIFYING = 0.05
+"""Share of the people who are alone with a column from which on the draft asks whether it may stay."""
+FEWEST_K = 5
+"""Smallest class of a drafted anonymisation where the audience asks for less."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftAudience:
+    """Who receives the release that a draft is for.
+
+    audience: the stricter of the one asked for and the policy's
+    limits: what kept columns must satisfy for this audience
+    requested: the audience asked for
+    """
+
+    audience: Audience
+    limits: AudienceLimits
+    requested: Audience
+
+    @classmethod
+    def from_policy(cls, policy: Policy, requested: Audience | None, table: Mapping[str, Any]) -> DraftAudience:
+        """Return the audience that is asked for, else that of a recipe's table, as far as the policy allows it."""
+        release = table.get("release", {})
+        planned = release.get("audience", AUDIENCES[0]) if isinstance(release, Mapping) else AUDIENCES[0]
+        asked: Audience = requested or (planned if planned in AUDIENCES else AUDIENCES[0])
+        audience = policy.audience_of(asked)
+        return cls(audience, policy.audience_limits(audience), asked)
+
+    @property
+    def smallest_k(self) -> int:
+        """Return the smallest class that an anonymisation for this audience makes."""
+        return max(FEWEST_K, self.limits.smallest_class)
+
+    @property
+    def name(self) -> str:
+        """Return the audience in a sentence: ``the public``, ``a contract``."""
+        return {"public": "the public", "contract": "users under a contract", "enclave": "an enclave"}[self.audience]
+
+    @property
+    def notes(self) -> list[str]:
+        """Return that the policy allows less than what was asked for; nothing where it allows it."""
+        if self.audience == self.requested:
+            return []
+        return [
+            f"The policy allows the audience {self.audience} at most: the draft is for that, not for {self.requested}."
+        ]
+
+    def counts(self, name: str, known: Sequence[str]) -> bool:
+        """Return whether this audience is taken to know a kept column of people, as the gate's check of kept columns does."""
+        return self.audience == "public" or name in known
+
+
+@dataclass(frozen=True)
+class ColumnProtection:
+    """What becomes of the columns that a release would keep.
+
+    rules: public rules by column
+    replaced: columns to synthesise too
+    left_out: columns that cannot be in the release
+    reasons: the reason of each change, by column, a sentence without its full stop
+    notes, warnings: what else the draft says
+    """
+
+    rules: Mapping[str, Recode] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class KeptColumnDraft:
+    """The columns that a synthesis would keep, seen by an audience.
+
+    data: the confidential records, as rules of the recipe that exist already show them
+    known: the quasi-identifiers
+    noun: what records are, in the plural
+    """
+
+    data: Microdata
+    known: Sequence[str]
+    audience: DraftAudience
+    noun: str = "people"
+
+    def protection(self, kept: Sequence[str], holdout: float) -> ColumnProtection:
+        """Return what has to change for the audience when a share ``holdout`` of the records is held out of the release."""
+        counting = [name for name in kept if self.audience.counts(name, self.known)]
+        limits = self.audience.limits.limits.before_removal(holdout)
+        # The design of a survey can be neither drawn nor recoded: it stays as it is, or it goes.
+        design = [name for name in counting if self.data.schema[name].design is not None]
+        left_out: list[str] = []
+        warnings: list[str] = []
+        if over := limits.people_over(self.sizes(design)) if design else 0:
+            left_out, counting = design, [name for name in counting if name not in design]
+            warnings.append(
+                f"{listed(design)} {agree(len(design), 'is', 'are')} left out of the plan: by the design of the survey alone "
+                f"{self._of_all(over)} would be {self._over_text(limits)}."
+            )
+        changeable = [name for name in counting if name not in design]
+        plan = plan_protection(self.data, counting, limits, replaceable=changeable) if counting else ProtectionPlan()
+        reasons = {lever.variable: self._reason(lever, limits) for lever in plan.levers}
+        staying = [name for name in kept if name not in (*plan.replaced, *left_out)]
+        return ColumnProtection(
+            plan.rules,
+            plan.replaced,
+            tuple(left_out),
+            reasons,
+            tuple(self._notes(counting, staying, plan, limits, holdout)),
+            (
+                *warnings,
+                *self._questions([name for name in staying if name not in plan.rules]),
+                *self._others_warning(staying, plan),
+            ),
+        )
+
+    def sizes(self, names: Sequence[str], data: Microdata | None = None) -> CombinationSizes:
+        """Count the combinations of some columns."""
+        shown = self.data if data is None else data
+        return CombinationSizes.from_cells(cells_of(shown, names), names, len(shown))
+
+    def _of_all(self, people: int) -> str:
+        return f"{people:,} of {len(self.data):,} {self.noun}"
+
+    @staticmethod
+    def _over_text(limits: KeptColumnLimits) -> str:
+        """Where people are whom the limits do not protect."""
+        classes = f"in classes of fewer than {limits.smallest_class}" if limits.smallest_class else ""
+        average = f"above the average risk of {limits.average_risk:.2g}" if limits.average_risk else ""
+        return " or ".join(part for part in (classes, average) if part)
+
+    def _reason(self, lever: Lever, limits: KeptColumnLimits) -> str:
+        """What becomes of a column, and how many people that protects."""
+        alone = self.sizes([lever.variable]).alone
+        if lever.rule is None and alone >= len(self.data) / 2:
+            return f"{lever.variable} is synthesised: {self._of_all(alone)} are alone with it"
+        protects = f"{self._of_all(lever.without or 0)} would be {self._over_text(limits)} without"
+        if lever.rule is None:
+            return f"{lever.variable} is synthesised: {protects}"
+        if lever.rule.width is not None:
+            return f"{lever.variable} is shown in {lever.steps}: {protects}"
+        levels = len(self.data.frame[lever.variable].cat.categories)
+        joined = sum(map(len, lever.rule.groups.values()))
+        return (
+            f"{lever.variable} is shown with {joined:,} of its {levels:,} levels joined under fewer names: {protects}"
+        )
+
+    def _notes(
+        self,
+        counting: Sequence[str],
+        staying: Sequence[str],
+        plan: ProtectionPlan,
+        limits: KeptColumnLimits,
+        holdout: float,
+    ) -> list[str]:
+        """What the kept columns show after the changes."""
+        smallest = self.audience.limits.smallest_class
+        shown = [name for name in counting if name in staying]
+        if limits == KeptColumnLimits():
+            alone = f"{self._of_all(self.sizes(shown).alone)} are alone with {listed(shown)}"
+            return (
+                [f"Nothing is changed for {self.audience.name}: {alone}. The figure is reported, without a limit."]
+                if shown
+                else []
+            )
+        notes = []
+        if plan.levers and holdout and smallest:
+            notes.append(
+                f"The hold-out takes {self.noun} out of the release: the draft asks for classes of {limits.smallest_class}, so that {smallest} are left "
+                "after it."
+            )
+        if shown and limits.smallest_class:
+            notes.append(f"Every combination of {listed(shown)} has at least {limits.smallest_class} {self.noun}.")
+        elif counting and not shown:
+            notes.append("No column that counts for this audience stays: all of them are synthesised.")
+        return notes
+
+    def _others_warning(self, staying: Sequence[str], plan: ProtectionPlan) -> list[str]:
+        """Ask about the columns that users under a contract are not taken to know, where they tell people apart."""
+        others = [name for name in staying if not self.audience.counts(name, self.known)]
+        if self.audience.audience != "contract" or not others:
+            return []
+        sizes = self.sizes(staying, recoded(self.data, plan.rules))
+        over = self.audience.limits.limits.people_over(sizes)
+        if not over:
+            return []
+        return [
+            f"Under a contract the quasi-identifiers count. Who also knows {listed(others)}, released unchanged, finds {self._of_all(sizes.alone)} alone "
+            f"in their combination. Can users know {agree(len(others), 'it', 'them')} of a person? Then mark "
+            f"{agree(len(others), 'it', 'them')} as quasi-identifiers."
+        ]
+
+    def _questions(self, unchanged: Sequence[str]) -> list[str]:
+        """Ask about each column that stays and tells many people apart by itself; the survey's design and weights have their own warning."""
+        found = []
+        for name in unchanged:
+            alone = self.sizes([name]).alone
+            if self.data.schema[name].design is not None or alone < IDENTIFYING * len(self.data):
+                continue
+            steps = self._first_steps(name)
+            shown = f", shown in {steps}," if steps else ""
+            found.append(
+                f"{name} is released unchanged: {self._of_all(alone)} are alone with it. Should it be synthesised{shown} or left out?"
+            )
+        return found
+
+    def _first_steps(self, name: str) -> str:
+        """The finest steps of a number or date in which few people are alone; empty where there are none."""
+        is_date = self.data.schema[name].kind is Kind.DATE
+        for rule in coarser_rules(self.data, name, 2):
+            if rule.width is None:
+                return ""
+            if self.sizes([name], recoded(self.data, {name: rule})).alone < IDENTIFYING * len(self.data):
+                return Lever(name, rule, 0, None, is_date).steps
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiIdentifierChoice:
+    """The columns of no role that an anonymisation for the public makes coarser too, and those that it leaves out.
+
+    added: columns to name among the quasi-identifiers, the most useful first
+    left_out: columns that cannot be in the release
+    cuts: how many times classes of the audience's size can be halved
+    """
+
+    added: tuple[str, ...]
+    left_out: tuple[str, ...]
+    cuts: int
+
+
+def choose_quasi_identifiers(
+    profile: TableProfile, known: Sequence[str], sensitive: Sequence[str], others: Sequence[str], k: int
+) -> QuasiIdentifierChoice:
+    """Choose which of the ``others`` become quasi-identifiers.
+
+    Each of n records stays in a class of k, so that classes can be halved log2(n / k) times in all. A column that is never cut shows nothing, so
+    there is room for so many quasi-identifiers. Those stay that tell most of a sensitive variable; no class covers a missing value.
+    """
+    cuts = max(0, int(math.log2(max(1.0, profile.records / k))))
+    possible = [name for name in others if profile[name].distinct <= profile.records / 2 and not profile[name].missing]
+    order: dict[str, int] = {name: len(possible) for name in possible}
+    for target in sensitive or known:
+        for place, name in enumerate(profile.by_mutual_information(target, sorted(possible))):
+            order[name] = min(order[name], place)
+    added = sorted(possible, key=lambda name: (order[name], name))[: max(0, cuts - len(known))]
+    return QuasiIdentifierChoice(tuple(added), tuple(name for name in others if name not in added), cuts)
+
+
+def is_counted(role: Role) -> bool:
+    """Return whether columns of a role are counted among those that a release keeps: weights have a check of their own."""
+    return role not in (Role.IDENTIFIER, Role.WEIGHT)
+
+
+def evaluation_warning(draft: KeptColumnDraft, kept: Sequence[str]) -> list[str]:
+    """Return how many people the gate will find by columns that a release of another tool keeps; nothing where it finds nobody."""
+    counting = [name for name in kept if draft.audience.counts(name, draft.known)]
+    over = draft.audience.limits.limits.people_over(draft.sizes(counting)) if counting else 0
+    if not over:
+        return []
+    share = percent(over / len(draft.data))
+    return [
+        f"{over:,} of {len(draft.data):,} {draft.noun} ({share}) can be found by {listed(counting)}, which the release keeps: the gate blocks it for "
+        f"{draft.audience.name}."
+    ]
