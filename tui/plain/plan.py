@@ -15,7 +15,7 @@ from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
-    from sfumato.engine.methods.release_form import Audience
+    from sfumato.engine.methods.audiences import Audience
     from sfumato.workspace.plan.drafting import Wanted
     from sfumato.workspace.plan.edits import PlanView, StepLine
 

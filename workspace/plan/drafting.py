@@ -14,12 +14,12 @@ from typing import Any
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.audiences import Audience
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, find, method_of_step, registry
-from sfumato.engine.methods.release_form import Audience
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree, listed

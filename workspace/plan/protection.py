@@ -25,7 +25,7 @@ from sfumato.engine.disclosure.kept_columns import (
     coarser_rules,
     plan_protection,
 )
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audiences import AUDIENCES, Audience
 from sfumato.engine.methods.table_profile import TableProfile
 from sfumato.engine.wording import agree, listed, percent
 

@@ -46,9 +46,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audiences import AUDIENCES, Audience
 
 from ..plain_files import read_plain
 from .disclosure import DisclosureRules

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.methods.audiences import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount, agree, counted, listed, percent
 

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.kept_columns import CombinationSizes, Lever, list_levers, plan_protection
-from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.methods.audiences import Audience
 from sfumato.engine.wording import listed, number, percent
 
 from ..policy.policy import AudienceLimits

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from textwrap import wrap
 
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audiences import AUDIENCES, Audience
 
 from ..policy.policy import Policy
 from ..visible_text import printable

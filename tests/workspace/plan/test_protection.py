@@ -15,7 +15,7 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.release_form import AUDIENCES
+from sfumato.engine.methods.audiences import AUDIENCES
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
