@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ..data.arrays import Integers
-    from .kept_columns import CombinationSizes
 
 CHANCE_OF_SHORT_CLASS = 1e-4
 """Probability with which one class that a plan keeps may be short after a hold-out."""
+
+
+class HasClasses(Protocol):
+    """Records in classes, such as ``CombinationSizes``."""
+
+    @property
+    def classes(self) -> Integers:
+        """Return the size of each class, (c,)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,7 @@ class KeptColumnLimits:
     smallest_class: int | None = None
     average_risk: float | None = None
 
-    def people_over(self, sizes: CombinationSizes) -> int:
+    def people_over(self, sizes: HasClasses) -> int:
         """Return how many people the limits do not protect: all in too small classes, and in large ones where the average is too high."""
         return self.people_in(sizes.classes)
 
