@@ -17,9 +17,9 @@ from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.disclosure.kept_columns import (
     CombinationSizes,
-    KeptColumnLimits,
     Lever,
     ProtectionPlan,
     coarser_rules,
