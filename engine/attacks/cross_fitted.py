@@ -156,7 +156,9 @@ def judged(
     areas, errors, positives, allowed, hits, false_hits, inside, outside = (
         np.stack(side, axis=-1) for side in zip(*each, strict=True)
     )
-    return Judged(areas, errors, positives, allowed, hits, false_hits, inside.astype(np.int64), outside.astype(np.int64))
+    return Judged(
+        areas, errors, positives, allowed, hits, false_hits, inside.astype(np.int64), outside.astype(np.int64)
+    )
 
 
 def _judged(
@@ -187,7 +189,16 @@ def _judged(
     above = s > 0 if smooth.ndim == 2 else _above_own_cut(s, y)
     return tuple(
         np.asarray(v, dtype=np.float64)
-        for v in (areas, error, reached, allowed / max(1, (~y).sum()), above[y].mean(), above[~y].mean(), y.sum(), (~y).sum())
+        for v in (
+            areas,
+            error,
+            reached,
+            allowed / max(1, (~y).sum()),
+            above[y].mean(),
+            above[~y].mean(),
+            y.sum(),
+            (~y).sum(),
+        )
     )
 
 

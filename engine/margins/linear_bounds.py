@@ -203,9 +203,7 @@ def _closed_counts(
     return np.array(kept, dtype=np.bool_).reshape(-1, len(groupings)), number
 
 
-def _small_counts(
-    domain: Domain, variables: Clique, tables: Sequence[Released], codes: Integers, limit: int
-) -> int:
+def _small_counts(domain: Domain, variables: Clique, tables: Sequence[Released], codes: Integers, limit: int) -> int:
     """The small counts of the margins of a system and of all its variables together."""
     number = 0
     for clique in without_contained([one.clique for one in tables]):

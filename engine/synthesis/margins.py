@@ -843,7 +843,9 @@ def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec,
         Diagnostic("largest_distance_of_the_fit", how, distance),
     ]
     if spec.protected_by == "coarsened" and spec.audit and weights is None:
-        released = [Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()]
+        released = [
+            Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()
+        ]
         known = known_records(len(data), [run.records])
         looked = audit(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
         arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
