@@ -229,7 +229,9 @@ def closed_variables(
         sizes: categories of each variable, (d,).
         tables: published counts; the counts of ``codes`` must lie within their bounds.
         codes: category of each record in each variable, (n, d).
+        groupings: the categories by which counts are formed, as ``groupings_of`` lists them.
         limit: counts of as many records are not small; records that so many others are equal to are open.
+        rng: decides which moves are tried.
         records: smallest and largest number of records that a reader can know of.
         walks: most walks.
     """

@@ -21,7 +21,7 @@ from sfumato.engine.margins.record_moves import closed_variables, groupings_of
 DOMAIN = Domain((2, 2, 2))
 PAIRS: list[Clique] = [(0, 1), (0, 2), (1, 2)]
 UNKNOWN = (0.0, math.inf)
-MOST_TABLES = 60_000
+MOST_TABLES = 5_000
 """Tables that the plain search looks at; cases of more are left out."""
 
 
@@ -120,7 +120,7 @@ def compare(seeds: Sequence[int]) -> None:
                 audited(truth, [a, b], small, known).exact
                 for a, b in itertools.combinations(released, 2)
                 if set(a.clique) & set(b.clique)
-            ] if seed % 10 == 2 else []  # fmt: skip
+            ] if seed % 50 == 2 else []  # fmt: skip
             alone += len(by_two) > 0 and len(every) > sum(by_two)
     print(
         f"\n{cases} cases ({skipped} with more than {MOST_TABLES:,} tables left out): {follow} small counts follow, {missed} missed or too many"
@@ -150,7 +150,7 @@ def _no_open_record_is_counted(
 
 @pytest.mark.slow
 def test_no_count_is_missed_that_follows_from_small_tables_of_whole_numbers() -> None:
-    compare(range(15))
+    compare(range(10))
 
 
 @pytest.mark.study
