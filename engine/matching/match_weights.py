@@ -66,6 +66,11 @@ class PatternCounts:
             )
         return cls(among, patterns.levels(codes), pairs, tuple(one.levels for one in comparisons))
 
+    def of_variables(self, chosen: Sequence[int]) -> PatternCounts:
+        """Return the same pairs as variables ``chosen``, by place, show them; patterns that are equal in these are not added up."""
+        sizes = tuple(self.sizes[k] for k in chosen)
+        return PatternCounts(self.among, self.levels[:, list(chosen)], self.pairs, sizes)
+
     def by_level(self, pairs: Floats) -> list[Floats]:
         """Sums of ``pairs`` (patterns,) on each level of each variable, (levels,)."""
         return [

@@ -36,6 +36,8 @@ from ..statistics.score_interval import Z, score_interval
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
 NO_GUESS = "the attack makes no guess"
+LARGEST_EXCESS = "largest_excess_risk"
+"""The output of the intruder who ignores what misleads (``_best_strategy``)."""
 
 
 OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
@@ -164,9 +166,11 @@ MOST_ATTACKED = 2000
 """People that an attack asks about by default, and controls."""
 
 
-def whole_limits(question: Question, case: Case, right: float, scored: float = 1.0) -> tuple[OfferedLimit, ...]:
+def whole_limits(
+    question: Question, case: Case, right: float, scored: float = 1.0, output: str = "excess_risk"
+) -> tuple[OfferedLimit, ...]:
     """The threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever is drawn."""
-    return () if case.kept else (excess_limit(question, case, right, scored),)
+    return () if case.kept else (replace(excess_limit(question, case, right, scored), output=output),)
 
 
 def asked_about(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
@@ -265,7 +269,7 @@ class AttackResult:
             share("attack_success", self.attack, reason or NO_GUESS, base),
             share("baseline_success", self.baseline, "there is no guess to make without the release"),
             share("control_success", self.control, reason or NO_GUESS),
-            self._excess(target, reason, params, said),
+            self.excess(target, reason, params),
             self._detectable(target, reason, params),
             count,
             *((self._p_value(target, reason, params),) if self.exact else ()),
@@ -290,7 +294,8 @@ class AttackResult:
         )
         return Estimate("detectable_excess", value, target, reason=reason, params=params)
 
-    def _excess(self, target: str, reason: str, params: dict[str, Any], said: Any) -> Estimate:
+    def excess(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """Return the residual risk with its limits and the baseline 0, as the output ``excess_risk``."""
         if not self.attack.guesses or not self.control.guesses:
             return Estimate.not_computed("excess_risk", reason or NO_GUESS, target, **params)
         if self.control.value >= 1:
@@ -299,8 +304,8 @@ class AttackResult:
         low, high = self.limits or residual_interval(self.attack, self.control)
         if self.p_value is not None and self.p_value > (1 - LEVEL) / 2:
             low = min(low, 0.0)
-        found: Estimate = said("excess_risk", value, (min(low, value), min(1.0, max(high, value))), 0.0)
-        return found
+        low, high = min(low, value), min(1.0, max(high, value))
+        return Estimate("excess_risk", value, target, low, high, 0.0, reason=reason, params=params)
 
 
 def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:

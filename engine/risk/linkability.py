@@ -13,15 +13,20 @@ With S and T the records that are certainly and perhaps among the nearest by the
 second: where S and S' share a record the link is certain; else, with y of T in S', x of T' in S, and w in T and T',
 
     P(no link) = sum over j of  C(w, j) C(|T| - y - w, a - j) / C(|T|, a)  *  C(|T'| - x - j, b) / C(|T'|, b)
+
+**The best choice of variables.** A released value that was replaced can lead away from the person, so an intruder may ignore some, on both sides.
+What the release keeps is always used. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the people and
+judged on the other (``_best_strategy``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import gammaln
 
 from ..attacks.density import candidates
@@ -31,6 +36,8 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
+from ..matching.comparisons import classes
+from ..matching.strategies import Strategy, Subset, strategy_of
 from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import IDENTITY
@@ -40,8 +47,12 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import counted
-from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, whole_limits
+from ._attack import LARGEST_EXCESS, WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, whole_limits
 from ._attacked_records import drawn, of_rows
+from ._best_strategy import largest_excess, largest_excess_output, tried_subsets
+
+TOO_FEW_LINKED = 0.01
+"""Variables that so many people have in common that at most this share of the people is linked by chance are not tried: their excess is no larger."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,15 +109,21 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(
         "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
         {"known": list(case.known)},
-        limits=whole_limits("linkability", case, 0.05),
+        limits=whole_limits("linkability", case, 0.05, output=LARGEST_EXCESS),
     )
+
+
+OUTPUTS = (
+    *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
+    largest_excess_output("linkage", ("linkability",), IDENTITY),
+)
 
 
 @measure_method(
     "Linkability",
     spec=LinkabilitySpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3.1 and §4.3",
-    outputs=attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
+    outputs=OUTPUTS,
     confidential=True,
     controls=True,
     combine=combined,
@@ -121,9 +138,9 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
     }
     if "vulnerable" in spec.people:
         kinds["vulnerable"] = vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
-    sides = [Gower.of([released], sorted(names)) for names in (spec.known, spec.other)]
-    shown = [gower.places(released) for gower in sides]
     k = min(spec.neighbours, len(released))
+    choices = _Choices.of(confidential, released, spec)
+    shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.sides}
     found: list[Estimate] = []
     for kind, (own, others) in kinds.items():
         if kind not in spec.people:
@@ -131,21 +148,103 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         params = {} if kind == "random" else {"people": kind}
         if not len(others):
             why = "no control record is as vulnerable as the people who are attacked"
-            names = (output.name for output in attack_outputs("", "guesses", "", (), ()))
-            found += [Estimate.not_computed(name, why, **params) for name in names]
+            found += [Estimate.not_computed(output.name, why, **params) for output in OUTPUTS]
             continue
-        rates, chances = list[Rate](), list[Floats]()
+        near: list[dict[tuple[str, ...], _Neighbours]] = []
         for data, rows in ((confidential, own), (controls, others)):
             some = of_rows(data, rows)
-            places = [gower.places(some) for gower in sides]
-            near = [_Nearest.of(g, at, table, k) for g, at, table in zip(sides, places, shown, strict=True)]
-            chances.append(linked(*near))
-            rates.append(Rate(float(np.sum(chances[-1])), len(rows)))
+            near.append({n: _Neighbours.of(g, g.places(some), table, k) for n, (g, table) in shown.items()})
+        tried = [
+            at
+            for at, pair in enumerate(choices.pairs)
+            if not at or min(near[0][side].most_linked for side in pair) > TOO_FEW_LINKED
+        ]
+        chances = [
+            np.stack([linked(*(nearest[side].of_people() for side in choices.pairs[at])) for at in tried])
+            for nearest in near
+        ]
+        rates = [Rate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
         words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
-        p_value = exact_p(chances[0], chances[1], rng.spawn(1)[0])
+        chance = rng.spawn(1)[0]
+        p_value = exact_p(chances[0][0], chances[1][0], chance)
         found += AttackResult(rates[0], by_chance, rates[1], p_value=p_value).estimates(reason=words, **params)
+        strategies = [choices.strategies[at] for at in tried]
+        more = choices.possible > len(choices.pairs)
+        found.append(
+            largest_excess(
+                *chances, strategies, chance.spawn(1)[0], choices=choices.possible if more else len(tried), **params
+            )
+        )
     return Measure(tuple(found))
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """Which variables the intruder uses: by each strategy the ``pairs`` of both sides' variables, each sorted, all variables first.
+
+    ``possible`` is how many strategies there are, tried or not.
+    """
+
+    pairs: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    strategies: tuple[Strategy, ...]
+    possible: int
+
+    @classmethod
+    def of(cls, confidential: Microdata, released: Microdata, spec: LinkabilitySpec) -> _Choices:
+        kept = _kept(confidential, released, sorted((*spec.known, *spec.other)))
+        known, other = sorted(spec.known), sorted(spec.other)
+        replaced = [[name for name in side if name not in kept] for side in (known, other)]
+        pairs: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        strategies: list[Strategy] = []
+        for chosen in tried_subsets(replaced):
+            used = kept | chosen
+            pair = tuple(name for name in known if name in used), tuple(name for name in other if name in used)
+            if all(pair):  # without any variable on a side whoever is linked is linked by chance
+                pairs.append(pair)
+                strategies.append(strategy_of([*known, *other], used))
+        possible = int(np.prod([(1 << len(side)) - (len(side) == len(names)) for side, names in zip(replaced, (known, other), strict=True)]))  # fmt: skip
+        return cls(tuple(pairs), tuple(strategies), possible)
+
+    @property
+    def sides(self) -> list[tuple[str, ...]]:
+        """The different sets of variables that a side has by some strategy."""
+        return list(dict.fromkeys(side for pair in self.pairs for side in pair))
+
+
+def _kept(confidential: Microdata, released: Microdata, names: Sequence[str]) -> Subset:
+    """Return the variables whose values together are the same in both tables, in whatever order their records are: what the release keeps.
+
+    A variable that was dealt anew has the same values by itself, so the largest set is taken of those that start at one variable and add others.
+    """
+    if len(confidential) != len(released):
+        return frozenset()
+    codes = {name: codes for name in names if (codes := _equal_values(confidential, released, name)) is not None}
+    best: list[str] = []
+    for first in codes:
+        chosen = list[str]()
+        both = np.zeros(2 * len(released), dtype=np.int64)
+        for name in (first, *(one for one in codes if one != first)):
+            joint = classes([both, codes[name]], len(both))
+            if _same_counts(joint):
+                chosen, both = [*chosen, name], joint
+        best = max(best, chosen, key=len)
+        if len(best) == len(codes):
+            break
+    return frozenset(best)
+
+
+def _equal_values(confidential: Microdata, released: Microdata, name: str) -> Integers | None:
+    """Return codes of a variable in both tables, one after the other, (2n,); None where their values are not the same."""
+    columns = [data.frame[name].astype("str" if data.schema[name].kind.has_levels else "object") for data in (confidential, released)]  # fmt: skip
+    codes = pd.factorize(pd.concat(columns, ignore_index=True), use_na_sentinel=False)[0].astype(np.int64)
+    return codes if _same_counts(codes) else None
+
+
+def _same_counts(codes: Integers) -> bool:
+    """Return whether each code, (2n,), is as often in the first half as in the second."""
+    width, n = int(codes.max(initial=0)) + 1, len(codes) // 2
+    return bool((np.bincount(codes[:n], minlength=width) == np.bincount(codes[n:], minlength=width)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,16 +262,49 @@ class _Nearest:
 
     @classmethod
     def of(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _Nearest:
+        return _Neighbours.of(gower, own, table, k).of_people()
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbours:
+    """The same of the different places that people have: pairs of a place ``row`` and a released record, and the place of each person ``which`` (q,)."""
+
+    row: Integers
+    column: Integers
+    certain: Booleans
+    which: Integers
+    places: int
+    k: int
+    records: int
+
+    @classmethod
+    def of(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _Neighbours:
         places, which = np.unique(own, axis=0, return_inverse=True)  # people who are alike have the same nearest
         row, column, apart, reach = candidates(gower, places, table, k)
         inside = np.flatnonzero(apart <= reach[row])
         at = inside[np.lexsort((column[inside], row[inside]))]
-        start = np.searchsorted(row[at], np.arange(len(places) + 1))
-        sizes = np.diff(start)[which.ravel()]
-        person = np.repeat(np.arange(len(own)), sizes)
-        at = at[np.arange(len(person)) + np.repeat(start[which.ravel()] - np.cumsum(sizes) + sizes, sizes)]
         certain = apart[at] < reach[row[at]]
-        return cls(person, column[at], certain, k - np.bincount(person[certain], minlength=len(own)), len(table))
+        return cls(row[at], column[at], certain, which.ravel(), len(places), k, len(table))
+
+    @property
+    def most_linked(self) -> float:
+        """The share of the people that can be linked at most, by whatever is nearest on the other side.
+
+        That shares k records; each is among the nearest of this side with probability picked / ties at most, or certainly.
+        """
+        sure = np.bincount(self.row[self.certain], minlength=self.places)
+        ties = np.bincount(self.row[~self.certain], minlength=self.places)
+        each = np.where(sure > 0, 1.0, (self.k - sure) / np.maximum(ties, 1))
+        return float(np.mean(np.minimum(1.0, self.k * each)[self.which]))
+
+    def of_people(self) -> _Nearest:
+        start = np.searchsorted(self.row, np.arange(self.places + 1))
+        sizes = np.diff(start)[self.which]
+        person = np.repeat(np.arange(len(self.which)), sizes)
+        at = np.arange(len(person)) + np.repeat(start[self.which] - np.cumsum(sizes) + sizes, sizes)
+        certain = self.certain[at]
+        picked = self.k - np.bincount(person[certain], minlength=len(self.which))
+        return _Nearest(person, self.column[at], certain, picked, self.records)
 
 
 def linked(first: _Nearest, second: _Nearest) -> Floats:
@@ -186,12 +318,11 @@ def linked(first: _Nearest, second: _Nearest) -> Floats:
         np.bincount(first.row[ours[some]], minlength=q)
         for some in (sure & also, ~sure & also, sure & ~also, ~(sure | also))
     )
-    found = np.empty(q)
-    for at in range(q):
-        terms = _chances(sizes[0][at], sizes[1][at], first.picked[at], second.picked[at], y[at], x[at], w[at])
-        none = 0.0 if both[at] else sum(terms)
-        found[at] = min(1.0, max(0.0, 1 - none))
-    return found
+    cases = np.stack([*sizes, first.picked, second.picked, y, x, w], axis=1)
+    cases[both > 0] = 0  # nothing is left to pick
+    different, which = np.unique(cases, axis=0, return_inverse=True)
+    found = np.array([min(1.0, max(0.0, 1 - sum(_chances(*map(int, case))))) for case in different])
+    return np.where(both > 0, 1.0, found[which.ravel()])
 
 
 def _chances(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> Iterator[float]:

@@ -9,6 +9,7 @@ Levels, counts and dates are equal or not; with a ``radius`` also within it, or 
     linked_share_informed   the same with weights from the true pairs: the most that weights of this form are likely to find. They are learned from
                             the pairs they are tried on, and so lie a little above the baseline where nothing leaks. Single
                             records are told by them
+    largest_linked_share    the largest share linked by an intruder who may leave keys out of the comparison, or knows how often true pairs agree
     uniquely_linked         share of the records whose one best link is their own
     precision, recall       of the links whose probability is ``probabilities`` or more: the share that is right, and right ones of all N
 
@@ -19,6 +20,10 @@ independent samples of one population, links of .5 or more were right 1 % of the
 **Two intruders, and why the second counts.** Pairs teach which agreements are telling by those that come together: where one variable alone is
 near the truth, nothing comes together, and an intruder who has pairs alone may link no better than by chance what one who knows which variable that is links
 without error. So ``linked_share`` at its baseline says nothing by itself; a release is judged by the larger of the two.
+
+**The best choice of keys.** Keys that were replaced can outvote one that tells the truth, so an intruder may compare fewer of them. All keys, those of the
+blocks alone, all but one, and single ones are tried (``_best_strategy``); each time weights are learned anew. The choice is made by as many pairs as weights
+are learned from. The interval is that of ``linked_share``, simultaneous for all choices, so that the largest of many is not taken for a disclosure.
 
 **Baseline.** A released record of the block picked at random: mean of 1 / (records of the block). It is also, exactly, what the same
 linkage finds on average where the released records of each block are dealt anew, since no weight of ``linked_share`` hangs on whose record
@@ -34,23 +39,26 @@ Past ``pairs`` pairs, those of records that are alike counted once, fewer record
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import poisson
 
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..matching.blocks import Blocks, evenly, in_order
-from ..matching.comparisons import compared
+from ..matching.comparisons import Comparison, compared
 from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
 from ..matching.linkage import Links, best_links, pairs_compared
-from ..matching.match_weights import TRAINED_ON, PatternCounts, learned_weights, true_pair_weights
+from ..matching.match_weights import TRAINED_ON, PatternCounts, Weights, learned_weights, true_pair_weights
 from ..matching.radius import Radii
+from ..matching.strategies import Subset, strategy_of
 from ..methods.intruder import Known
 from ..methods.levers import IDENTITY
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -58,6 +66,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
+from ._best_strategy import tried_subsets
 from ._link_calibration import calibrated
 
 
@@ -163,6 +172,24 @@ _BASELINE = "its baseline is a released record of the block picked at random"
             ),
         ),
         Output(
+            "largest_linked_share",
+            f"largest share of the records linked to their own, over the keys that the intruder may compare; {_BASELINE}",
+            "low",
+            "share",
+            range=SHARE,
+            short="largest linked",
+            estimated=True,
+            risk=RiskOutput(questions=("linkability",), gate_reference="chance", never_falls_with_knowledge=True),
+            label=Label(
+                "Linked to their own record, best intruder",
+                "An intruder who compares what tells most links {value} to their own released record.",
+                "Good is no more than picking a record at random.",
+                "The best choice of keys finds the own record of too many people.",
+                IDENTITY,
+                baseline="picking a record of the block at random",
+            ),
+        ),
+        Output(
             "uniquely_linked",
             "share of the records whose one most likely released record is their own",
             "low",
@@ -255,21 +282,70 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
     targets = evenly(ordered, max(n * spec.pairs // max(pairs_compared(comparisons, blocks), 1), 1))
     among = evenly(ordered, max(n * TRAINED_ON // max(int(blocks.sizes[blocks.ours].sum()), 1), 1))
     counts = PatternCounts.of(comparisons, blocks, among)
-    weights = learned_weights(comparisons, blocks, counts), true_pair_weights(comparisons, blocks, ordered, counts)
-    learned, informed = best_links(comparisons, blocks, targets, weights)
+    informed_weights = true_pair_weights(comparisons, blocks, ordered, counts)
+    choices = _choices(comparisons, blocks, counts)
+    tried = best_links(comparisons, blocks, evenly(targets, len(among)), list(choices.values()))
+    best = max(choices, key=dict(zip(choices, (_mean(one.found) for one in tried), strict=True)).__getitem__)
+    weights = choices[frozenset(names)], informed_weights, choices[best]
+    learned, informed, chosen = best_links(comparisons, blocks, targets, weights)
     away = float(np.mean(blocks.ours != blocks.theirs))
     remark = "; ".join(_remarks(confidential, released, len(targets)))
     itself = released.origin == "confidential"
+    words = strategy_of(spec.keys, {*spec.blocks, *best}).words
     estimates = [
         _share(learned, remark, sample=len(targets) / n, interval=not itself),
         Estimate("linked_share_informed", _mean(informed.found), baseline=_mean(informed.by_chance), reason=remark),
+        _largest(
+            chosen,
+            informed,
+            "; ".join(filter(None, (words, remark))),
+            len(choices),
+            len(targets) / n,
+            interval=not itself,
+        ),
         Estimate("uniquely_linked", _mean(learned.hit & (learned.ties == 1)), reason=remark),
         *_at_thresholds(learned, spec.probabilities, remark),
         Estimate("blocked_away", away, reason=remark),
     ]
-    best, linked = np.full(n, np.nan), np.full(n, np.nan)
-    best[targets], linked[targets] = informed.ties, informed.found
-    return Measure(tuple(estimates), {"best_links": best, "linked": linked})
+    ties, linked = np.full(n, np.nan), np.full(n, np.nan)
+    ties[targets], linked[targets] = informed.ties, informed.found
+    return Measure(tuple(estimates), {"best_links": ties, "linked": linked})
+
+
+def _choices(comparisons: Sequence[Comparison], blocks: Blocks, counts: PatternCounts) -> dict[Subset, Weights]:
+    """Return the learned weights by which keys the intruder compares, all of them first; a key that is left out has weights of 0."""
+    found: dict[Subset, Weights] = {}
+    for used in tried_subsets([[one.name for one in comparisons]]):
+        at = [k for k, one in enumerate(comparisons) if one.name in used]
+        learned = iter(learned_weights([comparisons[k] for k in at], blocks, counts.of_variables(at)) if at else ())
+        found[used] = tuple(next(learned) if one.name in used else np.zeros(one.levels) for one in comparisons)
+    return found
+
+
+def _largest(best: Links, informed: Links, remark: str, choices: int, sample: float, *, interval: bool) -> Estimate:
+    """Return the largest share linked, by the best of so many ``choices`` or by who knows how often true pairs agree.
+
+    The interval is of the first, simultaneous for all choices; its upper end is no smaller than the value.
+    """
+    share = _share(best, remark, sample=sample, interval=interval, choices=choices)
+    value = max(share.value or 0.0, _mean(informed.found))
+    upper = None if share.upper is None else max(share.upper, value)
+    lower = (
+        None if share.lower is None else min(share.lower, max((share.value or 0.0) - _by_chance(best, choices), 0.0))
+    )
+    return replace(share, measure="largest_linked_share", value=value, lower=lower, upper=upper)
+
+
+def _by_chance(links: Links, choices: int) -> float:
+    """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are dealt anew.
+
+    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's.
+    """
+    mean, variance = float(links.by_chance.sum()), links.variance
+    if mean <= 0 or variance <= 0:
+        return 0.0
+    scale = variance / mean
+    return (scale * float(poisson.isf(0.025 / choices, mean / scale)) - mean) / len(links.found)
 
 
 def _mean(values: NDArray[Any]) -> float:
@@ -277,11 +353,12 @@ def _mean(values: NDArray[Any]) -> float:
     return float(np.mean(np.sort(values)))
 
 
-def _share(links: Links, remark: str, *, sample: float, interval: bool) -> Estimate:
-    """The share linked, with the interval of a release whose records are dealt anew."""
+def _share(links: Links, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
+    """The share linked, with the interval of a release whose records are dealt anew, simultaneous for so many ``choices``."""
     value, n = _mean(links.found), len(links.found)
     spread = links.variance / n**2 + (1 - sample) * value * (1 - value) / n
-    half = 1.96 * float(np.sqrt(max(spread, 0.0)))
+    quantile = 1.96 if choices == 1 else NormalDist().inv_cdf(1 - 0.025 / choices)
+    half = quantile * float(np.sqrt(max(spread, 0.0)))
     lower, upper = (max(value - half, 0.0), min(value + half, 1.0)) if interval else (None, None)
     return Estimate("linked_share", value, "", lower, upper, _mean(links.by_chance), reason=remark)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relations import Expected, equals, free, lower, same
+from relations import Expected, equals, free, lower, not_higher, same
 from tables import RADIUS
 
 from evidence import Evidence
@@ -22,6 +22,13 @@ EVIDENCE = Evidence(
                 permuted=lower,
                 noise=lower,
             ),
+        ),
+        # Who compares nothing picks a record of the block at random, whatever is dealt or drawn.
+        "largest_linked_share": Expected(
+            doubled=free("twice as many pairs, half as many of them true, teach other weights"),
+            copy=same,
+            permuted=not_higher,
+            noise=not_higher,
         ),
         "precision": Expected(
             doubled=free("twice as many pairs, half as many of them true, teach other weights"),

@@ -13,7 +13,7 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variab
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
+from sfumato.engine.risk.linkability import LinkabilitySpec, _kept, linkability
 
 SCHEMA = Schema(
     (
@@ -77,8 +77,53 @@ def test_other_people_are_linked_as_often_as_controls() -> None:
         rng = np.random.default_rng(seed)
         own, others, fresh = (people(300, rng) for _ in range(3))
         found = attacked(own, others, fresh, seed, neighbours=1 + seed % 3)
-        held += [e.lower <= 0 <= e.upper for e in found.estimates if e.measure == "excess_risk"]  # type: ignore[operator]
+        judged = ("excess_risk", "largest_excess_risk")
+        held += [e.lower <= 0 <= e.upper for e in found.estimates if e.measure in judged]  # type: ignore[operator]
     assert 0.88 <= np.mean(held) <= 1
+
+
+def misled(seed: int, n: int = 300) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """People, controls, and a release that keeps age and pay and deals town and illness anew."""
+    rng = np.random.default_rng(seed)
+    own, others = people(n, rng), people(n, rng)
+    shown = own.assign(zip=rng.permutation(own.zip), ill=rng.permutation(own.ill))
+    return own, others, shown
+
+
+def test_an_intruder_who_ignores_what_was_dealt_anew_links_everybody() -> None:
+    own, others, shown = misled(7)
+    for release in (shown, shown.sample(frac=1, random_state=8).reset_index(drop=True)):
+        got = answers(attacked(own, others, release))
+        assert got["excess_risk"].upper < 0.5  # type: ignore[operator]
+        assert got["largest_excess_risk"].value == 1
+        assert got["largest_excess_risk"].lower > 0.9  # type: ignore[operator]
+        assert got["largest_excess_risk"].reason == "best strategy: age, pay; ignores zip, ill"
+
+
+def test_who_ignores_variables_gains_nothing_of_a_release_of_other_people() -> None:
+    """The control: the same strategies against a release that owes nothing to the people."""
+    own, others, _shown = misled(7)
+    fresh = people(300, np.random.default_rng(9))
+    got = answers(attacked(own, others, fresh))["largest_excess_risk"]
+    assert got.lower <= 0 <= got.upper  # type: ignore[operator]
+    assert got.upper < 0.1  # type: ignore[operator]
+
+
+def test_whoever_learns_a_variable_that_was_dealt_anew_links_no_fewer() -> None:
+    own, others, shown = misled(10)
+    less = answers(attacked(own, others, shown, known=("age",), other=("pay",)))["largest_excess_risk"]
+    more = answers(attacked(own, others, shown, known=("age", "zip"), other=("pay", "ill")))
+    assert more["largest_excess_risk"].value == less.value == 1
+    assert more["excess_risk"].value < 0.5  # type: ignore[operator]
+
+
+def test_kept_columns_are_found_beside_one_that_was_dealt_anew_whatever_the_order() -> None:
+    own, _, shown = misled(11)
+    mixed = shown.sample(frac=1, random_state=12).reset_index(drop=True)
+    for release in (shown, mixed):
+        for names in (SCHEMA.names, SCHEMA.names[::-1]):
+            assert _kept(table(own), table(release, "synthetic"), names) == {"age", "pay"}
+    assert _kept(table(own), table(shown.head(50), "synthetic"), SCHEMA.names) == set()
 
 
 def test_the_order_of_the_records_changes_nothing() -> None:

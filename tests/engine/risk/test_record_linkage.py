@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from sfumato.engine.matching.comparisons import Comparison, compared
 from sfumato.engine.matching.linkage import best_links, pairs_compared
 from sfumato.engine.matching.match_weights import PatternCounts, learned_weights, true_pair_weights
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.methods.results import Measure
+from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
 
@@ -433,3 +434,50 @@ def test_an_independent_release_lies_at_the_baseline_and_one_that_leaks_does_not
     )
     assert 0.93 <= np.mean(covered) <= 0.97
     assert np.mean(leaking) < 0.2
+
+
+def largest(found: Measure) -> Estimate:
+    return next(one for one in found.estimates if one.measure == "largest_linked_share")
+
+
+@pytest.mark.slow
+def test_one_leaking_column_links_everybody_who_compares_it_alone() -> None:
+    """What all pairs teach misses it; who compares the copied column alone needs no true pair to find it."""
+    rng = np.random.default_rng(4)
+    rows, other = people(rng, 300, 10), people(rng, 300, 10)
+    found = linked(rows, other.assign(zip=rows.zip, pay=rows.pay), radius=NEAR)
+    best = largest(found)
+    assert (values(found)["linked_share"] or 0) < 0.9
+    assert best.value == 1
+    assert (best.lower or 0) > 0.9
+    assert best.reason.startswith("best strategy: ")
+    assert "pay" in best.reason.partition(";")[0]
+
+
+@pytest.mark.slow
+def test_the_best_choice_of_keys_of_records_that_are_dealt_anew_is_no_disclosure() -> None:
+    """The interval of the largest share holds what picking at random finds; 1.96 standard deviations of one choice are not enough."""
+    held, naive = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = people(rng, 80, 2)
+        found = linked(rows, people(rng, 80, 2).assign(zip=rows.zip), radius=NEAR)
+        best = largest(found)
+        assert best.lower is not None
+        assert best.upper is not None
+        assert best.baseline is not None
+        one = 1.96 / NormalDist().inv_cdf(1 - 0.025 / 16) * (best.upper - (best.value or 0))
+        held.append(best.lower <= best.baseline)
+        naive.append((best.value or 0) - one <= best.baseline)
+    assert np.mean(held) >= 0.95
+    assert np.mean(naive) < 0.9
+
+
+def test_the_largest_share_is_that_of_the_best_choice_learned_anew() -> None:
+    """Four records by hand: every choice of the two keys is linked once more, as if the intruder had no other key."""
+    released = FOUR.assign(job=list("xyxx"), pet=list("xyxx"))
+    found = linked(FOUR, released)
+    alone = [linked(FOUR[["zip", *keys]], released[["zip", *keys]]) for keys in (["job", "pet"], ["job"], ["pet"])]
+    shares = [values(one)["linked_share"] or 0 for one in alone]
+    by_blocks = 0.5
+    assert largest(found).value == max(*shares, by_blocks, values(found)["linked_share_informed"] or 0)

@@ -327,12 +327,12 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     found = draft_for(plan_text(table), table, data, Wanted(holdout=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
     assert limits["risk.identification.largest_true_match_rate"] == 0.01
-    assert "risk.linkability.excess_risk" not in limits, "town is kept, and links whatever is drawn"
+    assert "risk.linkability.largest_excess_risk" not in limits, "town is kept, and links whatever is drawn"
     assert any("columns that are released unchanged" in one for one in found.notes)
     assert "release rules, section 4" in found.toml
     whole = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(whole.toml)["threshold"] if "max" in one}
-    assert (limits["risk.linkability.excess_risk"], limits["risk.membership_inference.excess_risk"]) == (0.2, 0.05)
+    assert (limits["risk.linkability.largest_excess_risk"], limits["risk.membership_inference.excess_risk"]) == (0.2, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share:
     made = tomllib.loads(found.toml)
     limits = {one["value"]: one for one in made["threshold"]}
     assert made["data"]["holdout"] == share
-    attack = limits.get("risk.linkability.excess_risk")
+    attack = limits.get("risk.linkability.largest_excess_risk")
     assert (attack and attack["max"]) == limit
     assert attack is None or attack["params"] == {"people": "random", "guesses": "all"}
     assert any("risk.linkability finds" in one for one in found.notes) is (limit is None)

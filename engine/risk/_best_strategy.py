@@ -1,0 +1,136 @@
+"""The strategy of an attack that works best, chosen on one half of the people and judged on the other.
+
+An intruder who may ignore some of what is known has several strategies, and the largest success of many is large by chance. So people and controls
+are divided into halves at random. The strategy with the largest excess on one half is judged on the other half, and the reverse. No guess
+counts that had a part in its own choice, so that the excess is without bias, and its interval is that of a single attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..attacks.permuted import exact_p
+from ..data.arrays import Booleans, Floats
+from ..data.intervals import AT_MOST_ONE
+from ..matching.strategies import BETTER, Strategy, Subset
+from ..methods.outputs import Label, Output, Question, RiskOutput
+from ..methods.results import Estimate
+from ._attack import LARGEST_EXCESS, OF_RANDOM_PEOPLE, AttackResult, Rate, residual_risk
+
+MOST_TRIED = 16
+"""Strategies that are tried, at most."""
+
+
+def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> Output:
+    """Return the output of the intruder who ignores what misleads, beside the ``attack_outputs`` of an ``attack``."""
+    return Output(
+        LARGEST_EXCESS,
+        "excess risk by the variables that the intruder does best to use, chosen on other people",
+        "low",
+        range=AT_MOST_ONE,
+        short="largest excess",
+        estimated=True,
+        detectable="detectable_excess",
+        row_defaults=OF_RANDOM_PEOPLE,
+        risk=RiskOutput(gate_reference="chance", questions=questions, never_falls_with_knowledge=True),
+        statbarn="CalculatedRatios",
+        label=Label(
+            f"{attack.capitalize()}: excess, best intruder",
+            f"An intruder who ignores what misleads the {attack} attack gains {{value}} of the remaining risk for people in the data.",
+            "Good is 0 %: members are as safe as people outside the data.",
+            "The best choice of variables discloses more about the release's own people than about others.",
+            levers,
+            counts="share",
+            baseline="as safe as people outside the data",
+        ),
+    )
+
+
+def tried_subsets(sides: Sequence[Sequence[str]]) -> list[Subset]:
+    """Return which of the variables that the intruder may ignore are used: at most ``MOST_TRIED`` subsets, all of the variables first.
+
+    ``sides`` are these variables by the place that they are known from. Up to 4 of them every subset is tried. Of more these are tried: all, none, all of
+    one side, all but one, and single ones.
+    """
+    names = [name for side in sides for name in side]
+    if 1 << len(names) <= MOST_TRIED:
+        masks = sorted(range(1 << len(names)), key=lambda mask: -mask.bit_count())
+        return [frozenset(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in masks]
+    every = frozenset(names)
+    some = [every, frozenset[str](), *map(frozenset, sides), *(every - {name} for name in names)]
+    return list(dict.fromkeys([*some, *(frozenset((name,)) for name in names)]))[:MOST_TRIED]
+
+
+@dataclass(frozen=True, eq=False)
+class BestChances:
+    """The chances of people (q,) and of controls (c,) by the strategy that is best for the other half.
+
+    chosen: which strategy the first half of the people meets, and the second one.
+    """
+
+    own: Floats
+    controls: Floats
+    chosen: tuple[int, int]
+
+
+def cross_fitted(own: Floats, controls: Floats, rng: np.random.Generator) -> BestChances:
+    """Return each person's chance by the strategy that is best on the half without that person.
+
+    Args:
+        own: the chance that the guess about a person of the data is right, by strategy, (s, q).
+        controls: the same of control records, (s, c).
+        rng: divides both into halves.
+
+    Of strategies that are equally good the first is taken. With fewer than two people or controls there are no halves, and the first strategy is taken.
+    """
+    if len(own) == 1 or min(own.shape[1], controls.shape[1]) < 2:
+        return BestChances(own[0], controls[0], (0, 0))
+    parts = [_first_half(values.shape[1], rng) for values in (own, controls)]
+    chosen = tuple(_best(own[:, inside[0]], controls[:, inside[1]]) for inside in (parts, [~one for one in parts]))
+    # whoever is in the first half meets the strategy that the second half chose
+    met = [np.where(inside, values[chosen[1]], values[chosen[0]]) for values, inside in zip((own, controls), parts, strict=True)]  # fmt: skip
+    return BestChances(met[0], met[1], (chosen[1], chosen[0]))
+
+
+def _first_half(number: int, rng: np.random.Generator) -> Booleans:
+    inside = np.zeros(number, dtype=np.bool_)
+    inside[rng.permutation(number)[: number // 2]] = True
+    return inside
+
+
+def _best(own: Floats, controls: Floats) -> int:
+    """Return the strategy with the largest excess; of those with the same excess the first."""
+    success, control = own.mean(axis=1), np.minimum(controls.mean(axis=1), 1.0)
+    excess = [residual_risk(a, c) if c < 1 else -np.inf for a, c in zip(success, control, strict=True)]
+    return int(np.flatnonzero(np.asarray(excess) >= max(excess) - BETTER)[0])
+
+
+def largest_excess(
+    own: Floats,
+    controls: Floats,
+    strategies: Sequence[Strategy],
+    rng: np.random.Generator,
+    *,
+    choices: int,
+    target: str = "",
+    **params: Any,
+) -> Estimate:
+    """Return the output of ``largest_excess_output`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
+
+    ``choices`` is how many strategies there are, tried or not: the reason says when they are more.
+    """
+    best = cross_fitted(own, controls, rng)
+    result = AttackResult(
+        Rate(float(np.sum(best.own)), len(best.own)),
+        None,
+        Rate(float(np.sum(best.controls)), len(best.controls)),
+        p_value=exact_p(best.own, best.controls, rng),
+    )
+    one, two = (strategies[at] for at in best.chosen)
+    words = one.words if one == two else f"{one.words}; of the other half {two.words}"
+    tried = f" ({len(own)} of {choices:,} choices are tried)" if len(own) < choices else ""
+    return replace(result.excess(target, words + tried, params), measure=LARGEST_EXCESS)
