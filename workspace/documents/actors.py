@@ -25,7 +25,7 @@ from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import noun_of
 
-from ..release.checks import STATUSES, Sighting, Status
+from ..release.checks import KEPT_KEYS, STATUSES, Sighting, Status
 from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
@@ -33,7 +33,7 @@ from ..release.earlier_checks import EARLIER_CHECKS
 from ..release.gate import CHECKS, Finding, finding_of
 from ..release.kept_column_checks import KEPT_COLUMN_CHECKS
 from ..release.kept_table_checks import KEPT_TABLE_CHECKS
-from ..release.question_checks import KEPT_COLUMNS, answer_of, check_of
+from ..release.question_checks import answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
 from ..reporting.tables import Cell, Column, Line, Table
@@ -168,7 +168,7 @@ def _known(dossier: Dossier) -> str:
 
 def _answer(dossier: Dossier, question: Question, rows: Sequence[Row]) -> Finding:
     plan = dossier.plan
-    blocks = any(one.check == KEPT_COLUMNS and one.status == "block" for one in dossier.examination.findings)
+    blocks = any(one.check == KEPT_KEYS and one.status == "block" for one in dossier.examination.findings)
     look = partial(
         answer_of,
         question,
