@@ -44,6 +44,8 @@ SHARES = (0.2, 0.25, 0.3)
 STRENGTH = 0.5
 """What weight a record loses that is alone with its quasi-identifiers, where these are kept."""
 MEASURES = ("utility", "quality", "risk")
+LINKING: Question = QUESTIONS[1]
+"""The question whether a person is linked to a record, by its place: a draft knows no method by its name, and one is called so."""
 STEPS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
 """What a draft takes the place of."""
 NOT_KNOWN = "Each row is taken for one person, unrelated to the others: the draft does not consider households, several rows a person or survey designs"
@@ -492,7 +494,7 @@ class _Draft:
     def _is_only_reported(self, limit: OfferedLimit, case: Case) -> bool:
         """Return whether a limit is about who is found by kept quasi-identifiers, and the audience has no limit on these."""
         has_limits = self.audience.limits.limits != KeptColumnLimits()
-        return not has_limits and limit.question == "linkability" and any(name in case.kept for name in case.known)
+        return not has_limits and limit.question == LINKING and any(name in case.kept for name in case.known)
 
     def _thresholds(self, case: Case, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
         for limit in limits:
