@@ -23,9 +23,9 @@ from sfumato.workspace.ingest.foreign_files import packed
 from sfumato.workspace.ingest.raw_tables import Description, RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.forms import Form
-from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.release.public_files import named_by, named_kinds, own_kinds, released_kinds
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.importing import import_file
