@@ -31,7 +31,7 @@ VARIABLES: dict[str, Any] = {
 
 def run_of(
     workspace: Workspace, age: str, limit: int = 10, frame: pd.DataFrame | None = None,
-    recode: dict[str, Any] | None = None, **step: Any,
+    recode: dict[str, Any] | None = None, records: int = 300, **step: Any,
 ) -> int:  # fmt: skip
     recipe = Recipe.from_table(
         {
@@ -39,7 +39,7 @@ def run_of(
             "synthesis": [
                 {"method": "margins", "target": ["area", "age"], "bins": {"age": age}, "limit": limit, **step}
             ],
-            "release": {"m": 1, "seed": 1, "records": 300, **({"recode": recode} if recode else {})},
+            "release": {"m": 1, "seed": 1, "records": records, **({"recode": recode} if recode else {})},
             "measure": [{"method": "utility.ecdf"}],
         }
     )
@@ -82,6 +82,18 @@ def test_tables_that_two_releases_publish_can_leave_one_count_that_each_leaves_o
     together = found(workspace, run_of(workspace, "at 40", limit=14, frame=few_young(), margins=["area", "age"]))
     assert together.status == "block"
     assert f"and of run {first}, released before, 1 of 1 small count follows exactly (age: 1)" in together.said
+
+
+def test_a_table_that_the_number_of_rows_gives_away_is_withheld_and_not_passed(workspace: Workspace) -> None:
+    """18 people, 4 of whom live in a town: the table says city: 10, and 18 rows leave 14 and 4. Of 20 rows nothing follows."""
+    eighteen = pd.DataFrame({"area": ["city"] * 14 + ["town"] * 4, "age": np.arange(18) + 40})
+    tables = {"frame": eighteen, "margins": ["area"], "limit": 10}
+    shown = found(workspace, run_of(workspace, "at 99", records=18, **tables))
+    assert shown.status == "not checked"
+    assert "the tables are not published: small counts follow" in shown.said
+    rounded = found(workspace, run_of(workspace, "at 99", records=20, **tables))
+    assert rounded.status == "pass"
+    assert "from the tables of this release, 0 of" in rounded.said
 
 
 def test_noisy_tables_and_other_people_leave_nothing_to_be_looked_at(workspace: Workspace, tmp_path: Path) -> None:
