@@ -49,6 +49,7 @@ def audited(truth: np.ndarray, released: list[Released], limit: int, known: bool
     return audit(Domain(truth.shape), released, codes_of(truth), limit, records, **more)
 
 
+@pytest.mark.slow
 def test_all_pairs_of_four_variables_give_counts_away_that_no_two_of_them_give() -> None:
     truth = np.random.default_rng(1).poisson(0.5, (2, 2, 2, 2)).astype(float)
     pairs = list(itertools.combinations(range(4), 2))
@@ -185,6 +186,7 @@ def test_what_too_many_programs_would_have_to_find_out_is_undecided_and_not_safe
     assert found.exact + found.undecided == found.looked_at
 
 
+@pytest.mark.slow
 def test_a_system_that_is_too_large_never_counts_as_looked_at_unless_moves_of_records_prove_it() -> None:
     truth = np.random.default_rng(1).poisson(0.5, (2, 2, 2, 2)).astype(float)
     pairs = list(itertools.combinations(range(4), 2))
