@@ -82,8 +82,8 @@ _NEEDED = ({"candidates", "hit"}, {"probability"})
 class RecordRisk:
     """Averages over ``datasets`` released datasets, (n,) each.
 
-    ``probability``: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), or of the
-    sensitive values being given away, p (Guo & Hu §4.1). ``candidates``: how many records match. ``unique``: the share
+    ``probability``: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the larger by all that is
+    known and by the best choice of it, where the measure tells both; or of the sensitive values being given away, p (Guo & Hu §4.1). ``candidates``: how many records match. ``unique``: the share
     of the datasets in which the record's own is the only candidate; None where the measure does not ask for the own one.
     ``prior``: the probability before the release; None where the measure does not tell it. All are NaN of records that were
     not asked about.
@@ -144,7 +144,8 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     """The average over released datasets of a measure's arrays with one value a record.
 
     Args:
-        per_record: for each dataset ``candidates`` and ``hit``, or ``probability`` with or without ``candidates`` (``matched``), (n,) each.
+        per_record: for each dataset ``candidates`` and ``hit``, with or without ``best_candidates`` and ``best_hit``, or ``probability`` with or
+            without ``candidates`` (``matched``), (n,) each.
 
     Raises:
         NotComputable: when there is no dataset, or its arrays hold no probability of a match.
@@ -159,7 +160,7 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
         total += probability
         candidates += matched
         if asked:
-            unique += np.where(np.isnan(probability), np.nan, (arrays["hit"] == 1) & (matched == 1))
+            unique += np.where(np.isnan(probability), np.nan, (probability == 1) & (matched == 1))
         if told:
             prior += arrays["prior"]
     m = len(per_record)
@@ -170,12 +171,21 @@ def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
     if not has_record_risk(list(arrays)):
         raise NotComputable("the measure says nothing of single records")
     if "hit" in arrays:
-        candidates = arrays["candidates"]
-        share = np.divide(arrays["hit"], candidates, out=np.zeros(len(candidates)), where=candidates > 0)
-        return np.where(np.isnan(candidates), np.nan, share), candidates
+        share, candidates = _share(arrays["hit"], arrays["candidates"]), arrays["candidates"]
+        if {"best_candidates", "best_hit"} <= set(arrays):
+            best = _share(arrays["best_hit"], arrays["best_candidates"])
+            candidates = np.where(best > share, arrays["best_candidates"], candidates)
+            share = np.fmax(share, best)
+        return share, candidates
     probability = arrays["probability"].astype(np.float64)
     named = next((name for name in ("candidates", "matched") if name in arrays), None)
     return probability, np.full(len(probability), np.nan) if named is None else arrays[named]
+
+
+def _share(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:
+    """The probability of finding the own record by picking one candidate at random, (n,); NaN of a record that was not asked about."""
+    share = np.divide(hit, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
+    return np.where(np.isnan(candidates), np.nan, share)
 
 
 def by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..errors import NotComputable
 from ..matching.intruder import Knowledge, Nearness
 from ..matching.matching import Exact, Within
+from ..matching.strategies import MatchTargets, best_matches
 
 MOST = 5
 """People of a block at most: the own row and four wrong ones are tried for each."""
@@ -46,6 +48,7 @@ def wrong_matches(
     order: NDArray[np.generic],
     candidates: Sequence[Floats],
     beyond: float,
+    best_candidates: Sequence[Floats | None] = (),
 ) -> WrongMatches:
     """Matches of people in their own rows and in those of others of their block, on average over m datasets.
 
@@ -58,25 +61,58 @@ def wrong_matches(
         order: a number of each record that says nothing of it, such as a hash, (n,): by it a group is divided into blocks.
         candidates: for each dataset how many rows match each record, (n,); NaN of one that was not asked about.
         beyond: the probability of being found, on average over the datasets, above which a person counts.
+        best_candidates: the same as ``candidates`` by the variables with the most expected finds; None of a dataset where these are all ``names``.
+            A person is found by the better of both.
 
     Raises:
-        NotComputable: as ``Knowledge.against``.
+        NotComputable: as ``Knowledge.against``, or where no choice of variables gives these ``best_candidates``.
     """
-    at_most = sum(np.divide(1.0, c, out=np.zeros(len(c)), where=c > 0) for c in candidates) / len(candidates)
+    best = best_candidates or [None] * len(candidates)
+    at_most = sum(
+        _share(c) if other is None else np.maximum(_share(c), _share(other))
+        for c, other in zip(candidates, best, strict=True)
+    ) / len(candidates)
     blocks, others = _blocks(groups, order)
     people = np.flatnonzero((at_most > beyond) & (others[:, 1] >= 0))
     rows = others[people]
     found = np.zeros(rows.shape)
     knowledge = Knowledge.of(confidential.block(list(people)), names, radius)
-    for released, c in zip(releases, candidates, strict=True):
-        exact, within = knowledge.against(released)
-        agrees = np.ones(rows.shape, dtype=bool)
-        keys: list[Exact | Within] = [*exact, *within]
-        for key in keys:
-            agrees &= _agreeing(key, rows)
-        found += agrees / c[people, None]
+    everybody = Knowledge.of(confidential, names, radius) if any(one is not None for one in best) else None
+    for released, c, other in zip(releases, candidates, best, strict=True):
+        agrees = {name: _agreeing(key, rows) for name, key in knowledge.keys_against(released).items()}
+        share = _found(agrees, names, c[people], rows.shape)
+        if other is not None and everybody is not None:
+            share = np.maximum(
+                share, _found(agrees, _best_names(everybody, released, c, other), other[people], rows.shape)
+            )
+        found += share
     sure = (found / len(candidates) > beyond) & (rows >= 0)
     return _exchanged(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
+
+
+def _share(candidates: Floats) -> Floats:
+    """Return the probability of being found by one of so many candidates, (n,); 0 of who has none or was not asked about."""
+    return np.divide(1.0, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
+
+
+def _found(
+    agrees: Mapping[str, NDArray[np.bool_]], used: Sequence[str], candidates: Floats, shape: tuple[int, ...]
+) -> Floats:
+    """Return the probability with which people (k,) who agree on the ``used`` variables are found in each of some rows, (k, s)."""
+    every = np.ones(shape, dtype=bool)
+    for name in used:
+        every &= agrees[name]
+    return every * _share(candidates)[:, None]
+
+
+def _best_names(known: Knowledge, released: Microdata, candidates: Floats, best: Floats) -> tuple[str, ...]:
+    """Return the variables by which most people who were asked about are expected to be found, with ``best`` candidates, (n,)."""
+    asked = np.flatnonzero(~np.isnan(candidates))
+    own = np.where(asked < len(released), asked, -1)
+    found, _ = best_matches(known.keys_against(released), (len(candidates), len(released)), MatchTargets(asked, own))
+    if not np.array_equal(found.result.candidates, best[asked]):
+        raise NotComputable("the records were matched by another choice of variables")
+    return found.strategy.used
 
 
 def _blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tuple[Integers, Integers]:

@@ -301,14 +301,15 @@ class RecordArray:
     """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
 
     ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, the
-    probability that it is given away, or that probability before the release. NaN is a record that was not asked about.
+    probability that it is given away, or that probability before the release. ``best_candidates`` and ``best_hit`` are the first two for an intruder
+    who ignores some of what is known; left out where nothing is ignored. NaN is a record that was not asked about.
     """
 
     name: str
     meaning: str
     unit: str = ""
     worse: Goal = "none"
-    part: Literal["", "candidates", "hit", "probability", "prior"] = ""
+    part: Literal["", "candidates", "hit", "best_candidates", "best_hit", "probability", "prior"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,14 @@ def _offer(case: Case) -> Offer | Declined | None:
             "hit", "that picking one of the matching released records at random finds the record", "", "high", "hit"
         ),
         RecordArray(
+            "best_candidates",
+            "released records that match the record by the variables with the most expected finds, where some are ignored",
+            "records",
+            "low",
+            "best_candidates",
+        ),
+        RecordArray("best_hit", "that the record's own is among those", "", "high", "best_hit"),
+        RecordArray(
             "file_candidates",
             "released records that match what the intruder's file says of the record",
             "records",
@@ -302,7 +310,8 @@ def _offer(case: Case) -> Offer | Declined | None:
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
     """Match the targets among the confidential records, N of n, against the released ones.
 
-    ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,), NaN of a record that is no target. Where the intruder has a file,
+    ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,), NaN of a record that is no target;
+    ``best_candidates`` and ``best_hit`` those by the variables with the most expected finds, left out where these are all. Where the intruder has a file,
     each number is told twice: of an intruder who knows the values themselves, by whom single records are told too, and of the
     one with the file, whose targets are the records of the file; then ``file_candidates`` and ``file_hit`` say what the file finds.
     """
@@ -322,6 +331,9 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     alone = _cases(len(records), sought)
     targets = MatchTargets(records, np.where(records < len(released), records, -1))
     best = best_matches(keys, shape, targets)
+    if best[0].strategy.ignored:
+        by_best = _by_record(confidential, records, best[0].result)
+        arrays |= {f"best_{name}": array for name, array in by_best.items()}
     if not spec.has_file:
         return Measure(tuple(_estimates(matches, best, said, alone)), arrays)
     held = _held(confidential, records, spec, draws[1])

@@ -133,6 +133,7 @@ class RecordRisks:
     """The probability, (n,), that a measure of these settings gives of every confidential record, on average over so many datasets.
 
     ``candidates`` says for each dataset how many rows match each record, (n,); None where nothing is matched, or where no more than the risk is left.
+    ``best_candidates`` are those of an intruder who ignores some variables; None of a dataset where nothing is ignored.
     """
 
     key: str
@@ -140,6 +141,7 @@ class RecordRisks:
     datasets: int
     probability: Floats
     candidates: Callable[[], Sequence[Floats] | None]
+    best_candidates: Callable[[], Sequence[Floats | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +341,8 @@ def _risks(workspace: Workspace, run_id: int) -> list[RecordRisks]:
             risk = risk_of_records(workspace, measure)
             params = json.dumps(dict(measure.params), sort_keys=True, default=str)
             candidates = partial(candidates_of, workspace, measure)
-            found.append(RecordRisks(measure.key, params, len(measure.draws), risk.probability, candidates))
+            best = partial(best_candidates_of, workspace, measure)
+            found.append(RecordRisks(measure.key, params, len(measure.draws), risk.probability, candidates, best))
     return found
 
 
@@ -351,9 +354,20 @@ def candidates_of(workspace: Workspace, measure: RecordMeasure) -> list[Floats] 
     return [one["candidates"] for one in arrays]
 
 
+def best_candidates_of(workspace: Workspace, measure: RecordMeasure) -> list[Floats | None]:
+    """For each dataset of a run how many rows match each record by the best choice of variables, (n,); None where all of them are used."""
+    arrays = (record_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draws.values())
+    return [one.get("best_candidates") for one in arrays]
+
+
 def _candidates_left(workspace: Workspace, risk: RiskTable) -> list[Floats] | None:
     found = workspace.tables.read_arrays(risk.table)
     return [found[_candidates(place)] for place in range(risk.datasets)] if _candidates(0) in found else None
+
+
+def _best_candidates_left(workspace: Workspace, risk: RiskTable) -> list[Floats | None]:
+    found = workspace.tables.read_arrays(risk.table)
+    return [found.get(f"best_{_candidates(place)}") for place in range(risk.datasets)]
 
 
 def _candidates(place: int) -> str:
@@ -382,7 +396,7 @@ def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Mic
         lambda: [
             RecordRisks(
                 one.key, one.params, one.datasets, tables.read_arrays(one.table)["probability"],
-                partial(_candidates_left, workspace, one),
+                partial(_candidates_left, workspace, one), partial(_best_candidates_left, workspace, one),
             )
             for one in left.risks
         ],
@@ -433,7 +447,9 @@ def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
         RiskTable(
             one.key, one.params, one.datasets,
             tables.write_arrays(
-                {"probability": one.probability} | {_candidates(k): those for k, those in enumerate(one.candidates() or ())}
+                {"probability": one.probability}
+                | {_candidates(k): those for k, those in enumerate(one.candidates() or ())}
+                | {f"best_{_candidates(k)}": those for k, those in enumerate(one.best_candidates()) if those is not None}
             ),
         )
         for one in _risks(workspace, run.id)

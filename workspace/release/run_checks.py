@@ -32,7 +32,7 @@ from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of
 from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, numbered
-from .earlier import RecordRisks, ReleasedData, candidates_of
+from .earlier import RecordRisks, ReleasedData, best_candidates_of, candidates_of
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
@@ -242,6 +242,7 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
     candidates = candidates_of(case.workspace, measure)
     if not case.synthetic or candidates is None:
         return None
+    best = best_candidates_of(case.workspace, measure)
     run, kept = case.plan.run, set(case.plan.kept)
     names, radius = knowledge_of(case.recipe, measure.item)
     datasets: list[Iterable[Microdata | None]] = [
@@ -253,6 +254,7 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
             return None
         kept |= set(release.kept)
         candidates += before
+        best += risk.best_candidates()
         datasets.append(map(release.read, range(risk.datasets), repeat(names)))
     groups = rows_of(case.own, [name for name in case.own if name in kept], len(case.confidential))
     try:
@@ -265,6 +267,7 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
             order=rows_of(case.own, tuple(case.own), len(case.confidential)),
             candidates=candidates,
             beyond=SURE,
+            best_candidates=best,
         )
     except NotComputable:  # of an earlier release whose columns are labels now
         return None

@@ -95,6 +95,8 @@ def legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
     method = method_called(key)
     meaning = (method and method.record_meaning) or "that the record is given away"
     said = ["record: row of the confidential table, from 1", f"probability: {meaning}"]
+    if _part(key, "best_hit") is not None:
+        said[-1] += "; the larger of matching by all that is known and by the best choice of it"
     if unique:
         said.append("only candidate: share of the datasets in which the record's own is the one match")
     before, candidates = _part(key, "prior"), _part(key, "candidates")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,27 @@ def test_the_ranking_is_by_probability_then_unique_share_then_few_candidates_the
     assert found.ranking().tolist() == [3, 0, 4, 1, 5, 2]
 
 
+def _by_all_known(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values for name, values in arrays.items() if not name.startswith("best_")}
+
+
+def test_a_record_is_found_by_the_better_of_all_that_is_known_and_the_best_choice() -> None:
+    """The first two are found better by the choice, the third by all that is known, the fourth by neither; the fifth is not asked about."""
+    both = {
+        "candidates": np.array([0.0, 4.0, 1.0, 2.0, np.nan]), "hit": np.array([0.0, 1.0, 1.0, 0.0, np.nan]),
+        "best_candidates": np.array([1.0, 2.0, 3.0, 5.0, np.nan]), "best_hit": np.array([1.0, 1.0, 1.0, 0.0, np.nan]),
+    }  # fmt: skip
+    found = record_risk([both])
+    assert found.probability[:4].tolist() == [1, 0.5, 1, 0]
+    assert found.candidates[:4].tolist() == [1, 2, 1, 2]
+    assert found.unique is not None
+    assert found.unique[:4].tolist() == [1, 0, 1, 0]
+    assert found.asked.tolist() == [True] * 4 + [False]
+    assert found.ranking().tolist() == [0, 2, 1, 3]
+    alone = record_risk([both, _by_all_known(both)])
+    assert alone.probability[:4].tolist() == [0.5, 0.375, 1, 0]
+
+
 @pytest.fixture
 def releases(small_recipe: Make, small_data: Microdata) -> tuple[Recipe, list[Microdata]]:
     recipe = small_recipe(measure=RISKS, threshold=[])
@@ -66,10 +87,19 @@ def test_the_records_probabilities_add_up_to_the_measures_own_numbers(
     for item, measure in ((0, "expected_match_risk"), (1, "risk")):
         found = [measure_dataset(recipe, item, small_data, released, 1, key=PUBLIC)[0] for released in made]
         totals = [next(e.value for e in one.estimates if e.measure == measure) for one in found]
-        risk = record_risk([one.per_record for one in found])
+        risk = record_risk([_by_all_known(one.per_record) for one in found])
         assert risk.probability.sum() == pytest.approx(np.mean([total for total in totals if total is not None]))
         assert risk.datasets == 3
     assert risk.unique is None
+
+
+def test_records_at_risk_are_no_fewer_than_the_best_choice_finds(
+    releases: tuple[Recipe, list[Microdata]], small_data: Microdata
+) -> None:
+    recipe, made = releases
+    found = [measure_dataset(recipe, 0, small_data, released, 1, key=PUBLIC)[0] for released in made]
+    largest = [next(e.value or 0 for e in one.estimates if e.measure == "largest_expected_match_risk") for one in found]
+    assert record_risk([one.per_record for one in found]).probability.sum() >= np.mean(largest) - 1e-9
 
 
 def test_a_measure_without_records_has_no_record_risk() -> None:

@@ -70,6 +70,17 @@ def test_by_hand() -> None:
     assert "unique match" in next(e.reason for e in measure.estimates if e.measure == "false_match_rate")
 
 
+def test_who_ignores_an_income_of_somebody_else_finds_the_single_records() -> None:
+    """Two of a place and one alone, all incomes wrong: by all that is known nobody is found, by the place the third for certain."""
+    people = data("aab", [0, 0, 1], [100, 200, 300])
+    release = data("aab", [0, 0, 1], [900, 800, 700], "synthetic")
+    measure = identification(people, release, spec(), RUN)
+    assert measure.per_record["hit"].tolist() == [False, False, False]
+    assert measure.per_record["best_candidates"].tolist() == [2, 2, 1]
+    assert measure.per_record["best_hit"].tolist() == [True, True, True]
+    assert "best_hit" not in identification(people, people, spec(), RUN).per_record
+
+
 @pytest.mark.parametrize(
     ("days", "candidates"), [(0.25, [1, 0, 1]), (0.5, [2, 2, 1]), (1, [2, 3, 3]), (1.75, [3, 3, 3])]
 )
