@@ -198,12 +198,12 @@ def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[
     ordinal = data.schema[name].kind is Kind.ORDINAL
     for share in JOINED_SHARES:
         least = max(smallest_class, int(share * len(data)))
-        groups = _neighbours_joined(levels, counts, least) if ordinal else _rare_joined(levels, counts, least)
+        groups = join_neighbouring_levels(levels, counts, least) if ordinal else join_rare_levels(levels, counts, least)
         if groups and sum(map(len, groups.values())) <= MOST_JOINED:
             yield Recode(None, groups)
 
 
-def _rare_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
+def join_rare_levels(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
     """Join all levels of fewer than ``least`` records, and the next larger until the group has as many."""
     order = sorted(range(len(levels)), key=lambda i: (counts[i], levels[i]))
     members = [i for i in order if counts[i] < least]
@@ -219,7 +219,7 @@ def _rare_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[st
     return {name: tuple(levels[i] for i in sorted(members))}
 
 
-def _neighbours_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
+def join_neighbouring_levels(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
     """Join ordered levels with their neighbours until each group has ``least`` records."""
     groups: list[list[int]] = [[]]
     for i in range(len(levels)):
