@@ -39,13 +39,15 @@ class Strategy:
     ignored: tuple[str, ...]
     searched: bool = False
     """Whether there were too many subsets to try all of them."""
+    most: int = MOST_CHOSEN
+    """Up to so many variables all subsets are tried."""
 
     @property
     def words(self) -> str:
         """The strategy for a row's reason: ``best strategy: sex, age; ignores income``."""
         what = ", ".join(self.used) or "no variable"
         without = f"; ignores {', '.join(self.ignored)}" if self.ignored else ""
-        how = f" (of more than {MOST_CHOSEN} variables not all subsets are tried)" if self.searched else ""
+        how = f" (of more than {self.most} variables not all subsets are tried)" if self.searched else ""
         return f"best strategy: {what}{without}{how}"
 
 
@@ -58,13 +60,16 @@ class Best(Generic[T]):
     result: T
 
 
-def strategy_of(known: Sequence[str], used: Iterable[str], *, searched: bool = False) -> Strategy:
+def strategy_of(
+    known: Sequence[str], used: Iterable[str], *, searched: bool = False, most: int = MOST_CHOSEN
+) -> Strategy:
     """Return the strategy that uses some of the known variables and ignores the others."""
     chosen = frozenset(used)
     return Strategy(
         tuple(name for name in known if name in chosen),
         tuple(name for name in known if name not in chosen),
         searched,
+        most,
     )
 
 
@@ -100,11 +105,11 @@ def search_subsets(
 
 
 def best_subset(
-    names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]]
+    names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]], most: int = MOST_CHOSEN
 ) -> dict[str, tuple[float, Strategy]]:
     """Return for each output that a subset of the variables has the largest value and the strategy that has it.
 
-    ``result_of`` gives the outputs of one subset by name. It is called once for each subset.
+    ``result_of`` gives the outputs of one subset by name. It is called once for each subset. Up to ``most`` variables all subsets are tried.
     """
     found: dict[Subset, Mapping[str, float]] = {}
 
@@ -113,7 +118,7 @@ def best_subset(
             found[chosen] = result_of(chosen)
         return found[chosen]
 
-    searched = len(names) > MOST_CHOSEN
+    searched = len(names) > most
     if not searched:
         for chosen in subsets(names):
             results(chosen)
@@ -127,7 +132,10 @@ def best_subset(
         for output, value in values.items():
             if output not in best or _is_better(value, best[output][0]):
                 best[output] = value, chosen
-    return {output: (value, strategy_of(names, chosen, searched=searched)) for output, (value, chosen) in best.items()}
+    return {
+        output: (value, strategy_of(names, chosen, searched=searched, most=most))
+        for output, (value, chosen) in best.items()
+    }
 
 
 def _is_better(value: float, best: float) -> bool:

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..attacks.permuted import exact_p
-from ..data.arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import AT_MOST_ONE
+from ..data.microdata import Microdata
+from ..matching.comparisons import classes
 from ..matching.strategies import BETTER, Strategy, Subset
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
@@ -63,6 +66,41 @@ def tried_subsets(sides: Sequence[Sequence[str]]) -> list[Subset]:
     every = frozenset(names)
     some = [every, frozenset[str](), *map(frozenset, sides), *(every - {name} for name in names)]
     return list(dict.fromkeys([*some, *(frozenset((name,)) for name in names)]))[:MOST_TRIED]
+
+
+def kept_variables(confidential: Microdata, released: Microdata, names: Sequence[str]) -> Subset:
+    """Return the variables whose values together are the same in both tables, in whatever order their records are: what the release keeps.
+
+    A variable that was dealt anew has the same values by itself, so the largest set is taken of those that start at one variable and add others.
+    """
+    if len(confidential) != len(released):
+        return frozenset()
+    codes = {name: codes for name in names if (codes := _equal_values(confidential, released, name)) is not None}
+    best: list[str] = []
+    for first in codes:
+        chosen = list[str]()
+        both = np.zeros(2 * len(released), dtype=np.int64)
+        for name in (first, *(one for one in codes if one != first)):
+            joint = classes([both, codes[name]], len(both))
+            if _same_counts(joint):
+                chosen, both = [*chosen, name], joint
+        best = max(best, chosen, key=len)
+        if len(best) == len(codes):
+            break
+    return frozenset(best)
+
+
+def _equal_values(confidential: Microdata, released: Microdata, name: str) -> Integers | None:
+    """Return codes of a variable in both tables, one after the other, (2n,); None where their values are not the same."""
+    columns = [data.frame[name].astype("str" if data.schema[name].kind.has_levels else "object") for data in (confidential, released)]  # fmt: skip
+    codes = pd.factorize(pd.concat(columns, ignore_index=True), use_na_sentinel=False)[0].astype(np.int64)
+    return codes if _same_counts(codes) else None
+
+
+def _same_counts(codes: Integers) -> bool:
+    """Return whether each code, (2n,), is as often in the first half as in the second."""
+    width, n = int(codes.max(initial=0)) + 1, len(codes) // 2
+    return bool((np.bincount(codes[:n], minlength=width) == np.bincount(codes[n:], minlength=width)).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,10 @@ the controls. ``from_controls`` is what the same attack gets right of the same p
 release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are reported separately
 (``guesses``: confident): an intruder need not speak of everybody. More confident are guesses from nearer records.
 
+**The best choice of variables.** A replaced value can lead to the records of others, so an intruder may ignore some of what is known: none of it, all that the
+release does not keep, or one variable of this. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the people and
+judged on the other (``_best_strategy``).
+
 A missing value of a known variable is near a missing one alone; of levels it is a value that can be guessed; of numbers such records are not
 attacked, and not learned from.
 
@@ -43,6 +47,7 @@ from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radii, Radius
+from ..matching.strategies import Strategy, strategy_of
 from ..methods.drafting import Case, Declined, Offer, OfferedLimit, drafts, radii_for
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -56,6 +61,7 @@ from ..statistics.columns import left_out
 from ..statistics.gower import Gower
 from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, excess_limit
 from ._attacked_records import drawn, of_rows
+from ._best_strategy import kept_variables, largest_excess, largest_excess_output
 
 
 class Sought(Protocol):
@@ -309,6 +315,7 @@ def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str
 
 OUTPUTS = (
     *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
+    largest_excess_output("attribute inference", ("inference",), INFERENCE),
     Output(
         "from_controls",
         "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
@@ -401,6 +408,7 @@ def attribute_inference(
     rng = run.for_all
     estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
     tables = confidential.controls, released
+    choices = _choices(confidential, released, spec.known)
     attacks = [
         (kind, rows, sides, name)
         for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
@@ -412,7 +420,7 @@ def attribute_inference(
         try:
             if not len(others):
                 raise NotComputable("no control record is as vulnerable as the people who are attacked")
-            found = sides.attacked(name, spec)
+            found = sides.attacked(name, spec, choices)
         except NotComputable as error:
             estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
             continue
@@ -431,6 +439,15 @@ def attribute_inference(
         candidates[at] = found.training.candidates
     arrays = {"candidates": candidates, "right": right, "from_controls": before}
     return Measure(tuple(estimates), {} if np.isnan(right).all() else arrays)
+
+
+def _choices(confidential: Microdata, released: Microdata, known: Sequence[str]) -> tuple[Strategy, ...]:
+    """Return what the intruder may use of what is known: all of it, what the release keeps, and all but one of the others."""
+    names = sorted(known)
+    kept = kept_variables(confidential, released, names)
+    replaced = frozenset(names) - kept
+    chosen = dict.fromkeys([frozenset(names), kept, *(frozenset(names) - {name} for name in sorted(replaced))])
+    return tuple(strategy_of(names, used) for used in chosen if used)
 
 
 def _targets(
@@ -453,7 +470,8 @@ def _sampled(what: str, rows: Integers, data: Microdata) -> str:
 class _Attacked:
     """Guesses of one variable: of the q attacked records that have a value, numbered by ``rows`` (q,), and of controls.
 
-    ``constant`` (q,) and ``from_controls`` (q,) are the chances to be right without the release.
+    ``constant`` (q,) and ``from_controls`` (q,) are the chances to be right without the release. ``by_choice`` has the chances of both by each of the ``choices``,
+    (s, q) and (s, c).
     """
 
     rows: Integers
@@ -461,6 +479,8 @@ class _Attacked:
     control: Guessed
     constant: Floats
     from_controls: Floats
+    choices: tuple[Strategy, ...]
+    by_choice: tuple[Floats, Floats]
 
     def estimates(
         self, name: str, share: float | None, said: list[str], params: Mapping[str, str], rng: np.random.Generator
@@ -469,6 +489,8 @@ class _Attacked:
         words = "; ".join(filter(None, said))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
         yield from self._of(*every, rng).estimates(name, words, **params)
+        number = len(self.choices)
+        yield largest_excess(*self.by_choice, self.choices, rng.spawn(1)[0], choices=number, target=name, **params)
         learned = _rate(self.from_controls, every[0])
         yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:
@@ -490,7 +512,7 @@ def _rate(right: Floats, chosen: Booleans) -> Rate:
 class _Sides:
     """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones.
 
-    ``asked`` keeps the records that each attacker compares, for the next variable without missing values.
+    ``asked`` keeps the records that each attacker compares by what is known, for the next variable without missing values.
     """
 
     training: Microdata
@@ -499,30 +521,43 @@ class _Sides:
     released: Microdata
     asked: dict[str, Asked] = field(default_factory=dict)
 
-    def attacked(self, name: str, spec: AttributeInferenceSpec) -> _Attacked:
-        """The attack on one variable. Raises NotComputable where it cannot be made."""
+    def attacked(self, name: str, spec: AttributeInferenceSpec, choices: tuple[Strategy, ...]) -> _Attacked:
+        """The attack on one variable, by all that is known and by other ``choices`` of it. Raises NotComputable where it cannot be made."""
         radius = spec.radius.get(name)
 
-        def tried(which: str, learned: Microdata, attacked: Microdata) -> tuple[Integers, Guessed]:
+        def tried(
+            which: str, learned: Microdata, attacked: Microdata, known: Sequence[str]
+        ) -> tuple[Integers, Guessed]:
             what, offered, rows = sought(learned, attacked, name, radius)
             every = len(offered) == len(learned) and len(rows) == len(attacked)
+            which = f"{which} by {', '.join(known)}"
             asked = self.asked.get(which) if every else None
             if asked is None:
-                gower = Gower.of([learned], sorted(spec.known))
+                gower = Gower.of([learned], known)
                 places = gower.places(learned)[offered], gower.places(attacked)[rows]
                 asked = Asked.of(gower, *places, spec.neighbours)
             if every:
                 self.asked[which] = asked
             return rows, asked.guessed(what)
 
-        rows, training = tried("training", self.released, self.training)
-        control = tried("control", self.released, self.control)[1]
+        known = sorted(spec.known)
+        rows, training = tried("training", self.released, self.training, known)
+        control = tried("control", self.released, self.control, known)[1]
         for found, whose in ((training, "record"), (control, "control record")):
             if not len(found.right):
                 raise NotComputable(f'no attacked {whose} has a value of "{name}"')
         what, offered, _ = sought(self.controls, self.training, name, radius)
-        without = tried("without", self.controls, self.training)[1].right
-        return _Attacked(rows, training, control, alone(what, offered, len(rows)), without)
+        without = tried("without", self.controls, self.training, known)[1].right
+        sides = (("training", self.training, training), ("control", self.control, control))
+        by_choice = [
+            np.stack([
+                plain.right if not choice.ignored else tried(which, self.released, attacked, choice.used)[1].right
+                for choice in choices
+            ])
+            for which, attacked, plain in sides
+        ]  # fmt: skip
+        constant = alone(what, offered, len(rows))
+        return _Attacked(rows, training, control, constant, without, choices, (by_choice[0], by_choice[1]))
 
     def left_out(self, name: str) -> Iterator[str]:
         """How many records of each side lack a number that is to be guessed, in words."""

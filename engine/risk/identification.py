@@ -332,7 +332,11 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     targets = MatchTargets(records, np.where(records < len(released), records, -1))
     best = best_matches(keys, shape, targets)
     if best[0].strategy.ignored:
-        by_best = _by_record(confidential, records, best[0].result)
+        found = best[0].result
+        some = len(records) < len(confidential)
+        by_best = (
+            _by_record(confidential, records, found) if some else {"candidates": found.candidates, "hit": found.hit}
+        )
         arrays |= {f"best_{name}": array for name, array in by_best.items()}
     if not spec.has_file:
         return Measure(tuple(_estimates(matches, best, said, alone)), arrays)

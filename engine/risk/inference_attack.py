@@ -17,6 +17,10 @@ and ``guess_mean_absolute_error`` are what an intruder gets from the release who
 everybody. A release whose attack is no better than that guess gives nothing away by the known variables; one as good as the baseline
 protects nothing. Errors have no interval of their own, since all records are attacked; that of an average is over the datasets.
 
+**The best choice of variables.** A replaced value can lead to the wrong records, so ``least_misclassification`` and ``least_mean_absolute_error`` are the
+least errors of the attack over the known variables that the intruder may use; with none of them it is the guess. All subsets of up to 6 variables are
+tried, of up to 12 where all records are asked (``sfumato.engine.matching.strategies``).
+
 A missing value of a known variable agrees with a missing one alone; of levels it is a value that can be inferred; of numbers such
 records are not attacked, and not inferred from.
 
@@ -46,6 +50,7 @@ from ..design.binning import BINNED, Binning, as_categories, check_binning, lear
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
+from ..matching.strategies import Strategy, Subset, best_subset
 from ..methods.intruder import Known
 from ..methods.levers import INFERENCE
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -223,6 +228,9 @@ def check(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -
 
 
 ATTACK = "inference attack"
+LEAST = "least_"
+MOST_SUBSETS = {"nearest": 6, "all": 12}
+"""Up to so many known variables all subsets are tried: to ask the nearest by k variables takes up to 2^k groupings, so all subsets take 3^k."""
 _GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
@@ -262,6 +270,38 @@ _GUESS = "an intruder infers who has the release and knows nothing of a person"
                 "An intruder infers numbers too near the true ones.",
                 INFERENCE,
                 baseline="with the data released unprotected",
+            ),
+        ),
+        Output(
+            "least_misclassification",
+            "least share of the records whose value is inferred wrongly, over the known variables that the intruder may use",
+            "high",
+            "share",
+            range=SHARE,
+            short="least misclassification",
+            risk=RiskOutput(questions=("inference",), evidence=ATTACK, never_falls_with_knowledge=True),
+            label=Label(
+                "Wrong inferences, best intruder",
+                "An intruder who ignores what misleads infers {variable} wrongly for {value}.",
+                "Higher is better: inferences are as wrong as without the release.",
+                "The best choice of variables infers too many people's values rightly.",
+                INFERENCE,
+                counts="people",
+            ),
+        ),
+        Output(
+            "least_mean_absolute_error",
+            "least distance of the number inferred from the record's own, averaged over the records, over the known variables that the intruder may use",
+            "high",
+            range=NON_NEGATIVE,
+            short="least error",
+            risk=RiskOutput(questions=("inference",), evidence=ATTACK, never_falls_with_knowledge=True),
+            label=Label(
+                "Mean error of inferred numbers, best intruder",
+                "An intruder who ignores what misleads errs by {value} in {variable} on average.",
+                "Higher is better: inferred numbers are far from the truth.",
+                "The best choice of variables infers numbers too near the true ones.",
+                INFERENCE,
             ),
         ),
         Output(
@@ -326,8 +366,26 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
         baseline = float(np.mean(unprotected)) if unprotected else None
         estimates.append(Estimate(measure, value, spec.sensitive, baseline=baseline, reason=remark))
         estimates.append(Estimate(f"guess_{measure}", guessed.errors[measure], spec.sensitive, reason=target.remark))
+    for measure, (error, strategy) in _least_errors(target, known, names, guessed).items():
+        said = "; ".join(filter(None, (strategy.words, remark)))
+        estimates.append(Estimate(f"{LEAST}{measure}", error, spec.sensitive, reason=said))
     anyway = {"guessed": guessed.per_record["right"]} if "right" in guessed.per_record else {}
     return Measure(tuple(estimates), {**found.per_record, **anyway})
+
+
+def _least_errors(
+    target: _Levels | _Numbers, known: _Known, names: Sequence[str], guessed: _Attack
+) -> dict[str, tuple[float, Strategy]]:
+    """Return the least error of each measure over subsets of the known variables ``names``, and the strategy that has it."""
+
+    def results(chosen: Subset) -> dict[str, float]:
+        at = [place for place, name in enumerate(names) if name in chosen]
+        some = _Known([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
+        attack = target.attacked(some) if at else guessed
+        return {measure: -error for measure, error in attack.errors.items()}
+
+    found = best_subset(names, results, MOST_SUBSETS["nearest" if known.nearest else "all"])
+    return {measure: (max(0.0, -value), strategy) for measure, (value, strategy) in found.items()}
 
 
 @dataclass(frozen=True, eq=False)

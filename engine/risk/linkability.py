@@ -21,12 +21,11 @@ judged on the other (``_best_strategy``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
-import pandas as pd
 from scipy.special import gammaln
 
 from ..attacks.density import candidates
@@ -36,8 +35,7 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..matching.comparisons import classes
-from ..matching.strategies import Strategy, Subset, strategy_of
+from ..matching.strategies import Strategy, strategy_of
 from ..methods.drafting import Case, Declined, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import IDENTITY
@@ -49,7 +47,7 @@ from ..statistics.gower import Gower
 from ..wording import counted
 from ._attack import LARGEST_EXCESS, WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, whole_limits
 from ._attacked_records import drawn, of_rows
-from ._best_strategy import largest_excess, largest_excess_output, tried_subsets
+from ._best_strategy import kept_variables, largest_excess, largest_excess_output, tried_subsets
 
 TOO_FEW_LINKED = 0.01
 """Variables that so many people have in common that at most this share of the people is linked by chance are not tried: their excess is no larger."""
@@ -192,7 +190,7 @@ class _Choices:
 
     @classmethod
     def of(cls, confidential: Microdata, released: Microdata, spec: LinkabilitySpec) -> _Choices:
-        kept = _kept(confidential, released, sorted((*spec.known, *spec.other)))
+        kept = kept_variables(confidential, released, sorted((*spec.known, *spec.other)))
         known, other = sorted(spec.known), sorted(spec.other)
         replaced = [[name for name in side if name not in kept] for side in (known, other)]
         pairs: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
@@ -210,41 +208,6 @@ class _Choices:
     def sides(self) -> list[tuple[str, ...]]:
         """The different sets of variables that a side has by some strategy."""
         return list(dict.fromkeys(side for pair in self.pairs for side in pair))
-
-
-def _kept(confidential: Microdata, released: Microdata, names: Sequence[str]) -> Subset:
-    """Return the variables whose values together are the same in both tables, in whatever order their records are: what the release keeps.
-
-    A variable that was dealt anew has the same values by itself, so the largest set is taken of those that start at one variable and add others.
-    """
-    if len(confidential) != len(released):
-        return frozenset()
-    codes = {name: codes for name in names if (codes := _equal_values(confidential, released, name)) is not None}
-    best: list[str] = []
-    for first in codes:
-        chosen = list[str]()
-        both = np.zeros(2 * len(released), dtype=np.int64)
-        for name in (first, *(one for one in codes if one != first)):
-            joint = classes([both, codes[name]], len(both))
-            if _same_counts(joint):
-                chosen, both = [*chosen, name], joint
-        best = max(best, chosen, key=len)
-        if len(best) == len(codes):
-            break
-    return frozenset(best)
-
-
-def _equal_values(confidential: Microdata, released: Microdata, name: str) -> Integers | None:
-    """Return codes of a variable in both tables, one after the other, (2n,); None where their values are not the same."""
-    columns = [data.frame[name].astype("str" if data.schema[name].kind.has_levels else "object") for data in (confidential, released)]  # fmt: skip
-    codes = pd.factorize(pd.concat(columns, ignore_index=True), use_na_sentinel=False)[0].astype(np.int64)
-    return codes if _same_counts(codes) else None
-
-
-def _same_counts(codes: Integers) -> bool:
-    """Return whether each code, (2n,), is as often in the first half as in the second."""
-    width, n = int(codes.max(initial=0)) + 1, len(codes) // 2
-    return bool((np.bincount(codes[:n], minlength=width) == np.bincount(codes[n:], minlength=width)).all())
 
 
 @dataclass(frozen=True, eq=False)

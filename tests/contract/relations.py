@@ -83,6 +83,7 @@ lower = each(lambda before, after: before is not None and after is not None and 
 higher = each(lambda before, after: before is not None and after is not None and after > before)
 apart = each(lambda before, after: before is not None and after is not None and abs(after) > abs(before) + 1e-3)
 not_higher = each(lambda before, after: before is not None and after is not None and after <= before + 1e-9)
+not_lower = each(lambda before, after: before is not None and after is not None and after >= before - 1e-9)
 not_computed = each(lambda _, after: after is None)
 
 

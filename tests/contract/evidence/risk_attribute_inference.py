@@ -105,6 +105,7 @@ EVIDENCE = Evidence(
     no_oracle={
         "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find",
         "excess_p_value": "it is drawn at random: tests/engine/attacks/test_permuted.py holds it against Fisher's test",
+        "largest_excess_risk": "its halves are drawn at random: tests/engine/risk/test_best_strategy.py chooses again by loops",
     },
     tiny=[
         ("linked", {**RANDOM, "radius": RADIUS}),
@@ -134,5 +135,6 @@ EVIDENCE = Evidence(
         "from_controls": Expected(doubled=ALL_GUESSES, copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
         "excess_p_value": DEALT,
+        "largest_excess_risk": Expected(*[free("other people are in each half, and choose other variables")] * 4),
     },
 )

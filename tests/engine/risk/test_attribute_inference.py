@@ -67,6 +67,7 @@ def test_four_records_by_hand() -> None:
         "attack_success": 2 / 4,  # the first and the last
         "control_success": 1 / 4,  # the last
         "excess_risk": pytest.approx((2 / 4 - 1 / 4) / (1 - 1 / 4)),
+        "largest_excess_risk": pytest.approx((2 / 4 - 1 / 4) / (1 - 1 / 4)),  # there is nothing to ignore
         "baseline_success": 2 / 4,  # controls have x and y as often: half of x and half of y
         "guesses": 4,
         "from_controls": (0 + 1 + 1 + 1 / 2) / 4,  # of a they say y, of b x, and of c either
@@ -255,3 +256,18 @@ def test_a_release_drawn_without_the_data_lies_at_the_control() -> None:
         print(f"{key}: covers 0 in {np.mean(held):.1%} of {len(held)}; of a leak in {np.mean(found_out[key]):.1%}")
         assert 0.93 <= np.mean(held) <= 0.97
         assert np.mean(found_out[key]) < 0.1
+
+
+def test_who_ignores_a_place_that_was_dealt_anew_guesses_the_pay_of_people_in_the_data() -> None:
+    """Age and pay are kept, zip is dealt anew. The control: of other people the same choices find nothing."""
+    rng = np.random.default_rng(21)
+    own, others, fresh = (table(drawn(300, rng)[["zip", "age", "pay"]]) for _ in range(3))
+    dealt = table(own.frame.assign(zip=rng.permutation(own.frame.zip.astype(str))), "synthetic")
+    settings = {"known": ("zip", "age"), "sensitive": ("pay",), "radius": RADIUS, "people": ("random",)}
+    leaks, nothing = (answers(attacked(own, others, one, **settings), "pay") for one in (dealt, fresh))
+    assert leaks["excess_risk"].upper < 0.6  # type: ignore[operator]
+    assert leaks["largest_excess_risk"].value > 0.9  # type: ignore[operator]
+    assert leaks["largest_excess_risk"].reason == "best strategy: age; ignores zip"
+    assert nothing["largest_excess_risk"].lower <= 0 <= nothing["largest_excess_risk"].upper  # type: ignore[operator]
+    less = answers(attacked(own, others, dealt, **{**settings, "known": ("age",)}), "pay")
+    assert leaks["largest_excess_risk"].upper >= less["largest_excess_risk"].lower  # type: ignore[operator]

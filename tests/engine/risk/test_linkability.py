@@ -13,7 +13,8 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variab
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.linkability import LinkabilitySpec, _kept, linkability
+from sfumato.engine.risk._best_strategy import kept_variables
+from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
 
 SCHEMA = Schema(
     (
@@ -122,8 +123,8 @@ def test_kept_columns_are_found_beside_one_that_was_dealt_anew_whatever_the_orde
     mixed = shown.sample(frac=1, random_state=12).reset_index(drop=True)
     for release in (shown, mixed):
         for names in (SCHEMA.names, SCHEMA.names[::-1]):
-            assert _kept(table(own), table(release, "synthetic"), names) == {"age", "pay"}
-    assert _kept(table(own), table(shown.head(50), "synthetic"), SCHEMA.names) == set()
+            assert kept_variables(table(own), table(release, "synthetic"), names) == {"age", "pay"}
+    assert kept_variables(table(own), table(shown.head(50), "synthetic"), SCHEMA.names) == set()
 
 
 def test_the_order_of_the_records_changes_nothing() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.record_risk import record_risk
 from sfumato.engine.execution.tasks import draw_dataset, fit_model, measure_dataset
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -23,7 +24,7 @@ from sfumato.workspace.jobs.run_task import task_input
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.artefacts import read_records, write_records
-from sfumato.workspace.store.rankings import MOST_RANKED
+from sfumato.workspace.store.rankings import MOST_RANKED, record_arrays
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import _released as released_records
@@ -85,7 +86,8 @@ def test_the_tables_are_small_and_readable_by_any_parquet_reader(workspace: Work
         f"SELECT count(*), sum(candidates), sum(hit::int) FROM '{workspace.tables.path(sha256)}'"
     ).fetchall()[0]
     arrays = read_records(workspace.tables, sha256)
-    assert {name: values.dtype.str for name, values in arrays.items()} == {"candidates": "|u1", "hit": "|b1"}
+    kinds = {"candidates": "|u1", "hit": "|b1", "best_candidates": "|u1", "best_hit": "|b1"}
+    assert {name: values.dtype.str for name, values in arrays.items()} == kinds
     assert found == (80, arrays["candidates"].sum(), arrays["hit"].sum())
 
 
@@ -140,7 +142,15 @@ def test_the_records_add_up_to_the_runs_own_numbers(workspace: Workspace, finish
             records = open_records(workspace, finished, measure, draw)
             assert len(records) == 80
             risk, scored = risk_of_records(workspace, measure, draw), own_risk(workspace, measure)
-            assert risk.probability.sum() == pytest.approx(own[name, draw, "synthetic", radius])
+            by_all_known = record_risk([
+                {part: array for part, array in record_arrays(workspace.tables, measure.key, sha256).items() if not part.startswith("best_")}
+                for one, sha256 in measure.draws.items() if draw in (None, one)
+            ])  # fmt: skip
+            assert by_all_known.probability.sum() == pytest.approx(own[name, draw, "synthetic", radius])
+            assert (risk.probability >= by_all_known.probability).all()
+            if measure.item == 1:
+                largest = own["largest_expected_match_risk", draw, "synthetic", radius]
+                assert risk.probability.sum() >= largest > own[name, draw, "synthetic", radius]
             assert scored is not None
             assert scored.probability.sum() == pytest.approx(own[name, None, "confidential", radius])
 
@@ -195,9 +205,8 @@ def test_the_first_of_a_long_table_are_ranked_when_the_run_ends(
         assert whole.listed == "80 records, most at risk first"
         last = whole.lines(79, 1)[0]
         assert record_line(workspace, stored, last.record) == last
-    assert open_records(workspace, run_id, measure).lines(0, 3) != open_records(workspace, run_id, measure, 2).lines(
-        0, 3
-    )
+    together, second = (open_records(workspace, run_id, measure, draw) for draw in (None, 2))
+    assert together.lines(0, 30) != second.lines(0, 30)
 
 
 def test_values_are_those_of_the_tables(workspace: Workspace, finished: int, small_data: Microdata) -> None:
