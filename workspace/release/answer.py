@@ -121,7 +121,9 @@ def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records:
 
 def _waived(examination: Examination) -> str:
     """Return who waived how many blocks; empty where nothing was waived."""
-    waived = len(examination.blocking) - len(examination.unwaived)
+    left = {one.check for one in examination.unwaived}
+    # Witnesses of a leak are no further blocks.
+    waived = sum(one.status == "block" and one.check not in left for one in examination.leaks)
     if not waived:
         return ""
     users = listed(list(dict.fromkeys(one.user for one in examination.waivers)))
