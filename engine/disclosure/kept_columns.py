@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from scipy.special import bdtr
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
@@ -24,6 +23,7 @@ from ..data.recoding import recoded
 from ..data.recoding_rules import Recode
 from ..data.schema import Kind
 from .cells import Keys, cells_of, counted_keys, occurrences, rows_of
+from .kept_column_limits import KeptColumnLimits
 
 DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}
 """Steps of dates, and about how long each is."""
@@ -36,8 +36,6 @@ MOST_JOINED = 500
 REPLACED_SHARE = 0.5
 """Share of a column's entropy that counts as lost where a model draws it: its distribution stays, its truth does not."""
 LEAST_BITS = 1e-9
-CHANCE_OF_SHORT_CLASS = 1e-4
-"""Probability with which one class that a plan keeps may be short after a hold-out."""
 MOST_RECORDS = 200_000
 """A plan is made on a sample of so many records. Classes of a sample are smaller, so that the plan protects the whole table too."""
 
@@ -101,53 +99,6 @@ class CombinationSizes:
     def average_risk(self) -> float:
         """Return the expected finds as a share of the records; 0 without records."""
         return self.expected_finds / len(self.sizes) if len(self.sizes) else 0.0
-
-
-@dataclass(frozen=True)
-class KeptColumnLimits:
-    """What the combination of kept columns must satisfy.
-
-    smallest_class: fewest records that share a combination; None for no limit
-    average_risk: largest mean of 1 / f; None for no limit
-    """
-
-    smallest_class: int | None = None
-    average_risk: float | None = None
-
-    def people_over(self, sizes: CombinationSizes) -> int:
-        """Return how many people the limits do not protect: all in too small classes, and in large ones where the average is too high."""
-        return self.people_in(sizes.classes)
-
-    def people_in(self, classes: Integers) -> int:
-        """Return how many people the limits do not protect among classes of these sizes (c,)."""
-        over = 0 if self.smallest_class is None else int(classes[classes < self.smallest_class].sum())
-        # The mean of 1 / f over the records is the number of classes over that of the records.
-        if self.average_risk is not None and len(classes) > self.average_risk * classes.sum():
-            # The average speaks of everybody, but people in large classes are not who raises it.
-            over = max(over, int(classes[1.0 / classes > self.average_risk].sum()))
-        return over
-
-    def before_removal(self, share: float) -> KeptColumnLimits:
-        """Return the limits to ask for now, so that these hold when a random ``share`` of the records has been taken away.
-
-        A class of f records keeps a binomial number of them. Asked for is the smallest f from which on this is above 0 and below the
-        limit with a probability of at most ``CHANCE_OF_SHORT_CLASS``.
-        """
-        if not 0 < share < 1:
-            return self
-        # No class has 1 / f above 1, so that the largest average is no limit.
-        average = None if self.average_risk is None else self.average_risk * (1 - share)
-        if self.smallest_class is None:
-            return KeptColumnLimits(None, average)
-        size = self.smallest_class
-        while _chance_of_short_class(size, self.smallest_class, 1 - share) > CHANCE_OF_SHORT_CLASS:
-            size += 1
-        return KeptColumnLimits(size, average)
-
-
-def _chance_of_short_class(size: int, limit: int, stays: float) -> float:
-    """The probability that between 1 and ``limit`` - 1 of ``size`` records stay, each with probability ``stays``."""
-    return float(bdtr(limit - 1, size, stays) - bdtr(0, size, stays))
 
 
 @dataclass(frozen=True)
@@ -247,12 +198,12 @@ def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[
     ordinal = data.schema[name].kind is Kind.ORDINAL
     for share in JOINED_SHARES:
         least = max(smallest_class, int(share * len(data)))
-        groups = _neighbours_joined(levels, counts, least) if ordinal else _rare_joined(levels, counts, least)
+        groups = join_neighbouring_levels(levels, counts, least) if ordinal else join_rare_levels(levels, counts, least)
         if groups and sum(map(len, groups.values())) <= MOST_JOINED:
             yield Recode(None, groups)
 
 
-def _rare_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
+def join_rare_levels(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
     """Join all levels of fewer than ``least`` records, and the next larger until the group has as many."""
     order = sorted(range(len(levels)), key=lambda i: (counts[i], levels[i]))
     members = [i for i in order if counts[i] < least]
@@ -268,7 +219,7 @@ def _rare_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[st
     return {name: tuple(levels[i] for i in sorted(members))}
 
 
-def _neighbours_joined(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
+def join_neighbouring_levels(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
     """Join ordered levels with their neighbours until each group has ``least`` records."""
     groups: list[list[int]] = [[]]
     for i in range(len(levels)):

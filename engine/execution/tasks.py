@@ -74,7 +74,7 @@ def _weights(confidential: Microdata) -> tuple[str, ...]:
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
 
 
-NOT_OF_DATASETS = ("order", "public_figures", "public_figures_epsilon")
+NOT_OF_DATASETS = ("order", "audience", "public_figures", "public_figures_epsilon")
 """Keys of [release] that change no dataset: with other public figures a run makes the same ones, and no second release of them costs more."""
 
 

@@ -203,9 +203,7 @@ def _closed_counts(
     return np.array(kept, dtype=np.bool_).reshape(-1, len(groupings)), number
 
 
-def _small_counts(
-    domain: Domain, variables: Clique, tables: Sequence[Released], codes: Integers, limit: int
-) -> int:
+def _small_counts(domain: Domain, variables: Clique, tables: Sequence[Released], codes: Integers, limit: int) -> int:
     """The small counts of the margins of a system and of all its variables together."""
     number = 0
     for clique in without_contained([one.clique for one in tables]):
@@ -381,7 +379,7 @@ def _shown_open(
     for number, pattern in enumerate(patterns):
         inside = np.ones(shape, dtype=np.bool_)  # counts all of whose groupings are closed
         for at, axis in enumerate(axes):
-            own = (axis.grouping < 0) | pattern[axis.grouping]
+            own = np.append(pattern, True)[axis.grouping]  # the last one, -1, stands for all categories
             inside &= own.reshape([-1 if other == at else 1 for other in range(len(axes))])
         if not inside.all():
             held = _counts(axes, domain.count(codes[of.ravel() == number], variables)) > 0.5

@@ -113,7 +113,9 @@ def groupings_of(variables: Sequence[int], sizes: Sequence[int], tables: Sequenc
         for table in tables:
             if variable in table.clique and table.groups:
                 own.add(tuple(table.groups[table.clique.index(variable)].tolist()))
-        several = sorted((groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups))
+        several = sorted(
+            (groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups)
+        )
         found += [Grouping(variable, np.array(groups)) for groups in several]
     return tuple(found)
 
@@ -227,7 +229,9 @@ def closed_variables(
         sizes: categories of each variable, (d,).
         tables: published counts; the counts of ``codes`` must lie within their bounds.
         codes: category of each record in each variable, (n, d).
+        groupings: the categories by which counts are formed, as ``groupings_of`` lists them.
         limit: counts of as many records are not small; records that so many others are equal to are open.
+        rng: decides which moves are tried.
         records: smallest and largest number of records that a reader can know of.
         walks: most walks.
     """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range
 from .results import Goal
 from .statbarns import Statbarn, by_unit
+
+if TYPE_CHECKING:
+    from ..data.arrays import Floats
 
 Question = Literal["singling out", "linkability", "inference", "membership"]
 """What is asked of a release before it may be called anonymous: the three of the Article 29 Working Party (WP216, 2014), and

@@ -33,6 +33,7 @@ from ..data.schema import Kind, Role, Schema, Variable, check_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits
 from ..partition.hierarchies import Hierarchy
+from .audience import Audience
 from .results import Diagnostic
 from .spec import Spec
 
@@ -140,9 +141,6 @@ def as_micro_aggregated(variable: Variable) -> Variable:
 MOST_RECORDS = 100_000_000
 REDRAWS, MOST_REDRAWS = 50, 10_000
 Order = Literal["original", "shuffled"]
-Audience = Literal["public", "contract", "enclave"]
-AUDIENCES: tuple[Audience, ...] = ("public", "contract", "enclave")
-"""Who may receive a release, the strictest first: anybody; users bound by a contract; users inside a secure environment."""
 Unmet = Literal["fail", "keep"]
 PublicFigures = Literal["internal", "rounded", "paid"]
 

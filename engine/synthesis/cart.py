@@ -141,6 +141,10 @@ LEAVES = ((100, 20), (250, 160))
 """The most leaves of a drafted tree, up to leaves of how many records: a hundredth of few records, a 250th of many. Searches for releases that may leave
 found that large tables need larger leaves, and lose little by them.
 """
+LEAVES_OF_KEYS = (30, 160)
+"""The most leaves, up to leaves of how many records, where quasi-identifiers are drawn too: several trees then follow the same person, and what each of
+them shows adds up. Of 3,000 patients, leaves of 20 gave members away (AUC .59), leaves of 100 did not (.51 to .55).
+"""
 
 
 def _offer(case: Case) -> Offer | None:
@@ -148,7 +152,8 @@ def _offer(case: Case) -> Offer | None:
     seen = case.target
     if case.want != "synthesis" or seen is None:
         return None
-    leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in LEAVES))
+    rules = (*LEAVES, LEAVES_OF_KEYS) if set(case.known) & set(case.released) else LEAVES
+    leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in rules))
     settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
     why = [f"trees follow any shape ({_shape(seen)})"]
     why.append(

@@ -15,6 +15,7 @@ from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
+    from sfumato.engine.methods.audience import Audience
     from sfumato.workspace.plan.drafting import Wanted
     from sfumato.workspace.plan.edits import PlanView, StepLine
 
@@ -25,7 +26,7 @@ GOALS_TEXT = (
     "evaluation: scores for files that another tool made",
     "tables: datasets drawn from protected tables of counts, which are published too",
 )
-AUDIENCES = ("public", "contract", "enclave")
+AUDIENCES: tuple[Audience, ...] = ("public", "contract", "enclave")
 AUDIENCES_TEXT = (
     "public: anybody; somebody knows any column that is released unchanged",
     "contract: users bound by a contract; the quasi-identifiers count",

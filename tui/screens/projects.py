@@ -33,7 +33,7 @@ from .tables import TableScreen
 
 NONE = "No projects yet. Start with:"
 WAYS = (
-    ("demo", "Open the demo: 20,190 person-years of the RAND Health Insurance Experiment"),
+    ("demo", "Open the demo: 20,190 person-years of a health insurance study"),
     ("import", "Import a file: text, Excel, SPSS, Stata, SAS, Parquet and others"),
     ("new", "Run a recipe (built in or your own)"),
     ("workspace", "Open or create a workspace"),

@@ -25,7 +25,7 @@ from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import noun_of
 
-from ..release.checks import STATUSES, Sighting, Status
+from ..release.checks import KEPT_KEYS, STATUSES, Sighting, Status
 from ..release.content_checks import CONTENT_CHECKS
 from ..release.data_checks import DATA_CHECKS
 from ..release.dossier import Dossier
@@ -33,7 +33,7 @@ from ..release.earlier_checks import EARLIER_CHECKS
 from ..release.gate import CHECKS, Finding, finding_of
 from ..release.kept_column_checks import KEPT_COLUMN_CHECKS
 from ..release.kept_table_checks import KEPT_TABLE_CHECKS
-from ..release.question_checks import KEPT_COLUMNS, answer_of, check_of
+from ..release.question_checks import answer_of, check_of
 from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
 from ..reporting.tables import Cell, Column, Line, Table
@@ -50,6 +50,7 @@ VERDICTS: dict[Status, str] = {
 }
 
 
+AMONG_THEM = "; a motivated intruder may be among them"
 OF_RUNS = frozenset({"worst_records", "risk_above_confidential", "exposed_variables", "public_key"})
 """Checks of the run that say what an intruder finds."""
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
@@ -95,9 +96,9 @@ def actors(dossier: Dossier) -> tuple[Actor, ...]:
     audience = dossier.policy.audience_of(dossier.plan.run.recipe.form.audience)
     recipient, public = _recipient(dossier), _public(dossier)
     if audience == "public":
-        public = replace(public, findings=(*public.findings, *opened))
+        public = replace(public, knows=f"{public.knows}{AMONG_THEM}", findings=(*public.findings, *opened))
     else:
-        recipient = replace(recipient, findings=(*recipient.findings, *opened))
+        recipient = replace(recipient, knows=f"{recipient.knows}{AMONG_THEM}", findings=(*recipient.findings, *opened))
     return (_holder(dossier), intruder, recipient, public)
 
 
@@ -167,7 +168,7 @@ def _known(dossier: Dossier) -> str:
 
 def _answer(dossier: Dossier, question: Question, rows: Sequence[Row]) -> Finding:
     plan = dossier.plan
-    blocks = any(one.check == KEPT_COLUMNS and one.status == "block" for one in dossier.examination.findings)
+    blocks = any(one.check == KEPT_KEYS and one.status == "block" for one in dossier.examination.findings)
     look = partial(
         answer_of,
         question,

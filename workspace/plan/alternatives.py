@@ -11,16 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.design.binning import Binning
-from sfumato.engine.disclosure.kept_columns import plan_protection
+from sfumato.engine.disclosure.kept_columns import join_neighbouring_levels, join_rare_levels, plan_protection
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
 from sfumato.engine.methods.registry import Method, method_called, method_of_step
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
-from sfumato.engine.partition.generated_hierarchies import OTHER, proposals
+from sfumato.engine.partition.generated_hierarchies import proposals
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe, Step
 from sfumato.engine.recipe.weights import risk_of_known
@@ -367,38 +369,16 @@ def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> Table:
         if variable.kind is Kind.BINARY or variable.design is not None or not len(data.frame[name].dropna()):
             continue
         if variable.kind.has_levels:
-            counts = {str(level): int(n) for level, n in data.frame[name].value_counts(sort=False).items()}
-            join = _joined_neighbours if variable.kind is Kind.ORDINAL else _joined
-            rules: list[Any] = [join(counts, times * rare) for times in RARER]
+            column = data.frame[name].cat.remove_unused_categories().cat
+            counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.categories))
+            join = join_neighbouring_levels if variable.kind is Kind.ORDINAL else join_rare_levels
+            rules: list[Any] = [join(list(map(str, column.categories)), counts, times * rare) for times in RARER]
         else:
             least = 2 if variable.kind is not Kind.CONTINUOUS else 0
             rules = [width for width in proposals(data, name)[0].widths if width >= least][:MOST_WIDTHS]
         if rules := [one for at, one in enumerate(rules) if one and one not in rules[:at]]:
             found[name] = [Recode.parse(one).written for one in rules]
     return found
-
-
-def _joined(counts: Mapping[str, int], least: int) -> Table:
-    """The levels of fewer than so many people as one, with the next smallest where they are fewer together; nothing where none is, or one would be left."""
-    ordered = sorted((level for level in counts if counts[level]), key=lambda level: (counts[level], level))
-    few = [level for level in ordered if counts[level] < least]
-    while few and len(few) < len(ordered) and (len(few) < 2 or sum(counts[one] for one in few) < least):
-        few.append(ordered[len(few)])
-    if not few or len(few) == len(ordered):
-        return {}
-    return {OTHER: [level for level in counts if level in few and level != OTHER]}
-
-
-def _joined_neighbours(counts: Mapping[str, int], least: int) -> Table:
-    """Neighbouring levels as one until so many people have it; what is left at the end joins the group before."""
-    groups: list[list[str]] = [[]]
-    for level in counts:
-        if groups[-1] and sum(counts[one] for one in groups[-1]) >= least:
-            groups.append([])
-        groups[-1].append(level)
-    if len(groups) > 1 and sum(counts[one] for one in groups[-1]) < least:
-        groups[-2:] = [[*groups[-2], *groups[-1]]]
-    return {f"{one[0]} to {one[-1]}": one for one in groups if len(one) > 1} if len(groups) > 1 else {}
 
 
 def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> Lever | None:

@@ -14,11 +14,12 @@ from typing import Any
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, find, method_of_step, registry
-from sfumato.engine.methods.release_form import Audience
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree, listed
@@ -43,6 +44,8 @@ SHARES = (0.2, 0.25, 0.3)
 STRENGTH = 0.5
 """What weight a record loses that is alone with its quasi-identifiers, where these are kept."""
 MEASURES = ("utility", "quality", "risk")
+LINKING: Question = QUESTIONS[1]
+"""The question whether a person is linked to a record, by its place: a draft knows no method by its name, and one is called so."""
 STEPS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
 """What a draft takes the place of."""
 NOT_KNOWN = "Each row is taken for one person, unrelated to the others: the draft does not consider households, several rows a person or survey designs"
@@ -191,6 +194,8 @@ class _Draft:
     protection: ColumnProtection = field(default_factory=ColumnProtection)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
+    """The outputs that have no limit because the audience has none on kept columns."""
     undecidable: list[str] = field(default_factory=list)
     """The measures whose limit no hold-out of the draft can decide, each with the smallest leak that it finds."""
     unmeasured: dict[str, list[str]] = field(default_factory=dict)
@@ -298,7 +303,7 @@ class _Draft:
         kept = [v.name for v in schema if is_counted(v.role) and v.name not in case.released]
         if case.want == "anonymisation":
             schema, case = self._generalised_too(schema, case)
-            trees = {
+            trees: dict[str, Any] = {
                 setting: {name: given for name, given in by_name.items() if name in case.known}
                 for setting, by_name in self.hierarchies.items()
             }
@@ -483,11 +488,19 @@ class _Draft:
                     f"{_sentence(self._from(method) + offer.why)}.",
                 )
                 self.warnings += [f"{_sentence(said)}." for said in offer.missed]
-                found.append((step, list(self._thresholds(method, offer.limits))))
+                found.append((step, list(self._thresholds(case, method, offer.limits))))
         return found
 
-    def _thresholds(self, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
+    def _is_only_reported(self, limit: OfferedLimit, case: Case) -> bool:
+        """Return whether a limit is about who is found by kept quasi-identifiers, and the audience has no limit on these."""
+        has_limits = self.audience.limits.limits != KeptColumnLimits()
+        return not has_limits and limit.question == LINKING and any(name in case.kept for name in case.known)
+
+    def _thresholds(self, case: Case, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
         for limit in limits:
+            if self._is_only_reported(limit, case):
+                self.reported.append(f"{method.key}.{limit.output}")
+                continue
             decided = self._decided(limit)
             if decided is None and limit.extra:
                 continue
@@ -558,6 +571,10 @@ class _Draft:
             said.append(
                 "No limit on membership, linkability and singling out: columns that are released unchanged show who is in the data, "
                 "whatever is drawn beside them."
+            )
+        if self.reported:
+            said.append(
+                f"No limit on {listed(self.reported)}: people are found by kept quasi-identifiers, which are reported for {self.audience.name}."
             )
         if self.undecidable:
             said.append(

@@ -17,15 +17,15 @@ from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.disclosure.kept_columns import (
     CombinationSizes,
-    KeptColumnLimits,
     Lever,
     ProtectionPlan,
     coarser_rules,
     plan_protection,
 )
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audience import AUDIENCES, Audience
 from sfumato.engine.methods.table_profile import TableProfile
 from sfumato.engine.wording import agree, listed, percent
 
@@ -133,9 +133,16 @@ class KeptColumnDraft:
         changeable = [name for name in counting if name not in design]
         plan = plan_protection(self.data, counting, limits, replaceable=changeable) if counting else ProtectionPlan()
         reasons = {lever.variable: self._reason(lever, limits) for lever in plan.levers}
+        rules = dict(plan.rules)
+        for name in plan.replaced:
+            if (rule := self._rare_levels_joined(name, limits)) is not None:
+                rules[name] = rule
+                reasons[name] += (
+                    f". {self._joined_text(name, rule)}, since a level of few people shows that one of them is in the data"
+                )
         staying = [name for name in kept if name not in (*plan.replaced, *left_out)]
         return ColumnProtection(
-            plan.rules,
+            rules,
             plan.replaced,
             tuple(left_out),
             reasons,
@@ -172,11 +179,23 @@ class KeptColumnDraft:
             return f"{lever.variable} is synthesised: {protects}"
         if lever.rule.width is not None:
             return f"{lever.variable} is shown in {lever.steps}: {protects}"
-        levels = len(self.data.frame[lever.variable].cat.categories)
-        joined = sum(map(len, lever.rule.groups.values()))
-        return (
-            f"{lever.variable} is shown with {joined:,} of its {levels:,} levels joined under fewer names: {protects}"
-        )
+        return f"{self._joined_text(lever.variable, lever.rule)}: {protects}"
+
+    def _joined_text(self, name: str, rule: Recode) -> str:
+        levels, joined = len(self.data.frame[name].cat.categories), sum(map(len, rule.groups.values()))
+        return f"{name} is shown with {joined:,} of its {levels:,} levels joined under fewer names"
+
+    def _rare_levels_joined(self, name: str, limits: KeptColumnLimits) -> Recode | None:
+        """Return the finest rule by which each level of a synthesised column has enough people; None where none is needed or possible.
+
+        A model draws levels that somebody in the data has. A level of two people gives away that one of them is there, which attacks on membership find.
+        """
+        variable = self.data.schema[name]
+        if not variable.kind.has_levels or variable.levels or limits.smallest_class is None:
+            return None
+        if not len(self.sizes([name]).below(limits.smallest_class)):
+            return None
+        return next(iter(coarser_rules(self.data, name, limits.smallest_class)), None)
 
     def _notes(
         self,

@@ -2,7 +2,7 @@
 
 ```toml
 name = "Statistics Office, tables for the public"
-audience = "public"       # who receives releases at most; a recipe may name a stricter audience, and no other
+audience = "public"       # releases are judged for this audience, or for a wider one that the recipe names
 smallest_cell = 10        # counts below it never leave; nothing that rests on fewer records does
 rounding = 5              # counts that leave are rounded to a multiple of it
 digits = 3                # significant digits of all other numbers that leave
@@ -44,16 +44,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audience import AUDIENCES, Audience
 
 from ..plain_files import read_plain
 from .disclosure import DisclosureRules
-
-if TYPE_CHECKING:
-    from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
 
 POLICY_FILE = "policy.toml"
 MOST_POLICY_BYTES = 1 << 20
@@ -85,9 +83,6 @@ class AudienceLimits:
     @property
     def limits(self) -> KeptColumnLimits:
         """Return the limits as the engine compares them, None where there is none."""
-        # It loads numerical libraries, which nobody who only reads a policy waits for.
-        from sfumato.engine.disclosure.kept_columns import KeptColumnLimits
-
         return KeptColumnLimits(self.smallest_class or None, self.average_risk if self.average_risk < 1 else None)
 
 

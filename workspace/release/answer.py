@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount, agree, counted, listed, percent
 
@@ -121,7 +121,9 @@ def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records:
 
 def _waived(examination: Examination) -> str:
     """Return who waived how many blocks; empty where nothing was waived."""
-    waived = len(examination.blocking) - len(examination.unwaived)
+    left = {one.check for one in examination.unwaived}
+    # Witnesses of a leak are no further blocks.
+    waived = sum(one.status == "block" and one.check not in left for one in examination.leaks)
     if not waived:
         return ""
     users = listed(list(dict.fromkeys(one.user for one in examination.waivers)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -31,12 +31,11 @@ from .contents import ReleasePlan
 from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
 
-if TYPE_CHECKING:
-    from .kept_column_checks import KeptColumns
-
 Status = Literal["pass", "warn", "block", "not checked"]
 STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 """The worst first."""
+KEPT_KEYS = "kept_keys"
+"""The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
 SAME_PEOPLE = 0.5
 """The share of common records from which two tables of different files are taken for the same people's."""
 
@@ -147,9 +146,8 @@ class Case:
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
-        """Let go of the joint tables and the kept columns: they hold the case, which without them goes with its last reference."""
+        """Let go of what several checks share: it holds the case, which without it goes with its last reference."""
         self.joints.clear()
-        self.__dict__.pop("kept_columns", None)
 
     @property
     def recipe(self) -> Recipe:
@@ -180,14 +178,6 @@ class Case:
         ]
         known = [name for name in self.recipe.schema.of_role(Role.QUASI_IDENTIFIER) if name in self.own]
         return tuple(dict.fromkeys(named or known))
-
-    @cached_property
-    def kept_columns(self) -> KeptColumns:
-        """Return the columns that the release keeps, and whom its audience finds by them. Asking raises NotReady."""
-        # Several checks ask for it, and its own module imports this one.
-        from .kept_column_checks import KeptColumns
-
-        return KeptColumns.from_case(self)
 
     @cached_property
     def original(self) -> Dataset:

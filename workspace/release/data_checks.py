@@ -22,8 +22,9 @@ from sfumato.engine.partition.equivalence_classes import class_sizes, equivalenc
 from sfumato.engine.wording import agree, counted, listed
 
 from ..visible_text import is_formula
-from .checks import Case, Check, DoesNotApply, Pool, Sighting, beyond, numbered, percent_of, pooled
+from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Pool, Sighting, beyond, numbered, percent_of, pooled
 from .earlier import ReleasedData
+from .kept_column_checks import kept_columns_of
 from .value_checks import look_at_extremes, look_at_lone_values, look_at_tails
 
 NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
@@ -320,7 +321,7 @@ def _identifying(case: Case) -> Sighting:
             records=numbered(np.flatnonzero(alone)),
             at_most="warn" if meant else "block",
             headline=f"can be found by {name} alone, which is released unchanged",
-            leak="kept_keys",
+            leak=KEPT_KEYS,
         )
 
     if not case.plan.kept:
@@ -344,8 +345,8 @@ def _small_classes(case: Case) -> Sighting:
         f"the smallest class of records that agree on all quasi-identifiers has {smallest:,}; {percent_of(len(few) / len(released))} of the records "
         f"are in classes of fewer than {case.policy.smallest_cell}"
     )
-    least = case.kept_columns.limits.smallest_class
-    audience = case.kept_columns.audience
+    least = kept_columns_of(case).limits.smallest_class
+    audience = kept_columns_of(case).audience
     return Sighting(
         said + (f"; the limit for this audience ({audience}) is {least}" if least else ""),
         smallest,

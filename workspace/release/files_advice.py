@@ -39,6 +39,8 @@ BY_CHECK = {
     "recurring_records": SMOOTHER,
     "agreed_values": SMOOTHER,
     "kept_keys": OTHERS,
+    "kept_tables": f"{MAKER} to round the tables to a larger limit, or to publish fewer of them",
+    "public_figures": "publish no figures of utility with these files",
     "kept_weight": f"{MAKER} to round the weight",
     "identifying_columns": OTHERS,
     "small_classes": CLASSES,

@@ -15,19 +15,14 @@ import numpy as np
 
 from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import cells_of
-from sfumato.engine.disclosure.kept_columns import (
-    CombinationSizes,
-    KeptColumnLimits,
-    Lever,
-    list_levers,
-    plan_protection,
-)
-from sfumato.engine.methods.release_form import Audience
+from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
+from sfumato.engine.disclosure.kept_columns import CombinationSizes, Lever, list_levers, plan_protection
+from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import listed, number, percent
 
 from ..policy.policy import AudienceLimits
-from .checks import Case, Check, DoesNotApply, Sighting, numbered
+from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, numbered
 from .contents import treatment_of
 
 MOST_NAMED = 5
@@ -35,7 +30,6 @@ MOST_NAMED = 5
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
 MOST_LEVERS = 3
-KEY = "kept_keys"
 NO_LIMITS = KeptColumnLimits()
 
 
@@ -92,7 +86,7 @@ class KeptColumns:
     def deciding_limits(self) -> KeptColumnLimits:
         """Return the limits that decide: those of the audience, or for one without any the smallest cell where the policy limits this check."""
         limits = self.limits.limits
-        if limits == NO_LIMITS and KEY in self.case.policy.findings:
+        if limits == NO_LIMITS and KEPT_KEYS in self.case.policy.findings:
             return KeptColumnLimits(self.case.policy.smallest_cell)
         return limits
 
@@ -109,7 +103,7 @@ class KeptColumns:
     @property
     def blocks(self) -> bool:
         """Return whether the audience may not have these columns. A policy may allow a share of the people."""
-        given = self.case.policy.findings.get(KEY)
+        given = self.case.policy.findings.get(KEPT_KEYS)
         allowed = 0.0 if given is None or given.block is None else given.block
         return self.people > allowed * len(self.sizes.sizes)
 
@@ -147,8 +141,17 @@ class KeptColumns:
         return "; then ".join(f"{lever.text} ({lever.people:,} left)" for lever in plan.levers)
 
 
+def kept_columns_of(case: Case) -> KeptColumns:
+    """Return the columns that a release keeps, and whom its audience finds by them; computed once for all checks. Raises NotReady."""
+    if KEPT_KEYS not in case.joints:
+        case.joints[KEPT_KEYS] = KeptColumns.from_case(case)
+    found = case.joints[KEPT_KEYS]
+    assert isinstance(found, KeptColumns)
+    return found
+
+
 def _kept_keys(case: Case) -> Sighting:
-    kept = case.kept_columns
+    kept = kept_columns_of(case)
     n, noun = len(kept.sizes.sizes), case.noun
     limits = kept.deciding_limits
     if not case.synthetic and set(kept.names) <= set(case.quasi_identifiers) and limits.average_risk is None:
@@ -227,9 +230,9 @@ def _declared_fraction(case: Case) -> float | None:
 
 KEPT_COLUMN_CHECKS = (
     Check(
-        KEY, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
+        KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
         "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
-        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release to a stricter audience ([release] audience)",
+        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release them to fewer users ([release] audience)",
         _kept_keys, "limits of the audience: sfumato policy",
     ),
 )  # fmt: skip

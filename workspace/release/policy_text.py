@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from textwrap import wrap
 
-from sfumato.engine.methods.release_form import AUDIENCES, Audience
+from sfumato.engine.methods.audience import AUDIENCES, Audience
 
 from ..policy.policy import Policy
 from ..visible_text import printable
@@ -21,7 +21,7 @@ def policy_toml(policy: Policy) -> str:
     lines = [
         "# The policy of this workspace: save it as policy.toml beside workspace.db, and change what your rules ask for.",
         f"name = {_text(policy.name)}",
-        f"{'# ' * (policy.audience is None)}audience = {_text(policy.audience or AUDIENCES[0])}  # who receives releases at most; a recipe may name a stricter audience",
+        f"{'# ' * (policy.audience is None)}audience = {_text(policy.audience or AUDIENCES[0])}  # releases are judged for this audience, or for a wider one that the recipe names",
         f"smallest_cell = {policy.smallest_cell}  # counts below it never leave; nothing that rests on fewer records does",
         f"rounding = {policy.rounding}  # counts that leave are rounded to a multiple of it",
         f"digits = {policy.digits}  # significant digits of all other numbers that leave",

@@ -33,11 +33,10 @@ from ..reporting.questions import (
 )
 from ..reporting.results import output_of
 from ..views.weights import weights_said
-from .checks import Case, Check, Sighting, Status
+from .checks import KEPT_KEYS, Case, Check, Sighting, Status
 from .contents import treatment_of
+from .kept_column_checks import kept_columns_of
 
-KEPT_COLUMNS = "kept_keys"
-"""The check of columns that are released unchanged: what follows from them is a witness of its finding."""
 FoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 """How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
 
@@ -85,7 +84,7 @@ def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
 
 
 def _beyond(case: Case, question: Question) -> Sighting:
-    blocks = case.kept_columns.blocks
+    blocks = kept_columns_of(case).blocks
     return answer_of(
         question, _rows(case), case.recipe, case.policy, case.plan.records, case.found_by, kept_columns_block=blocks
     )
@@ -152,7 +151,7 @@ def _baselines(
     beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
     said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {percent(picked)} of the {noun_of(records)} can be found"
     return [
-        (row.baseline, said, "block" if kept_columns_block else "warn", KEPT_COLUMNS),
+        (row.baseline, said, "block" if kept_columns_block else "warn", KEPT_KEYS),
         (beside, said, "block", ""),
     ]
 

@@ -31,15 +31,13 @@ from ..store.artefacts import released_dataset
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of
-from .checks import Case, Check, DoesNotApply, Sighting, numbered
+from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, numbered
 from .earlier import RecordRisks, ReleasedData, best_candidates_of, candidates_of
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
 SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
-KEPT_KEYS = "kept_keys"
-"""The check of columns that are released unchanged."""
 UNKNOWN = float(np.nextafter(LIKELY, 1.0))
 """What a record is taken for that nobody asked about."""
 

@@ -17,6 +17,7 @@ from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.disclosure import kept_columns
 from sfumato.engine.disclosure.cells import cells_of
+from sfumato.engine.disclosure.kept_column_limits import CHANCE_OF_SHORT_CLASS
 from sfumato.engine.disclosure.kept_columns import (
     CombinationSizes,
     KeptColumnLimits,
@@ -231,7 +232,7 @@ def test_limits_before_a_removal_are_the_smallest_that_hold_after_it(limit: int,
         stay = 1 - share
         return sum(math.comb(size, k) * stay**k * share ** (size - k) for k in range(1, limit))
 
-    assert chance(found.smallest_class) <= kept_columns.CHANCE_OF_SHORT_CLASS < chance(found.smallest_class - 1)
+    assert chance(found.smallest_class) <= CHANCE_OF_SHORT_CLASS < chance(found.smallest_class - 1)
     assert found.average_risk == pytest.approx(0.1 * (1 - share))
     assert KeptColumnLimits(limit).before_removal(0.0) == KeptColumnLimits(limit)
 

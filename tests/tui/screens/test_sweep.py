@@ -22,7 +22,7 @@ def head(seat):
 
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
     async with sit(directory, size=size, tab="sweep") as seat:
-        assert "study 1/2: visits, log_normal, income ±5% · expected_match_risk 1/5" in head(seat)
+        assert "study 1/2: visits, log_normal, income ±5% · expected_match_risk 1/8" in head(seat)
         assert "confidential" in seat.text
         assert "synthetic" in seat.text
         assert "left and right move the cursor" in seat.text

@@ -90,7 +90,7 @@ def test_a_finding_that_is_waived_says_so():
 
 
 def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
-    run = examined(finding("lead"), finding("witness", leak="lead"), finding("other", "warn"))
+    run = examined(finding("lead"), finding("witness", leak="lead", follows=True), finding("other", "warn"))
     assert [one.check for one in run.leads] == ["lead", "other"]
     assert [one.check for one in run.witnesses("lead")] == ["witness"]
     assert run.answer.may_leave == "no"
@@ -101,7 +101,9 @@ def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
 
 
 def test_a_witness_that_cannot_be_waived_stands_for_itself_once_its_lead_is_waived():
-    run = examined(finding("lead"), finding("witness", leak="lead", waivable=False), waive={"lead": "agreed"})
+    run = examined(
+        finding("lead"), finding("witness", leak="lead", follows=True, waivable=False), waive={"lead": "agreed"}
+    )
     assert [one.check for one in run.leads] == ["lead", "witness"]
     assert run.answer.may_leave == "no"
     assert "witness cannot be waived" in run.why_no_reason_helps

@@ -74,7 +74,7 @@ def test_a_release_has_its_reason_findings_waivers_and_lines_to_sign_on(
     decision = replace(decision_of(dossier), waivers=(("equal_records", "paul", "known \u202e and kept"),))
     waived = replace(dossier, examination=replace(examination, waivers=(Waiver("equal_records", "known", "paul"),)))
     found = Words(report_page(workspace, done, decision=decision, answer=waived.answer)).sections
-    assert found["Summary"].strip().startswith("May this leave to the public? TO BE JUDGED")
+    assert found["Summary"].strip().startswith("May this leave into an enclave? TO BE JUDGED")
     assert "1 block was waived by paul." in found["Summary"]
     assert "Reason given: <b>the board</b> asked" in found["Summary"]
     for words in ("3 of 80 do", "paul", "known \ufffd and kept", "Maria", "Data protection officer", "signature"):

@@ -270,11 +270,11 @@ def test_the_first_lines_are_the_answer_with_the_waivers(
     found = tuple(Finding(key, "block", "copies", "3 of 80") for key in ("one", "two"))
     dossier = replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers))
     first, second = kinds(chapter(assessment(dossier), "Summary"), Paragraph)[:2]
-    assert first == Paragraph(f"May this leave to the public? {answer}", strong=True)
+    assert first == Paragraph(f"May this leave into an enclave? {answer}", strong=True)
     assert second.words == dossier.answer.sentence
     assert ("waived by maria" in str(second.words)) == (len(waivers) > 0 and answer != "NO")
     clean = replace(dossier, examination=Examination(done, "0" * 64, ()))
-    assert kinds(chapter(assessment(clean), "Summary"), Paragraph)[0].words == "May this leave to the public? YES"
+    assert kinds(chapter(assessment(clean), "Summary"), Paragraph)[0].words == "May this leave into an enclave? YES"
 
 
 @pytest.mark.parametrize(

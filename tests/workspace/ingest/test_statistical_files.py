@@ -23,6 +23,7 @@ from sfumato.workspace.ingest.foreign_files import packed
 from sfumato.workspace.ingest.raw_tables import Description, RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign
 from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.forms import Form
 from sfumato.workspace.release.public_files import named_by, named_kinds, own_kinds, released_kinds
@@ -125,9 +126,9 @@ def released(data: Microdata, form: Form) -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         tables = Tables(Path(directory) / "tables")
         stored: pa.Table = tables.read(tables.write_microdata(data))
-    named = named_kinds(own_kinds(stored))
+    named = named_kinds(own_kinds(stored), DisclosureRules())
     own = stored.select(list(data.schema.names))
-    told = released_kinds(own, stored, named, data.schema.names, np.random.default_rng(1))
+    told = released_kinds(own, stored, named, data.schema.names, DisclosureRules(), np.random.default_rng(1))
     return dataset_bytes(own, data.schema, (), form, None, None, "", told, named_by(named))
 
 
@@ -138,15 +139,15 @@ def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_
     data = conform(pd.DataFrame({"x": codes}), Schema((variable,)), MissingPolicy.KEEP)
     tables = Tables(tmp_path / "tables")
     stored = tables.read(tables.write_microdata(data))
-    named = named_kinds(own_kinds(stored))
+    named = named_kinds(own_kinds(stored), DisclosureRules())
     assert named == {"x": {"-9": 2_000, "-8": 1_000}}
     made = pa.table({"x": pa.array([None] * n, pa.float64())})
-    found = released_kinds(made, stored, named, (), np.random.default_rng(5))["x"].value_counts(dropna=False)
+    found = released_kinds(made, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].value_counts(dropna=False)
     assert abs(found["-9"] / n - 2_000 / 3_002) < 4 * 0.5 / n**0.5
     assert found.sum() == n
     assert set(found.index.dropna()) == {"-9", "-8"}
     shown = pa.table({"x": pa.array([1.0] * n)})
-    assert released_kinds(shown, stored, named, (), np.random.default_rng(5))["x"].isna().all()
+    assert released_kinds(shown, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].isna().all()
 
 
 def test_ranges_of_codes_are_missing_and_nothing_beside_them() -> None:

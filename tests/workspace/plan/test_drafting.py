@@ -332,7 +332,10 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     assert "release rules, section 4" in found.toml
     whole = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(whole.toml)["threshold"] if "max" in one}
-    assert (limits["risk.linkability.largest_excess_risk"], limits["risk.membership_inference.excess_risk"]) == (0.2, 0.05)
+    assert (limits["risk.linkability.largest_excess_risk"], limits["risk.membership_inference.excess_risk"]) == (
+        0.2,
+        0.05,
+    )
 
 
 @pytest.mark.parametrize(

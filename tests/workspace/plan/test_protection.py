@@ -15,7 +15,7 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.release_form import AUDIENCES
+from sfumato.engine.methods.audience import AUDIENCES
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
@@ -194,6 +194,15 @@ def test_for_an_enclave_nothing_changes_and_the_figure_is_reported() -> None:
     alone = int((data.frame[["sex", "region"]].astype(str).value_counts() == 1).sum())
     assert any(f"{alone:,} of 1,500 people are alone with sex and region." in one for one in found.notes)
     assert not found.changes
+    limits = {
+        one: {each["value"] for each in tomllib.loads(draft(table, data, audience=one).toml)["threshold"]}
+        for one in AUDIENCES
+    }
+    identified = "risk.identification.largest_true_match_rate"
+    assert identified in limits["public"]
+    assert identified in limits["contract"]
+    assert identified not in limits["enclave"], "kept columns alone would not meet it"
+    assert any(one.startswith(f"No limit on {identified}") for one in found.notes)
 
 
 def test_full_drafts_and_drafts_from_tables_are_the_same_for_every_audience() -> None:
@@ -244,6 +253,29 @@ def test_the_design_of_a_survey_goes_where_it_shows_small_classes_by_itself(stra
     for seed in range(5):
         assert class_sizes(data, recipe, [name for name in kept_columns(recipe) if name != "age"], seed).min() >= 11
     assert "job" in Recipe.from_toml(draft(table, data, audience="enclave").toml).schema.names
+
+
+def test_rare_levels_of_a_column_that_is_synthesised_for_the_audience_are_joined() -> None:
+    """Whoever has a level of two people is known to be in the data once it is drawn."""
+    table, data = people()
+    found = draft(table, data, audience="public")
+    recipe = Recipe.from_toml(found.toml)
+    assert "region" not in kept_columns(recipe)
+    assert recoded(data, recipe.form.recode).frame["region"].value_counts().min() >= 24
+    (reason,) = [one for one in found.changes if one.startswith("region is synthesised")]
+    assert "region is shown with 8 of its 20 levels joined under fewer names, since a level of few people" in reason
+    assert data.frame["region"].value_counts().min() < 11, "the control: as they were"
+    declared = {
+        **table,
+        "variables": {
+            **table["variables"],
+            "region": {**table["variables"]["region"], "levels": [f"r{i:02}" for i in range(1, 21)]},
+        },
+    }
+    own = conform(data.frame, Recipe.from_table(declared).schema)
+    assert "region" not in tomllib.loads(draft(declared, own).toml)["release"].get("recode", {}), (
+        "declared levels are no secret"
+    )
 
 
 def test_records_are_called_what_the_recipe_calls_them() -> None:

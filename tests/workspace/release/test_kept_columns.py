@@ -23,6 +23,7 @@ from sfumato.workspace.release.answer import answer_of
 from sfumato.workspace.release.checks import Case
 from sfumato.workspace.release.contents import plan_release, treatment_of
 from sfumato.workspace.release.gate import CHECKS, Examination, Finding, examine, finding_of, name_leaks, waived
+from sfumato.workspace.release.kept_column_checks import kept_columns_of
 from sfumato.workspace.store.workspace import Workspace
 
 KEPT_KEYS = next(check for check in CHECKS if check.key == "kept_keys")
@@ -261,7 +262,7 @@ def test_a_limit_of_the_policy_holds_for_every_audience() -> None:
 def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows() -> None:
     frame = survey()
     case = TableCase(recipe_of(ROLES, ("income",)), frame, Policy())
-    levers = case.kept_columns.levers
+    levers = kept_columns_of(case).levers
     said = kept_keys(frame).said
     rules = [lever for lever in levers if lever.rule is not None]
     assert {lever.variable for lever in rules} == {"age", "region"}

@@ -31,7 +31,7 @@ VARIABLES: dict[str, Any] = {
 
 def run_of(
     workspace: Workspace, age: str, limit: int = 10, frame: pd.DataFrame | None = None,
-    recode: dict[str, Any] | None = None, **step: Any,
+    recode: dict[str, Any] | None = None, records: int = 300, **step: Any,
 ) -> int:  # fmt: skip
     recipe = Recipe.from_table(
         {
@@ -39,7 +39,7 @@ def run_of(
             "synthesis": [
                 {"method": "margins", "target": ["area", "age"], "bins": {"age": age}, "limit": limit, **step}
             ],
-            "release": {"m": 1, "seed": 1, "records": 300, **({"recode": recode} if recode else {})},
+            "release": {"m": 1, "seed": 1, "records": records, **({"recode": recode} if recode else {})},
             "measure": [{"method": "utility.ecdf"}],
         }
     )
@@ -84,12 +84,24 @@ def test_tables_that_two_releases_publish_can_leave_one_count_that_each_leaves_o
     assert f"and of run {first}, released before, 1 of 1 small count follows exactly (age: 1)" in together.said
 
 
+def test_a_table_that_the_number_of_rows_gives_away_is_withheld_and_not_passed(workspace: Workspace) -> None:
+    """18 people, 4 of them of 50 or more: the table says 10 and 0, which are 5 to 14 and 0 to 4; 18 rows leave 14 and 4, of 20 rows nothing follows."""
+    eighteen = pd.DataFrame({"area": ["city"] * 18, "age": [40] * 14 + [60] * 4})
+    tables = {"frame": eighteen, "margins": ["area", "age"], "limit": 10}
+    shown = found(workspace, run_of(workspace, "at 50", records=18, **tables))
+    assert shown.status == "not checked"
+    assert "the tables are not published: small counts follow" in shown.said
+    rounded = found(workspace, run_of(workspace, "at 50", records=20, **tables))
+    assert rounded.status == "pass"
+    assert "from the tables of this release, 0 of" in rounded.said
+
+
 def test_noisy_tables_and_other_people_leave_nothing_to_be_looked_at(workspace: Workspace, tmp_path: Path) -> None:
     let_out(workspace, run_of(workspace, "width 20", epsilon=1.0), tmp_path)
     assert "0 of 0 small counts follow exactly" in found(workspace, run_of(workspace, "width 20")).said
     others = people().assign(age=lambda frame: 99 - frame["age"])
     let_out(workspace, run_of(workspace, "width 20", frame=others), tmp_path)
-    assert "from the tables of this release, 0 of" in found(workspace, run_of(workspace, "width 25")).said
+    assert "and of run 1, released before, 0 of 0 small counts" in found(workspace, run_of(workspace, "width 25")).said
 
 
 def test_a_deleted_run_whose_tables_are_gone_is_not_passed_over(workspace: Workspace, tmp_path: Path) -> None:

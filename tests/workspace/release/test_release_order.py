@@ -194,4 +194,6 @@ def test_the_order_is_part_of_the_recipe_and_its_default_is_not_written(small_re
     assert "order" not in plain.to_toml()
     assert Recipe.from_toml(kept.to_toml()) == kept
     assert kept.sha256 != plain.sha256
-    assert small_recipe(release={"m": 3, "seed": SEED, "order": "shuffled"}).sha256 == plain.sha256
+    assert (
+        small_recipe(release={"m": 3, "seed": SEED, "order": "shuffled", "audience": "enclave"}).sha256 == plain.sha256
+    )

@@ -51,7 +51,7 @@ def case(
     )
     return SimpleNamespace(
         recipe=recipe, plan=plan, policy=Policy(), confidential=own, releases=(other,), synthetic=True,
-        own=cells_of(own, names), release=None, earlier=lambda fits: [], pool=lambda *releases: together,
+        own=cells_of(own, names), release=None, noun="people", earlier=lambda fits: [], pool=lambda *releases: together,
         nearest=lambda kept, drawn: nearest_pairs(own, kept, rows_of(cells_of(own, names), (*kept, *drawn))),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of
+from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, PROTECTED, WEIGHTS, levers_of
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
@@ -369,7 +369,7 @@ def test_the_first_sample_leaves_time_for_a_second_one_by_which_the_gate_is_aske
         ({"synthesis": [], "threshold": [], "measure": [], "release": {"released": ["sick"]}}, "makes no release"),
         ({"search": {"objective": "risk.identification.expected_match_risk"}}, "is no utility that the plan measures"),
         (
-            {"search": {"levers": {name: [] for name in LEVERS}}},
+            {"search": {"levers": {name: [] for name in (*LEVERS, PROTECTED)}}},
             "no step of the plan",
         ),
         ({"search": {"levers": {"cart.leaves": [5]}}}, "no such lever"),
