@@ -142,7 +142,9 @@ def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_
     named = named_kinds(own_kinds(stored), DisclosureRules())
     assert named == {"x": {"-9": 2_000, "-8": 1_000}}
     made = pa.table({"x": pa.array([None] * n, pa.float64())})
-    found = released_kinds(made, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].value_counts(dropna=False)
+    found = released_kinds(made, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].value_counts(
+        dropna=False
+    )
     assert abs(found["-9"] / n - 2_000 / 3_002) < 4 * 0.5 / n**0.5
     assert found.sum() == n
     assert set(found.index.dropna()) == {"-9", "-8"}
