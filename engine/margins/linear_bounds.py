@@ -191,8 +191,8 @@ def _closed_counts(
     kept, number = [], 0
     for pattern in patterns:
         finest: dict[int, int] = {}
-        for at in np.flatnonzero(pattern):
-            finest.setdefault(groupings[at].variable, int(at))  # groupings of a variable stand finest first
+        for at in map(int, np.flatnonzero(pattern)):
+            finest.setdefault(groupings[at].variable, at)  # groupings of a variable stand finest first
         keys = np.column_stack([groupings[at].groups[codes[:, groupings[at].variable]] for at in finest.values()])
         _, places, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         own = np.unique(places.ravel()[(closed == pattern).all(axis=1)])
@@ -209,8 +209,8 @@ def _small_counts(domain: Domain, variables: Clique, tables: Sequence[Released],
     for clique in without_contained([one.clique for one in tables]):
         counts = domain.count(codes, clique)
         number += int(((counts > 0) & (counts < limit)).sum())
-    counts = np.unique(codes[:, list(variables)], axis=0, return_counts=True)[1]
-    return number + int((counts < limit).sum())
+    sizes = np.unique(codes[:, list(variables)], axis=0, return_counts=True)[1]
+    return number + int((sizes < limit).sum())
 
 
 def _parts(
@@ -219,7 +219,7 @@ def _parts(
     """Variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large ones."""
     outer = without_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
-    often = Counter(groupings[at].variable for pattern in closed for at in np.flatnonzero(pattern))
+    often = Counter(groupings[at].variable for pattern in closed for at in map(int, np.flatnonzero(pattern)))
     inside = {union: sum(often[variable] for variable in union) for union in dict.fromkeys([*outer, *unions])}
     for union in sorted(inside, key=lambda union: -inside[union]):
         if domain.cells(union) <= largest and inside[union]:
