@@ -128,6 +128,8 @@ def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> 
     check_log_scale(data, spec.radius, place)
 
 
+NORMAL_FROM = 1e6
+"""From so many links by chance on, in units of their dispersion, their number is as good as normal."""
 _BASELINE = "its baseline is a released record of the block picked at random"
 
 
@@ -339,10 +341,11 @@ def _largest(best: Links, informed: Links, remark: str, choices: int, sample: fl
 def _by_chance(links: Links, choices: int) -> float:
     """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are dealt anew.
 
-    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's.
+    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where these are so many that
+    the interval's standard deviations say it.
     """
     mean, variance = float(links.by_chance.sum()), links.variance
-    if mean <= 0 or variance <= 0:
+    if mean <= 0 or mean**2 > NORMAL_FROM * variance:
         return 0.0
     scale = variance / mean
     rare = mean / scale
