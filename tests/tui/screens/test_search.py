@@ -61,7 +61,7 @@ async def test_a_finalist_is_chosen_with_one_key(sit, built_data, size):
         await seat.app.open(SearchFound(FOUND), answers.append)
         await seat.pilot.pause()
         assert "27 plans looked at" in seat.text
-        assert "Run 36 may leave" in seat.text
+        assert "Run 36 passes" in seat.text
         await seat.press("j", "enter")
         assert answers == [("take", 36)]
         await seat.app.open(SearchFound(replace(FOUND, finalists=(), ended=False)), answers.append)

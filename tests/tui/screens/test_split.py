@@ -12,7 +12,7 @@ from sfumato.tui.widgets.verdict_board import VerdictBoard
 TABS = {
     "runs": ("measure",),
     "results": ("in words", "how sure", "definition", "direction", "source", "key"),
-    "verdicts": ("in words", "verdict", "source", "key"),
+    "verdicts": ("blocks", "Compared", "limit", "How to fix it"),  # the cursor begins on the first finding of the gate
     "records": ("released records match", "would match"),
 }
 SIDES = 2

@@ -32,18 +32,18 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
 async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
     async with sit(directory, tab="sweep") as seat:
         seen = [head(seat).split(" · ")[1]]
-        for _ in range(5):
+        for _ in range(8):
             await seat.press("m")
             seen.append(head(seat).split(" · ")[1])
         assert [name.split(" ")[0] for name in seen] == [
-            "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "attribute_risk",
-            "expected_match_risk",
+            "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "largest_expected_match_risk",
+            "largest_true_match_rate", "attribute_risk", "largest_attribute_risk", "expected_match_risk",
         ]  # fmt: skip
         await seat.press("act:previous_picture")
-        assert "attribute_risk 5/5" in head(seat)
+        assert "largest_attribute_risk 8/8" in head(seat)
         await seat.press("right_square_bracket")
         assert "study 2/2: visits, log_normal_constant" in head(seat)
-        assert "attribute_risk 5/5" in head(seat)
+        assert "largest_attribute_risk 8/8" in head(seat)
         await seat.press("left_square_bracket")
         assert "study 1/2" in head(seat)
 
