@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 NAME, WITHIN, WITHOUT = 24, 18, 18
 VALUE = 14
-NOBODY = "No released record of this dataset matches."
+NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
 
 

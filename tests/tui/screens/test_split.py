@@ -13,7 +13,7 @@ TABS = {
     "runs": ("measure",),
     "results": ("in words", "how sure", "definition", "direction", "source", "key"),
     "verdicts": ("blocks", "Compared", "limit", "How to fix it"),  # the cursor begins on the first finding of the gate
-    "records": ("released records match", "would match"),
+    "records": ("No released record", "would match"),
 }
 SIDES = 2
 """Cells for the two sides of the frame."""
