@@ -137,7 +137,7 @@ def audit(
             looked, left = looked + outcome.looked_at, left + outcome.undecided
             continue
         own, small = _closed_counts(codes, groupings, closed, limit)
-        looked += _small_counts(domain, variables, tables, codes, limit)
+        looked += _small_counts(variables, tables, codes, limit)
         if not len(own):
             continue
         too_large += 1
@@ -191,9 +191,10 @@ def _closed_counts(
     kept, number = [], 0
     for pattern in patterns:
         finest: dict[int, int] = {}
-        for at in map(int, np.flatnonzero(pattern)):
+        for at in np.flatnonzero(pattern).tolist():
             finest.setdefault(groupings[at].variable, at)  # groupings of a variable stand finest first
-        keys = np.column_stack([groupings[at].groups[codes[:, groupings[at].variable]] for at in finest.values()])
+        chosen = [groupings[at] for at in finest.values()]
+        keys = np.column_stack([one.groups[codes[:, one.variable]] for one in chosen])
         _, places, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         own = np.unique(places.ravel()[(closed == pattern).all(axis=1)])
         few = int((counts[own] < limit).sum())
@@ -203,14 +204,13 @@ def _closed_counts(
     return np.array(kept, dtype=np.bool_).reshape(-1, len(groupings)), number
 
 
-def _small_counts(domain: Domain, variables: Clique, tables: Sequence[Released], codes: Integers, limit: int) -> int:
+def _small_counts(variables: Clique, tables: Sequence[Released], codes: Integers, limit: int) -> int:
     """The small counts of the margins of a system and of all its variables together."""
-    number = 0
-    for clique in without_contained([one.clique for one in tables]):
-        counts = domain.count(codes, clique)
-        number += int(((counts > 0) & (counts < limit)).sum())
-    sizes = np.unique(codes[:, list(variables)], axis=0, return_counts=True)[1]
-    return number + int((sizes < limit).sum())
+    of_margins = [
+        np.bincount(one.cells(codes)) for one in tables if np.isfinite(one.high).all()
+    ]  # conditions are no margins
+    of_everything = np.unique(codes[:, list(variables)], axis=0, return_counts=True)[1]
+    return sum(int(((counts > 0) & (counts < limit)).sum()) for counts in [*of_margins, of_everything])
 
 
 def _parts(
@@ -219,7 +219,7 @@ def _parts(
     """Variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large ones."""
     outer = without_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
-    often = Counter(groupings[at].variable for pattern in closed for at in map(int, np.flatnonzero(pattern)))
+    often = Counter(groupings[at].variable for pattern in closed for at in np.flatnonzero(pattern).tolist())
     inside = {union: sum(often[variable] for variable in union) for union in dict.fromkeys([*outer, *unions])}
     for union in sorted(inside, key=lambda union: -inside[union]):
         if domain.cells(union) <= largest and inside[union]:

@@ -161,14 +161,16 @@ class _Fibre:
 
     def movable(self, variable: int, rows: Integers, to: Integers) -> Booleans:
         """Return which records may go to these categories of a variable, each alone, (r,)."""
-        found = np.arange(len(rows))
+        left = np.arange(len(rows))  # a table that keeps a record spares the next ones a look
         here = self.codes[rows, variable]
         for at, offset in self.offsets[variable]:
-            own = self.cell[at][rows[found]]
-            new = own - offset[here[found]] + offset[to[found]]
+            own = self.cell[at][rows[left]]
+            new = own - offset[here[left]] + offset[to[left]]
             leave, enter = self.room(at)
-            found = found[(new == own) | ((leave[own] >= 1) & (enter[new] >= 1))]
-        return np.isin(np.arange(len(rows)), found, assume_unique=True)
+            left = left[(new == own) | ((leave[own] >= 1) & (enter[new] >= 1))]
+        found = np.zeros(len(rows), dtype=np.bool_)
+        found[left] = True
+        return found
 
     def may_leave(self, rows: Integers) -> Booleans:
         """Return which records may be taken away if another one comes anywhere else, (r,)."""
@@ -179,19 +181,25 @@ class _Fibre:
         return self._roomy(rows, 1)
 
     def _roomy(self, rows: Integers, side: int) -> Booleans:
-        found = np.arange(len(rows))
+        left = np.arange(len(rows))
         for at, own in enumerate(self.cell):
-            found = found[self.room(at)[side][own[rows[found]]] >= 1]
-        return np.isin(np.arange(len(rows)), found, assume_unique=True)
+            left = left[self.room(at)[side][own[rows[left]]] >= 1]
+        found = np.zeros(len(rows), dtype=np.bool_)
+        found[left] = True
+        return found
 
     def move(self, variable: int, rows: Integers, to: Integers) -> None:
         """Move as many of these different records as have room, in any order, without counting on each other's leaving."""
+        able = self.movable(variable, rows, to)
+        rows, to = rows[able], to[able]
         for at, offset in self.offsets[variable]:
             own = self.cell[at][rows]
             new = own - offset[self.codes[rows, variable]] + offset[to]
             leave, enter = self.room(at)
-            kept = (new == own) | ((_rank(own) < leave[own]) & (_rank(new) < enter[new]))
+            kept = (new == own) | (_first_ones(own, leave) & _first_ones(new, enter))
             rows, to = rows[kept], to[kept]
+        if not len(rows):
+            return
         for at, offset in self.offsets[variable]:
             own = self.cell[at][rows]
             new = own - offset[self.codes[rows, variable]] + offset[to]
@@ -201,13 +209,16 @@ class _Fibre:
         self.codes[rows, variable] = to
 
 
-def _rank(values: Integers) -> Integers:
-    """Return how many equal values stand before each value, (n,)."""
-    order = np.argsort(values, kind="stable")
-    in_order = values[order]
-    first = np.flatnonzero(np.diff(in_order, prepend=in_order[:1] - 1)) if len(values) else order
-    found = np.empty(len(values), dtype=np.int64)
-    found[order] = np.arange(len(values)) - np.repeat(first, np.diff(np.append(first, len(values))))
+def _first_ones(cells: Integers, room: Floats) -> Booleans:
+    """Return which of some records, each in its cell (r,), are among the first that each cell has room for."""
+    found = np.ones(len(cells), dtype=np.bool_)
+    crowded = np.flatnonzero((np.bincount(cells, minlength=len(room)) > room)[cells])
+    if len(crowded):
+        order = crowded[np.argsort(cells[crowded], kind="stable")]
+        in_order = cells[order]
+        first = np.flatnonzero(np.diff(in_order, prepend=-1))
+        rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+        found[order] = rank < room[in_order]
     return found
 
 

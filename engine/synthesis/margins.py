@@ -528,11 +528,11 @@ def follows_together(
             Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
             for clique, counts in margins_of(fit).items()
         ]
-        for margin in [*own, *table.known_zeros()]:
-            variables = table.names(margin.clique)
+        for bounds in [*own, *table.known_zeros()]:
+            variables = table.names(bounds.clique)
             order = np.argsort([names.index(name) for name in variables])
             groups = tuple(groups_of(fine[variables[at]], table.categories[variables[at]]) for at in order)
-            low, high = np.transpose(margin.low, order), np.transpose(margin.high, order)
+            low, high = np.transpose(bounds.low, order), np.transpose(bounds.high, order)
             released.append(Released(whole.clique(variables), low, high, groups))
     limit = max(spec.limit for _, _, spec in rounded)
     return replace(audit(whole.domain, released, whole.codes(data), limit, records), names=names)
