@@ -112,26 +112,29 @@ def binary_agreement(own: Floats, released: Floats, shown: float, rules: Disclos
     assert truth in here
     step = steps_of(own, rules)[0]
     exact = exact_figure(own, released)
-    same = sum(exact_figure(np.array([one, records - one], float), released) == exact for one in range(records + 1))
+    gaps = np.abs(np.arange(records + 1) / records - released[0] / released.sum())
+    same = sum(RULES.number(float(gap)) == exact for gap in gaps)
     others = sum(len(counts) for total, counts in agreeing.items() if total != records)
     return Agreement(records, len(here), len(here), min(here) < step < max(here), others, same)
 
 
 def counts_agreeing(total: int, released: Floats, shown: float, rules: DisclosureRules) -> list[int]:
     """Return the counts of the first of two levels, in a table of this many records, whose figure is printed so."""
-    figures: dict[float, float | None] = {}
-    found = []
-    for one in range(total + 1):
-        counts = np.array([one, total - one], dtype=float)
-        protected = rules.protected_counts(counts)
-        if protected is None:
-            continue
-        step = float(protected[0])
-        if step not in figures:
-            figures[step] = printed_of_counts(counts, released, rules)
-        if figures[step] == shown:
-            found.append(one)
-    return found
+    steps = every_step(total, rules)
+    shares = {float(step): int(one) for one, step in enumerate(steps)}
+    agreeing = [
+        step
+        for step, one in shares.items()
+        if printed_of_counts(np.array([one, total - one], dtype=float), released, rules) == shown
+    ]
+    return np.flatnonzero(np.isin(steps, agreeing)).tolist()
+
+
+def every_step(total: int, rules: DisclosureRules) -> Floats:
+    """Return the protected cumulative count of 0, 1 and so on up to all records of a table, (total + 1,); empty where no figure leaves."""
+    # the cumulative counts of a table with one record a cell are 0, 1, 2 and so on, and each is protected by itself
+    protected = rules.protected_counts(np.concatenate([[0.0], np.ones(total), [0.0]]))
+    return np.zeros(0) if protected is None else np.cumsum(protected)[:-1]
 
 
 def steps_of(own: Floats, rules: DisclosureRules) -> Floats:
@@ -145,8 +148,8 @@ def cumulative_agreement(own: Floats, released: Floats, shown: float, rules: Dis
     """Count the tables of as many records whose cumulative counts are protected alike: each agrees with every figure."""
     records, steps = int(own.sum()), steps_of(own, rules)
     alike: dict[float, list[int]] = {}
-    for one in range(records + 1):
-        alike.setdefault(float(steps_of(np.array([one, records - one], float), rules)[0]), []).append(one)
+    for one, step in enumerate(every_step(records, rules)):
+        alike.setdefault(float(step), []).append(one)
     choices = np.array(list(product(*(alike[float(step)] for step in steps))))
     choices = choices[(np.diff(choices, axis=1) >= 0).all(axis=1)]
     for one in choices[:: max(1, len(choices) // 5)]:
