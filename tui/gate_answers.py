@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sfumato.workspace.release.answer import Answer
     from sfumato.workspace.release.gate import Examination, Finding
     from sfumato.workspace.store.workspace import Workspace
-
-    from .screens.page import Beside
 
 STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
 """The sign of each answer, as ``mark`` knows it."""
@@ -136,7 +134,7 @@ class GateMemory:
     runs: dict[int, ExaminedRun] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
-    def examine(self, directory: Path, run_id: int, call: Beside) -> ExaminedRun:
+    def examine(self, directory: Path, run_id: int, call: Callable[..., Any]) -> ExaminedRun:
         """Return the examination of a run: the one at hand where it holds, else one that ``call`` makes beside the app.
 
         Called in a thread. Raises BadInput, NotFound, NotReady and what an examination raises.

@@ -413,7 +413,7 @@ def _estimates(
 
 def what_ignoring_finds(summary: str, best: Best[Any]) -> str:
     """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
-    value = percent(best.value) if summary == "true_match_rate" else f"{number(best.value)} records on average"
+    value = percent(best.value) if summary == "true_match_rate" else f"{number(best.value)} on average"
     return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
 
 

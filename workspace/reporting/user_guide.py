@@ -268,7 +268,7 @@ def _kept(release: PublicRelease) -> list[Part]:
     protection = (
         "Each has random noise, and none is exact."
         if noise
-        else f"Each is computed from rounded counts, so that differences of about {release.rules.smallest_cell} records do not show."
+        else f"Each is computed from rounded counts, so that differences of about {counted(release.rules.smallest_cell, 'record')} do not show."
     )
     return [
         Paragraph(

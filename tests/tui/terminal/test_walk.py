@@ -85,7 +85,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "✗ 1 of 2 not met")
-    at.press("4").see("May this leave to the public. NO", "3 block, 2 to be judged", "blocks +people who can be found by columns")
+    at.press("4").see(
+        "May this leave to the public. NO", "3 block, 2 to be judged", "blocks +people who can be found by columns"
+    )
     at.press("T").see("WHAT IF", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
@@ -99,7 +101,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("4").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "Release: may not leave").press("w").see("Output folder").type(REASON).press("tab")
+    at.press("w").see("Release of run 1", "Release: may not leave").press("w").see("Output folder").type(REASON).press(
+        "tab"
+    )
     at.type(str(release)).press("enter").see("Release run 1 with").press("y").see("Run 1 released to", "Written to")
     at.press("q").see(r"\[Map\]").press("?").see("Keys of this place").press("/").type("audit log").press(
         "enter", "enter"
