@@ -6,6 +6,7 @@ import pytest
 
 from sfumato.tui.screens.audited import Audited
 from sfumato.tui.state import AppState, save_state
+from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.audits import audited
 from sfumato.workspace.views.records import open_records, record_measures
@@ -36,10 +37,21 @@ async def test_records_lists_the_targets_and_enter_says_what_gives_one_away(sit,
         assert "what to change" in text
 
 
+async def explain_verdict(seat):
+    """Go past what the gate finds to the first verdict, and explain it."""
+    board = seat.app.screen.query_one(VerdictBoard)
+    for _ in range(60):
+        if board.chosen is not None:
+            break
+        await seat.press("j")
+    assert board.chosen is not None
+    return await seat.press("enter")
+
+
 async def test_findings_show_a_strip_of_every_target(sit, made):
     save_state(made, AppState(project=1, run=1, tab="verdicts"))
     async with sit(made, size=(140, 50)) as seat:
-        text = await seat.press("enter")
+        text = await explain_verdict(seat)
         assert "people asked about are given away" in text
         assert "●" in text
 
@@ -50,7 +62,7 @@ async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_a
         targets = audited(workspace, measure)
     save_state(made, AppState(project=1, run=1, tab="verdicts"))
     async with sit(made, size=(80, 24)) as seat:
-        text = await seat.press("enter")
+        text = await explain_verdict(seat)
         assert "] who is given away" in text
         text = await seat.press("right_square_bracket")
         assert isinstance(seat.app.screen, Audited)
