@@ -124,7 +124,7 @@ def test_a_run_with_a_public_key_is_marked_and_released_for_a_reason_only(
 @pytest.mark.slow
 def test_no_file_that_leaves_has_the_key(study: Path, home: Path, sfumato: Command) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1", "--json", "run.json", "--quiet") == 0
-    assert sfumato("release", "--workspace", "w", "-o", "out") == 0
+    assert sfumato("release", "--workspace", "w", "-o", "out", "--reason", "a test of files") == 0
     assert sfumato("report", "--workspace", "w", "-o", "r.html") == 0
     key = (home / "w/key").read_bytes()
     assert "key" not in json.loads((home / "run.json").read_text("utf-8"))

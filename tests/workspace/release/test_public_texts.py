@@ -219,7 +219,7 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
         assert not verified.wrong
         assert origin_of(workspace, verified).run is not None, "the commitment binds the manifest as it was written"
     files = sorted((tmp_path / "out" / "public").iterdir())
-    assert len(files) >= 8
+    assert len(files) >= 7  # without figures of utility, which do not leave by default
     assert {file.suffix[1:] for file in files} <= TEXT_FILES
     assert {file.name: found for file in files if (found := faults(file.name, file.read_bytes()))} == {}
     if make is hostile_recipe:
