@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.following import OneWorker, until_ended
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.runs import result_with_companions
@@ -200,6 +201,9 @@ def show_results(
     write_json(workspace, runs[0].id, json_file, answer)
     if shown and answer is not None:
         echo("\n".join(["", *answer.lines]))
+    if answer is not None and answer.error:
+        # A damaged table is an error of the command too: a script must not take these results for whole.
+        raise WorkspaceError(answer.error)
 
 
 def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> list[str]:

@@ -38,6 +38,7 @@ class Answer:
     not_covered: what was not examined; empty where everything was
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
     records: confidential records of the run, with what they are
+    error: why the gate could not examine the release; empty where it could
     """
 
     may_leave: MayLeave
@@ -46,6 +47,7 @@ class Answer:
     not_covered: str
     people: int | None
     records: RecordCount
+    error: str = ""
 
     @property
     def title(self) -> str:
@@ -86,7 +88,7 @@ def answer_for(workspace: Workspace, run_id: int | str) -> Answer | None:
     except (WorkspaceError, EngineError, OSError) as error:
         audience = policy.audience_of(run.recipe.form.audience)
         sentence = f"The gate could not examine the release: {str(error).rstrip('.')}."
-        return Answer("no", audience, sentence, "", None, records)
+        return Answer("no", audience, sentence, "", None, records, str(error))
 
 
 def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> Answer:

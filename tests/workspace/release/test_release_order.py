@@ -27,7 +27,7 @@ from sfumato.workspace.views.results import result_rows
 Enter = Callable[..., int]
 SCHEMA = Schema((Variable("id", Kind.COUNT), Variable("city", Kind.CATEGORICAL), Variable("income", Kind.CONTINUOUS)))
 SEED = 7
-ORIGINAL = {"m": 3, "seed": SEED, "order": "original"}
+ORIGINAL = {"m": 3, "seed": SEED, "order": "original", "audience": "enclave"}
 
 
 def table(order: np.ndarray | None = None) -> pa.Table:
@@ -111,7 +111,9 @@ def test_an_anonymised_release_is_shuffled_and_measured_in_order(
 ) -> None:
     making: dict[str, Any] = {"synthesis": [], "anonymisation": [{"method": "mondrian", "k": 4}], "threshold": [],
                               "measure": [{"method": "quality.pearson"}, {"method": "risk.anonymity"}]}  # fmt: skip
-    runs = [enter(**making, release={"seed": SEED, **more}) for more in ({}, {"order": "original"})]
+    runs = [
+        enter(**making, release={"seed": SEED, "audience": "enclave", **more}) for more in ({}, {"order": "original"})
+    ]
     work(workspace.directory, idle=0)
     for run_id, name in zip(runs, ("shuffled", "original"), strict=True):
         release(workspace, run_id, tmp_path / name)

@@ -315,7 +315,7 @@ def test_our_own_release_is_scored_as_the_run_scored_it(
     recipe = {
         "data": {"file": "people.csv"},
         "variables": VARIABLES,
-        "release": {"seed": 3, "order": order},
+        "release": {"seed": 3, "order": order, "audience": "enclave"},
         "anonymisation": [{"method": "mondrian", "k": 4, "output": output}],
         "measure": [{"method": method} for method in MEASURES[:5]],
     }
