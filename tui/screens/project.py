@@ -18,7 +18,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from sfumato.tui.acts import bind
 from sfumato.tui.export import Exportable
-from sfumato.tui.gate_answers import SHORT_ANSWERS, STATE_INKS, STATE_SIGNS, current_stamp
+from sfumato.tui.gate_answers import SHORT_ANSWERS, STATE_SIGNS, current_stamp
 from sfumato.tui.next_step import Standing, next_step, standing_of, step_text
 from sfumato.tui.own_keys import key_for
 from sfumato.tui.terminal.painting import Backdrop
@@ -289,7 +289,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
             state = "".join(f"{part}  " for part in said if part)
             room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
             title = cut(self._title, max(LEAST_TITLE, room))
-            self.say_where(into, (title, "bold"), into, state, (judged, STATE_INKS[answer] if answer else ""))
+            self.say_where(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
 
     @property
     def _answers(self) -> Mapping[int, str]:

@@ -18,6 +18,7 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app import SfumatoApp
 from sfumato.tui.state import AppState, save_state
+from sfumato.tui.widgets.verdict_board import VerdictBoard
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progress, request_stop
 from sfumato.workspace.jobs.runs import enter_run
@@ -214,6 +215,13 @@ class Seat:
             line.removeprefix("│").removesuffix("│").rstrip() if line.startswith("│") else line
             for line in text_of(self.app).splitlines()
         )
+
+    async def to_verdict(self, place=0):
+        """Go down to a verdict on the board, past the findings of the gate."""
+        board = self.app.screen.query_one(VerdictBoard)
+        while board.chosen is None:
+            await self.press("j")
+        await self.press(*["j"] * place)
 
     @property
     def footer(self):

@@ -8,7 +8,7 @@ PLACES = {
     "data": "Data: 3 of 3",
     "plan": "Plan: 9 steps",
     "runs": "Runs: 4",
-    "verdicts": "Findings: 2 of 3 not met",
+    "verdicts": "Findings: may not leave",
     "map": "Runs",
 }
 

@@ -1,4 +1,4 @@
-"""From a verdict that is not met to a new run: four keys, and one for each lever that is passed over."""
+"""From a verdict that is not met to a new run: four keys once the cursor is there, and one for each lever that is passed over."""
 
 import pytest
 
@@ -16,7 +16,9 @@ def plan_of(directory):
 @pytest.mark.slow
 async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no_worker, size):
     before = plan_of(built_data)
-    async with sit(built_data, "enter", tab="verdicts", size=size) as seat:
+    async with sit(built_data, tab="verdicts", size=size) as seat:
+        await seat.to_verdict()
+        await seat.press("enter")
         assert isinstance(seat.app.screen, ExplainVerdict)
         assert "How to fix it" in seat.text
         assert "+ m = 2" not in seat.text
@@ -36,7 +38,9 @@ async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no
 @pytest.mark.slow
 async def test_a_change_is_undone_by_u(sit, built_data):
     before = plan_of(built_data)
-    async with sit(built_data, "enter", "enter", tab="verdicts") as seat:
+    async with sit(built_data, tab="verdicts") as seat:
+        await seat.to_verdict()
+        await seat.press("enter", "enter")
         assert isinstance(seat.app.screen, PlanChange)
         assert "recode" in plan_of(built_data)
         await seat.press("u")
@@ -47,7 +51,9 @@ async def test_a_change_is_undone_by_u(sit, built_data):
 @pytest.mark.slow
 async def test_what_a_person_decides_leads_to_the_plan(sit, built_data):
     before = plan_of(built_data)
-    async with sit(built_data, "enter", "j", "j", "enter", tab="verdicts") as seat:
+    async with sit(built_data, tab="verdicts") as seat:
+        await seat.to_verdict()
+        await seat.press("enter", "j", "j", "enter")
         assert "[2 Plan]" in seat.text
         assert "To do in the plan: " in seat.app.notices[-1]
         assert plan_of(built_data) == before
@@ -55,6 +61,8 @@ async def test_what_a_person_decides_leads_to_the_plan(sit, built_data):
 
 @pytest.mark.slow
 async def test_a_verdict_that_is_met_is_explained_without_levers(sit, built_data):
-    async with sit(built_data, "g", "j", "enter", tab="verdicts") as seat:
+    async with sit(built_data, tab="verdicts") as seat:
+        await seat.to_verdict(1)
+        await seat.press("enter")
         assert type(seat.app.screen) is Explain
         assert "How to fix it" not in seat.text
