@@ -33,6 +33,7 @@ from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
 LEVERS = (
+    PROTECTED,
     "method of income",
     "method of sick",
     "order of synthesis",
@@ -309,7 +310,17 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
     ]
     if methods[0] == "linear_regression":
         steps[0]["transform"] = "log"
-    fixed = ("m", ADDED, JOINT, BINS, "order of synthesis", "method of income", "method of sick", *LEVERS[-2:])
+    fixed = (
+        "m",
+        PROTECTED,
+        ADDED,
+        JOINT,
+        BINS,
+        "order of synthesis",
+        "method of income",
+        "method of sick",
+        *LEVERS[-2:],
+    )
     fixed += (COARSENING.format(known),) if known == "number" else ()
     table = plan(people, synthesis=steps, search={"looks": 10, "levers": {key: [] for key in fixed}})
     roles = {name: "quasi_identifier" if name == known else "other" for name in names}
@@ -369,7 +380,7 @@ def test_the_first_sample_leaves_time_for_a_second_one_by_which_the_gate_is_aske
         ({"synthesis": [], "threshold": [], "measure": [], "release": {"released": ["sick"]}}, "makes no release"),
         ({"search": {"objective": "risk.identification.expected_match_risk"}}, "is no utility that the plan measures"),
         (
-            {"search": {"levers": {name: [] for name in (*LEVERS, PROTECTED)}}},
+            {"search": {"levers": {name: [] for name in LEVERS}}},
             "no step of the plan",
         ),
         ({"search": {"levers": {"cart.leaves": [5]}}}, "no such lever"),
