@@ -49,7 +49,11 @@ def test_every_tab_has_a_section_of_its_own():
     ],
 )
 async def test_f1_opens_what_has_the_focus(sit, built_data, tab, keys, place):
-    async with sit(built_data, *keys, tab=tab) as seat:
+    async with sit(built_data, tab=tab) as seat:
+        if tab == "verdicts" and keys != ("w",):  # past what the gate finds
+            await seat.to_verdict()
+        if keys:
+            await seat.press(*keys)
         below = seat.app.screen
         focused = seat.app.focused
         await seat.press("f1")
@@ -96,7 +100,9 @@ async def test_the_measure_of_a_result_leads_to_its_method(sit, built_data):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 30)])
 async def test_the_term_stands_at_the_top_and_no_line_is_broken_again(sit, built_data, size):
-    async with sit(built_data, "f1", tab="verdicts", size=size) as seat:
+    async with sit(built_data, tab="verdicts", size=size) as seat:
+        await seat.to_verdict()
+        await seat.press("f1")
         screen = await settled(seat)
         for _ in range(200):
             await seat.pilot.pause(0.01)
