@@ -46,13 +46,17 @@ CENSUS = {
 
 @dataclass(frozen=True)
 class Place:
-    """A screen: the tab and the keys that lead there, whose keys are tried, and what must be done before some of them."""
+    """A screen: the tab and the keys that lead there, whose keys are tried, and what must be done before some of them.
+
+    on_verdict: whether the cursor goes to a verdict before the keys; the board begins on a finding of the gate
+    """
 
     owners: tuple[str, ...]
     tab: str | None = None
     keys: tuple[str, ...] = ()
     before: dict[str, tuple[str, ...]] = field(default_factory=dict)
     data: str = "built_data"
+    on_verdict: bool = False
 
 
 GRID = {f"Grid.{name}": ("G",) for name in ("up", "first", "page_up")} | {
@@ -148,8 +152,8 @@ PLACES = {
     "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("Doctor",), "runs", ("act:doctor",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w", "right_square_bracket"), data="second_person"),
-    "levers": Place(("ExplainVerdict",), "verdicts", ("enter",), {"ExplainVerdict.up": ("j",)}),
-    "plan change": Place(("PlanChange",), "verdicts", ("enter", "enter")),
+    "levers": Place(("ExplainVerdict",), "verdicts", ("enter",), {"ExplainVerdict.up": ("j",)}, on_verdict=True),
+    "plan change": Place(("PlanChange",), "verdicts", ("enter", "enter"), on_verdict=True),
     "findings": Place(("FindingGrid",), "verdicts", ("w",)),
     "export": Place(("Export",), "results", ("e",)),
     "manual": Place(
@@ -370,7 +374,10 @@ class Walker:
             await self.app.open_project(1, 1, self.place.tab)
         elif base == 2:
             await self.app.screen.action_show_tab(self.place.tab)
-        await self.seat.press("shift", *self.place.keys)
+        await self.seat.press("shift")
+        if self.place.on_verdict:
+            await self.seat.to_verdict()
+        await self.seat.press(*self.place.keys)
         self.at = self.app.screen, self.app.focused
 
     async def is_offered(self, bound, *keys):

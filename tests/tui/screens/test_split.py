@@ -52,10 +52,7 @@ async def rest(seat, words="", seconds=20.0):
 @pytest.mark.parametrize("tab", TABS)
 async def test_a_wide_terminal_has_the_row_in_full_beside_the_list(sit, built_data, tab):
     async with sit(built_data, tab=tab, size=WIDE) as seat:
-        if tab == "verdicts":
-            await rest(seat)
-            await seat.to_verdict()
-        text = await rest(seat)
+        text = await rest(seat, TABS[tab][0])
         assert [words for words in TABS[tab] if words not in text] == []
         assert detail_of(seat).region.x >= WIDE[0] // 2
         assert max(map(len, text.splitlines())) <= detail_of(seat).scrollable_content_region.width
