@@ -198,6 +198,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen FindingGrid { height: 1fr; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
     ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; min-width: 76; }
+    ReleaseScreen Explanation { scrollbar-gutter: stable; }
     ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
@@ -336,7 +337,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def say_reading(self) -> None:
         """What was found, why it matters, and how to fix it."""
         here, scroll = self.finding_here, self.query_one(Explanation)
-        width = max(20, scroll.scrollable_content_region.width - 1)
+        width = max(20, scroll.scrollable_content_region.width)
         texts: list[str] = []
         if here is not None and (looked := self._looked) is not None:
             reason = looked.waive.get(here.check, "")
