@@ -49,7 +49,8 @@ def test_the_demo_is_released_without_a_waiver(keyed: Workspace, tmp_path: Path)
     }  # fmt: skip
     assert {"unmet_thresholds", "kept_keys", "tail_values", "extremes", "own_values"} <= checks(found, "pass")
     release(keyed, run_id, tmp_path / "out")
-    _, without = examined(keyed, "randhie", None, ["release.m=2", "synthesis[6].smoothing=false"])
+    # Each dataset has the largest value once on average, so that three of a hundred sets of four datasets have it nowhere.
+    _, without = examined(keyed, "randhie", None, ["release.m=4", "synthesis[6].smoothing=false"])
     assert "extremes" in checks(without, "warn")
 
 
