@@ -53,6 +53,11 @@ def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: 
     )
 
 
+def is_every_subset_tried(variables: int) -> bool:
+    """Return whether an intruder who may ignore any of so many variables has few enough choices to try them all."""
+    return 1 << variables <= MOST_TRIED
+
+
 def tried_subsets(sides: Sequence[Sequence[str]]) -> list[Subset]:
     """Return which of the variables that the intruder may ignore are used: at most ``MOST_TRIED`` subsets, all of the variables first.
 
@@ -60,7 +65,7 @@ def tried_subsets(sides: Sequence[Sequence[str]]) -> list[Subset]:
     one side, all but one, and single ones.
     """
     names = [name for side in sides for name in side]
-    if 1 << len(names) <= MOST_TRIED:
+    if is_every_subset_tried(len(names)):
         masks = sorted(range(1 << len(names)), key=lambda mask: -mask.bit_count())
         return [frozenset(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in masks]
     every = frozenset(names)

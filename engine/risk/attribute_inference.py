@@ -15,9 +15,10 @@ the controls. ``from_controls`` is what the same attack gets right of the same p
 release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are reported separately
 (``guesses``: confident): an intruder need not speak of everybody. More confident are guesses from nearer records.
 
-**The best choice of variables.** A replaced value can lead to the records of others, so an intruder may ignore some of what is known: any of it
-where it is up to 4 variables; of more, all that the release does not keep, or one variable of this. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the people and
-judged on the other (``_best_strategy``).
+**The best choice of variables.** A replaced value can lead to the records of others, so an intruder does better to ignore some known variables.
+Up to 4 known variables, every set of them is tried. From 5 on these sets are tried: all of them, those that the release keeps, and all but one
+of those that it replaces. ``largest_excess_risk`` is the excess by the set that works best, chosen on one half of the people and judged on the
+other (``_best_strategy``).
 
 A missing value of a known variable is near a missing one alone; of levels it is a value that can be guessed; of numbers such records are not
 attacked, and not learned from.
@@ -61,7 +62,7 @@ from ..statistics.columns import left_out
 from ..statistics.gower import Gower
 from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, excess_limit
 from ._attacked_records import drawn, of_rows
-from ._best_strategy import kept_variables, largest_excess, largest_excess_output, tried_subsets
+from ._best_strategy import is_every_subset_tried, kept_variables, largest_excess, largest_excess_output, tried_subsets
 
 
 class Sought(Protocol):
@@ -313,9 +314,6 @@ def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str
     check_log_scale(data, spec.radius, place)
 
 
-MOST_SUBSETS_OF = 4
-"""Known variables of which every subset is tried: 15 searches of nearest records."""
-
 OUTPUTS = (
     *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
     largest_excess_output("attribute inference", ("inference",), INFERENCE),
@@ -445,13 +443,13 @@ def attribute_inference(
 
 
 def _choices(confidential: Microdata, released: Microdata, known: Sequence[str]) -> tuple[Strategy, ...]:
-    """Return what the intruder may use of what is known, all of it first.
+    """Return the sets of known variables that the intruder may use, the set of all first.
 
-    Of up to 4 variables every subset may be used, so that another known variable takes no choice away. Of more these may be: all of
-    them, what the release keeps, and all but one of the others.
+    From 5 known variables on these are all of them, those that the release keeps, and all but one of those that it replaces.
     """
     names = sorted(known)
-    if len(names) <= MOST_SUBSETS_OF:
+    if is_every_subset_tried(len(names)):
+        # Who knows one variable more can still ignore it, so that the risk does not fall.
         return tuple(strategy_of(names, used) for used in tried_subsets([names]) if used)
     kept = kept_variables(confidential, released, names)
     replaced = frozenset(names) - kept
