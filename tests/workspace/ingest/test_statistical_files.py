@@ -126,7 +126,7 @@ def released(data: Microdata, form: Form) -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         tables = Tables(Path(directory) / "tables")
         stored: pa.Table = tables.read(tables.write_microdata(data))
-    # The file has kinds of missing value that a handful of records have; this is about how they are written, not who may be shown.
+    # Some kinds of missing value are those of few records. A policy would hide them, and this is about how a kind is written.
     rules = DisclosureRules(smallest_cell=1)
     named = named_kinds(own_kinds(stored), rules)
     own = stored.select(list(data.schema.names))

@@ -49,9 +49,9 @@ def test_the_demo_is_released_without_a_waiver(keyed: Workspace, tmp_path: Path)
     }  # fmt: skip
     assert {"unmet_thresholds", "kept_keys", "tail_values", "extremes", "own_values"} <= checks(found, "pass")
     release(keyed, run_id, tmp_path / "out")
-    # Each dataset has the largest value once on average, so that three of a hundred sets of four datasets have it nowhere.
-    _, without = examined(keyed, "randhie", None, ["release.m=4", "synthesis[6].smoothing=false"])
-    assert "extremes" in checks(without, "warn")
+    _, without = examined(keyed, "randhie", None, ["release.m=2", "synthesis[6].smoothing=false"])
+    # By itself this release would only warn. Together with the one before it shows the largest values of more members than chance does.
+    assert "extremes" in checks(without, "block")
 
 
 @pytest.mark.study
