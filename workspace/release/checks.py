@@ -21,6 +21,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.comparing import is_above, is_below
 from sfumato.engine.wording import counted, listed, singular
 
 from ..errors import DamagedTable, StrangeFile
@@ -122,7 +123,7 @@ class Check:
 
     def beyond(self, held: float, limit: float | None) -> bool:
         """Whether a number is on the wrong side of a limit."""
-        return limit is not None and (held < limit if self.least else held > limit)
+        return limit is not None and (is_below(held, limit) if self.least else is_above(held, limit))
 
 
 @dataclass(frozen=True, eq=False)

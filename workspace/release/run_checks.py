@@ -22,6 +22,7 @@ from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find, method_called
 from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.thresholds import output_of
+from sfumato.engine.statistics.comparing import distance, is_above
 from sfumato.engine.statistics.estimated import Estimated, difference
 from sfumato.engine.wording import agree, counted, number
 
@@ -31,15 +32,15 @@ from ..store.artefacts import released_dataset
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of
-from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, numbered
+from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, Status, numbered
 from .earlier import RecordRisks, ReleasedData, best_candidates_of, candidates_of
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
 SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
-UNKNOWN = float(np.nextafter(LIKELY, 1.0))
-"""What a record is taken for that nobody asked about."""
+UNKNOWN = LIKELY + 1e-9
+"""What a record is taken for that nobody asked about: above ``LIKELY`` by more than rounding."""
 
 
 def _rows(case: Case) -> list[Row]:
@@ -191,7 +192,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     if not asked.any():
         return Sighting(f"{key}: no record was asked about in all releases")
     record = int(np.nanargmax(found.probability))
-    highest, likely = float(found.probability[record]), np.flatnonzero(found.probability > LIKELY)
+    highest, likely = float(found.probability[record]), np.flatnonzero(is_above(found.probability, LIKELY))
     few = case.synthetic and found.datasets < 2
     # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
     alone = _alone_with_kept(case) & asked
@@ -199,7 +200,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNKNOWN))
     policy = case.policy.findings.get("worst_records")
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
-    looked = judged > SURE and not (few or strict)
+    looked = is_above(judged, SURE) and not (few or strict)
     chance = _of_wrong_people(case, measure, found) if looked else None
     said = (
         f"{key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
@@ -222,7 +223,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
         said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
     # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave. People who are not
     # alone and are found all the same are no part of it: a waiver of the kept columns must not cover them.
-    leak = KEPT_KEYS if count > len(likely) / 2 and judged <= SURE else ""
+    leak = KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else ""
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
         said,
@@ -272,7 +273,7 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
     except NotComputable:  # of an earlier release whose columns are labels now
         return None
     shared = occurrences(groups, groups) > 1
-    return found if 0 < found.own == int((together.probability[shared] > SURE).sum()) else None
+    return found if 0 < found.own == int(is_above(together.probability[shared], SURE).sum()) else None
 
 
 def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
@@ -286,7 +287,7 @@ def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
 
 def _order(one: Sighting) -> tuple[bool, float]:
     """What may block before what only warns, where it is above the limit from which on it warns."""
-    return one.at_most == "block" and one.held > LIKELY, one.held
+    return one.at_most == "block" and is_above(one.held, LIKELY), one.held
 
 
 def _infers(method: Method) -> bool:
@@ -299,7 +300,7 @@ def _inferred(key: str, risk: RecordRisk) -> Sighting:
     probability, prior = risk.probability, risk.prior
     if prior is not None:
         probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
-    record, likely = int(np.nanargmax(probability)), np.flatnonzero(probability > LIKELY)
+    record, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
     beyond = "" if prior is None else ", beyond a guess at everybody"
     said = (
         f"{key}: the value of record {record + 1} is inferred with probability {float(probability[record]):.3g}{beyond}, and of {len(likely):,} of "
@@ -370,16 +371,16 @@ def _guessed_beyond_prior(case: Case) -> Sighting:
         sure = after if found.after.lower is None else found.after.lower
         beyond = (after - before) / (1 - before) if before < 1 else 0.0
         said = f"{found.key} ({found.uses}): of {found.over} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
-        one = Sighting(said, after, before, beyond, at_most="block" if sure > before else "warn")
+        one = Sighting(said, after, before, beyond, at_most="block" if is_above(sure, before) else "warn")
         worst = one if worst is None or one.held > worst.held else worst
     assert worst is not None
     return _of_this_release(case, worst)
 
 
 def _above_confidential(case: Case) -> Sighting:
-    """The risk that is furthest above its value of the confidential data. Only one that is above for certain may block: an exact
-    value, or an estimate whose whole interval is. What is inferred only warns: a smoother table says of more people what is so of all like them. So does what
-    noise raises: a table of other people has records on keys that one person of the data has.
+    """The risk that is furthest above its value of the confidential data. Only one that is above for certain counts: an exact
+    value, or an estimate whose whole interval is. What is inferred does not: a smoother table says of more people what is so of all like them. Nor does what
+    noise raises: a table of other people has records on keys that one person of the data has. Neither is a disclosure by itself, and both are shown.
     """
     rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
@@ -395,11 +396,16 @@ def _above_confidential(case: Case) -> Sighting:
         target = f" of {row.target}" if row.target else ""
         said = f"{row.key}{target} is {row.value:.4g}, {ours.value:.4g} in the confidential data{size}"
         method = method_called(row.method_key)
-        may = sure and not resized and not output.risk.raised_by_noise and not (method is not None and _infers(method))
-        seen.append(Sighting(said, ratio, 1.0, at_most="block" if may else "warn"))
+        of_people_in_general = output.risk.raised_by_noise or (method is not None and _infers(method))
+        if ratio > 1 and of_people_in_general:
+            said += ", which by itself is no disclosure: a smoother or larger table says more of people in general"
+        elif ratio > 1 and not sure:
+            said += "; chance may give as much"
+        most: Status = "pass" if of_people_in_general or not sure else "warn" if resized else "block"
+        seen.append(Sighting(said, ratio, 1.0, at_most=most))
     if not seen:
         raise NotComputable("no risk of the run was measured of the confidential data too")
-    return max(seen, key=lambda one: one.order)
+    return max(seen, key=lambda one: (one.at_most != "pass", *one.order))
 
 
 def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool]:
@@ -408,8 +414,12 @@ def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, b
     No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
     """
     value, base = (Estimated(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
-    low = difference(value, base).lower if sampled else value.value - base.value
-    sure = low is not None and low > 0
+    # counts by counts: of values that rounding alone tells apart none is above the other
+    more = distance(value.value, base.value)
+    low = difference(value, base).lower if sampled else more
+    sure = more > 0 and low is not None and low > 0
+    if more == 0:
+        return 1.0, False
     if output.range[0] is not None and output.range[0] >= 0 and base.value > 0:
         return value.value / base.value, sure
     return 1.0 + value.value - base.value, sure
