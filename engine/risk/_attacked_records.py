@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
 
-from ..data.arrays import Integers
+from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 
 
@@ -20,3 +21,20 @@ def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
 
 def of_rows(data: Microdata, rows: Integers) -> Microdata:
     return replace(data.alone, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
+
+
+ASIDE = 1000
+"""More streams than any attack spawns."""
+
+
+def stream_aside(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
+    """Return a stream of its own, by its ``number``, which leaves what ``rng`` and its children draw as it is."""
+    seed = copy.deepcopy(rng.bit_generator.seed_seq).spawn(ASIDE + number + 1)[-1]  # type: ignore[attr-defined]
+    return np.random.Generator(type(rng.bit_generator)(seed))
+
+
+def first_half(number: int, rng: np.random.Generator) -> Booleans:
+    """Return who of so many is in one half of them, drawn at random, (number,)."""
+    inside = np.zeros(number, dtype=np.bool_)
+    inside[rng.permutation(number)[: number // 2]] = True
+    return inside

@@ -27,6 +27,7 @@ from sfumato.engine.statistics.estimated import Estimated, difference
 from sfumato.engine.wording import agree, counted, number
 
 from ..reporting.beliefs import BeliefsFound
+from ..reporting.questions import answered_by
 from ..reporting.words import thresholds_text
 from ..store.artefacts import released_dataset
 from ..views.beliefs import belief_measures, beliefs_of
@@ -34,6 +35,7 @@ from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_re
 from ..views.results import diagnostics_of
 from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, Status, numbered
 from .earlier import RecordRisks, ReleasedData, best_candidates_of, candidates_of
+from .question_checks import limits_of
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
@@ -146,7 +148,12 @@ def _worst_records(case: Case) -> Sighting:
         for together in _with_earlier(case, measure, risk.probability):
             one = _most_at_risk(case, measure, together, own)
             worst = one if worst is None or _order(one) > _order(worst) else worst
-    if worst is None or (inferred is not None and inferred.held > max(LIKELY, worst.held)):
+    if inferred is not None and _inference_is_measured(case):
+        # what is inferred of fresh people too is no finding about these: the excess over them is, and inference_excess judges it
+        inferred = replace(
+            inferred, said=f"{inferred.said}; inference_excess judges what is so of these people alone", judged=0.0
+        )
+    if worst is None or (inferred is not None and (inferred.value or 0.0) > max(LIKELY, worst.held)):
         worst = _beside(worst, inferred)
     if worst is not None and not everybody:
         said = (
@@ -283,6 +290,13 @@ def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
         return np.zeros(n, dtype=np.bool_)
     rows = rows_of(case.own, kept, n)
     return np.asarray(occurrences(rows, rows) == 1)
+
+
+def _inference_is_measured(case: Case) -> bool:
+    """Return whether a measure of the run compares what is inferred of members with what is inferred of other people, with enough power."""
+    block = limits_of("inference", case.policy)[1]
+    answers = answered_by(case.rows, case.recipe, "inference", block)[0]
+    return any((output := output_of(row.key)) is not None and output.risk.gate_reference == "chance" for row in answers)
 
 
 def _order(one: Sighting) -> tuple[bool, float]:
