@@ -290,12 +290,14 @@ class Gain:
     members, controls: mean differences
     spread: standard error of the one less the other
     p_value: that of a larger difference by permuted people; None where it is not known
+    reach: how far the limits of the added risk are below and above it; None where they follow from the spread
     """
 
     members: float
     controls: float
     spread: float
     p_value: float | None = None
+    reach: tuple[float, float] | None = None
 
     @classmethod
     def from_differences(cls, own: Floats, others: Floats, rng: np.random.Generator) -> Gain | None:
@@ -404,7 +406,8 @@ class AttackResult:
         assert self.gain is not None
         left = 1 - self.control.value
         value = min(1.0, (self.gain.members - self.gain.controls) / left)
-        low, high = value - Z * self.gain.spread / left, min(1.0, value + Z * self.gain.spread / left)
+        below, above = self.gain.reach or (Z * self.gain.spread / left,) * 2
+        low, high = value - below, min(1.0, value + above)
         if self.gain.p_value is not None and self.gain.p_value > (1 - LEVEL) / 2:
             low = min(low, 0.0)
         return Estimate(ADDED, value, target, low, max(high, value), 0.0, reason=reason, params=params)

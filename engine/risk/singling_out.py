@@ -30,6 +30,7 @@ exactly one record singles that record out (Cohen & Nissim 2020, PNAS 117(15); G
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -442,20 +443,30 @@ class _Tried:
             alone = residual_interval(attack, Rate(control.value * total, total))
             low, high = min(low, alone[0]), max(high, alone[1])
         p_value = randomised(risk, dealt, rng.spawn(1)[0])
-        gain = self._gain(some, without, (low, high), stream_aside(rng))
+        gain = self._gain(some, without, (risk - low, high - risk), dealt, stream_aside(rng))
         return AttackResult(attack, baseline, control, (float(low), float(high)), p_value, gain=gain)
 
     def _gain(
-        self, some: NDArray[np.bool_], without: _Tried, limits: tuple[float, float], rng: np.random.Generator
+        self,
+        some: NDArray[np.bool_],
+        without: _Tried,
+        reach: tuple[float, float],
+        dealt: Floats,
+        rng: np.random.Generator,
     ) -> Gain:
-        """What the release adds: its spread is that of the permuted risks with the release and without it, as if independent."""
-        total, left = int(some.sum()), 1 - self._control_rate(some)
+        """What the release adds. ``reach`` is how far the limits of the excess are below and above it, ``dealt`` (DEALS,) the permuted excess.
+
+        The predicates without the release are permuted by themselves, as if independent of those of the release.
+        """
+        total, control = int(some.sum()), self._control_rate(some)
+        left = 1 - control
         members = (int((self.of_people[some] == 1).sum()) - int((without.of_people[some] == 1).sum())) / total
-        controls = self._control_rate(some) - without._control_rate(some)
-        dealt = without._dealt(some, rng)
-        # of few right guesses permutations say too little, and the wider limits of the excess say how uncertain it is
-        spread = max((limits[1] - limits[0]) / (2 * Z) * left, 1 / total)
-        return Gain(members, controls, float(np.hypot(spread, np.std(dealt))))
+        controls = control - without._control_rate(some)
+        apart = without._dealt(some, rng)
+        more = Z * float(np.std(apart))
+        p_value = randomised((members - controls) / left, dealt - apart, rng)
+        ends = math.hypot(reach[0], more), math.hypot(reach[1], more)
+        return Gain(members, controls, (ends[0] + ends[1]) / (2 * Z) * left, p_value, ends)
 
     def _control_rate(self, some: NDArray[np.bool_]) -> float:
         """Return how often some of the predicates (P,) single out a control in place of one of the people."""

@@ -351,11 +351,11 @@ class Case:
         """The records as people of other tables are held against them: by their exact values, however coarse what goes out is, and by every column."""
         exact, coarse = self.exact, self.recipe.form.recode
         names = tuple(name for name in exact.schema.names if not is_enumerated(exact, name))
-        cells = self._cells
+        cells, own = self._cells, self.own  # and not the case, which would then hold itself
 
         def compute(name: str) -> Keys:
-            if name in self.own and name not in coarse:
-                return self.own[name]
+            if name in own and name not in coarse:
+                return own[name]
             return cells.get(("exact", name), len(exact), lambda: cells_of(exact, (name,))[name])
 
         return OwnPeople(CellsOnDemand(names, compute), exact.schema, len(exact))

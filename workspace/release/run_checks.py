@@ -413,17 +413,19 @@ def _above_confidential(case: Case) -> Sighting:
         of_people_in_general = output.risk.raised_by_noise or (method is not None and _infers(method))
         if ratio > 1 and of_people_in_general:
             said += ", which by itself is no disclosure: a smoother or larger table says more of people in general"
-        elif ratio > 1 and not sure:
+        elif ratio > 1 and sure is False:
             said += "; chance may give as much"
-        most: Status = "pass" if of_people_in_general or not sure else "warn" if resized else "block"
+        most: Status = "block" if sure and not resized else "warn"
+        if of_people_in_general or sure is False:
+            most = "pass"
         seen.append(Sighting(said, ratio, 1.0, at_most=most))
     if not seen:
         raise NotComputable("no risk of the run was measured of the confidential data too")
     return max(seen, key=lambda one: (one.at_most != "pass", *one.order))
 
 
-def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool]:
-    """A risk as a ratio to that of the confidential data, and whether it is above for certain.
+def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool | None]:
+    """A risk as a ratio to that of the confidential data, and whether it is above for certain; None where an estimate has no interval to tell.
 
     No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
     """
@@ -431,7 +433,10 @@ def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, b
     # counts by counts: of values that rounding alone tells apart none is above the other
     more = distance(value.value, base.value)
     low = difference(value, base).lower if sampled else more
-    sure = more > 0 and low is not None and low > 0
+    if more <= 0:
+        sure: bool | None = False
+    else:
+        sure = None if low is None else low > 0
     if more == 0:
         return 1.0, False
     if output.range[0] is not None and output.range[0] >= 0 and base.value > 0:
