@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_earlier_releases import found, private
+from test_earlier_releases import found
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
@@ -17,6 +17,7 @@ from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release import earlier, earlier_checks
 from sfumato.workspace.release.gate import Finding
 from sfumato.workspace.service.deletion import delete_project
 from sfumato.workspace.service.release import release
@@ -138,33 +139,26 @@ def test_rows_that_are_numbered_alike_are_not_the_same_people(after: Callable[..
     assert after(first, second)["released_before"].status == "pass"
 
 
-def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And what cannot be told is to be judged where it would exceed the budget."""
-
-    def of(frame: pd.DataFrame, name: str, where: Path | None) -> int:
-        form = private(4.0)
-        step = {"method": "perturbed_gibbs", "target": ["sex", "income"], "epsilon": 4.0, "reset": True,
-                "bins": {"income": "4 equal width"}}  # fmt: skip
-        variables = {
-            "sex": {"kind": "categorical", "role": "quasi_identifier", "levels": ["f", "m", "x"]},
-            "income": {"kind": "count", "role": "sensitive", "bounds": [0, 100_000]},
-            **({"person": {"kind": "categorical", "role": "identifier"}} if "person" in frame else {}),
-        }
-        sections = {**form, "synthesis": [step], "variables": variables}
-        return released(workspace, frame, where, name, **sections)
-
-    first, second = people(80, 1)[["person", "sex", "income"]], people(80, 2)[["person", "sex", "income"]]
+    for module in (earlier, earlier_checks):
+        monkeypatch.setattr(module, "cost_of", lambda *_: earlier.Cost(4.0, 1, covered=True))
+    columns = ["person", "sex", "income"]
+    first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))
     second.loc[5, "person"] = first.loc[7, "person"]
-    coarse = second[["sex", "income"]].assign(income=lambda one: one["income"] // 30_000)
-    of(first, "first", tmp_path)
-    shared = found(workspace, of(second, "second", None), Policy(epsilon=5.0))["privacy_budget"]
-    assert shared.status == "block"
+    released(workspace, first, tmp_path, "first")
+    shared = found(workspace, released(workspace, second, None, "second"), Policy(epsilon=5.0))["privacy_budget"]
+    assert (shared.status, shared.value) == ("block", pytest.approx(8.0))
     assert "some of these people are in run 1 (1 person) too" in shared.said
-    undecided = of(coarse, "third", None)
-    seen = found(workspace, undecided, Policy(epsilon=5.0))["privacy_budget"]
+    alone = found(workspace, released(workspace, third, None, "third"), Policy(epsilon=5.0))["privacy_budget"]
+    assert (alone.status, alone.value) == ("pass", pytest.approx(4.0))
+    coarse = released(workspace, third[["sex"]].assign(dose=np.arange(80) % 9), None, "coarse")
+    seen = found(workspace, coarse, Policy(epsilon=5.0))["privacy_budget"]
     assert (seen.status, seen.value) == ("warn", pytest.approx(4.0))
     assert "with the same people epsilon would be 8" in seen.said
-    assert found(workspace, undecided, Policy(epsilon=9.0))["privacy_budget"].status == "pass"
+    assert found(workspace, coarse, Policy(epsilon=9.0))["privacy_budget"].status == "pass"
 
 
 def test_what_is_known_of_people_stays_when_their_data_are_deleted(workspace: Workspace, tmp_path: Path) -> None:
