@@ -201,7 +201,7 @@ def attack_outputs(
             short="detectable added",
             estimated=True,
             label=Label(
-                f"{title}: smallest added risk found",
+                f"{title}: smallest added risk",
                 f"With a power of 80 %, the {attack} attack finds an added risk of {{value}} or more.",
                 counts="share",
             ),

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
+from ..disclosure.cells import cells_of, rows_of
 
 
 def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
@@ -31,6 +32,15 @@ def stream_aside(rng: np.random.Generator, number: int = 0) -> np.random.Generat
     """Return a stream of its own, by its ``number``, which leaves what ``rng`` and its children draw as it is."""
     seed = copy.deepcopy(rng.bit_generator.seed_seq).spawn(ASIDE + number + 1)[-1]  # type: ignore[attr-defined]
     return np.random.Generator(type(rng.bit_generator)(seed))
+
+
+def half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
+    """Return who of a table is in one half of it, drawn at random, (n,), whatever the order of its records and columns is."""
+    names = data.schema.names
+    order = np.argsort(rows_of(cells_of(data, names), names), kind="stable")
+    inside = np.zeros(len(data), dtype=np.bool_)
+    inside[order] = first_half(len(data), rng)
+    return inside
 
 
 def first_half(number: int, rng: np.random.Generator) -> Booleans:

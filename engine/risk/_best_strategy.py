@@ -74,9 +74,8 @@ def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: 
             risk=RiskOutput(gate_reference="chance", questions=questions),
             statbarn="CalculatedRatios",
             label=Label(
-                f"{attack.capitalize()}: added risk, best intruder",
-                f"By the release, an intruder who ignores what misleads the {attack} attack gains {{value}} of the remaining risk for "
-                "people in the data beyond others.",
+                f"{attack.capitalize()}: added, best intruder",
+                f"By the release, the best {attack} attack gains {{value}} of the remaining risk for members beyond others.",
                 "Good is 0 %: the release adds no more for members than for people outside the data.",
                 "The best choice of variables discloses more about the release's own people than about others.",
                 levers,
@@ -197,7 +196,7 @@ def largest_excess(
         strategies: what is used by each of the s strategies.
         rng: divides people and controls into halves.
         choices: how many strategies there are, tried or not: the reason says when they are more.
-        without: the same chances without the release, (s, q) and (s, c).
+        without: the chances of people (q,) and of controls (c,) without the release, by all that is known: how easy each is to guess anyway.
         target: the variable that the estimates are about; empty for none.
         params: what tells the estimates from others.
     """

@@ -63,7 +63,7 @@ from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
 from ._attack import WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, excess_limit
-from ._attacked_records import drawn, first_half, of_rows, stream_aside
+from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import kept_variables, largest_excess, largest_excess_output
 
 
@@ -474,7 +474,7 @@ class _Attacked:
     """Guesses of one variable: of the q attacked records that have a value, numbered by ``rows`` (q,), and of controls.
 
     ``constant`` (q,) and ``from_controls`` (q,) are the chances to be right without the release. ``by_choice`` has the chances of both by each of the ``choices``,
-    (s, q) and (s, c); ``without`` has the same without the release.
+    (s, q) and (s, c); ``without`` has those without the release by all that is known, (q,) and (c,).
     """
 
     rows: Integers
@@ -507,7 +507,7 @@ class _Attacked:
     def _of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
         right, of_controls = self.training.right, self.control.right
         rates = (_rate(right, own), _rate(self.constant, own), _rate(of_controls, others))
-        added = right - self.without[0][0], of_controls - self.without[1][0]
+        added = right - self.without[0], of_controls - self.without[1]
         gain = Gain.from_differences(added[0][own], added[1][others], stream_aside(rng))
         return AttackResult(*rates, p_value=exact_p(right[own], of_controls[others], rng), gain=gain)
 
@@ -543,13 +543,10 @@ class _Sides:
         rng: np.random.Generator,
     ) -> _Sides:
         """Return the sides of an attack on some rows of the data and of the controls; ``rng`` divides the controls."""
-        by_values = drawn(controls, len(controls), rng)  # whatever the order of the records is
-        first = np.zeros(len(controls), dtype=np.bool_)
-        first[by_values] = first_half(len(controls), rng)
-        of_own = (rng.permutation(len(own)) % 2).astype(np.int64)
+        first, members = half_by_values(controls, rng), of_rows(data, own)
         halves = (of_rows(controls, np.flatnonzero(first)), of_rows(controls, np.flatnonzero(~first)))
-        of_half = (of_own, first[others].astype(np.int64))
-        return cls(of_rows(data, own), of_rows(controls, others), controls, released, halves, of_half)
+        of_half = (half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
+        return cls(members, of_rows(controls, others), controls, released, halves, of_half)
 
     def attacked(self, name: str, spec: AttributeInferenceSpec, choices: tuple[Strategy, ...]) -> _Attacked:
         """The attack on one variable, by all that is known and by other ``choices`` of it. Raises NotComputable where it cannot be made."""
@@ -589,28 +586,26 @@ class _Sides:
         constant = alone(what, offered, len(rows))
 
         def guessed_without(side: int, attacked: Microdata) -> Floats:
-            """Each record's chance to be guessed from the half of the controls without it, by each choice, (s, records that have a value)."""
-            found = np.full((len(choices), len(attacked)), np.nan)
+            """Each record's chance to be guessed by all that is known from the half of the controls without it, (records that have a value,)."""
+            found = np.full(len(attacked), np.nan)
             for half, learned in enumerate(self.halves):
                 at = np.flatnonzero(self.of_half[side] == half)
                 if not len(at) or not len(learned):
                     continue
-                some = of_rows(attacked, at)
-                for place, choice in enumerate(choices):
-                    kept, guesses = tried(f"half {half} of side {side}", learned, some, choice.used)
-                    found[place, at[kept]] = guesses.right
+                kept, guesses = tried(f"half {half} of side {side}", learned, of_rows(attacked, at), known)
+                found[at[kept]] = guesses.right
             there = (
                 np.arange(len(attacked))
                 if attacked.schema[name].kind.has_levels
                 else np.flatnonzero(~attacked.missing(name))
             )
             # a half without anybody to learn from adds nothing either way
-            return np.asarray(np.nan_to_num(found[:, there]), dtype=np.float64)
+            return np.asarray(np.nan_to_num(found[there]), dtype=np.float64)
 
         try:
             without_release = guessed_without(0, self.training), guessed_without(1, self.control)
         except NotComputable:  # a half of few controls has no value of the variable
-            without_release = np.zeros_like(by_choice[0]), np.zeros_like(by_choice[1])
+            without_release = np.zeros(len(rows)), np.zeros(len(control.right))
         return _Attacked(
             rows, training, control, constant, without, choices, (by_choice[0], by_choice[1]), without_release
         )

@@ -24,7 +24,7 @@ judged on the other (``_best_strategy``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
@@ -49,7 +49,7 @@ from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import counted
 from ._attack import LARGEST_ADDED, WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, whole_limits
-from ._attacked_records import drawn, first_half, of_rows, stream_aside
+from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import kept_variables, largest_excess, largest_excess_output, tried_subsets
 
 TOO_FEW_LINKED = 0.01
@@ -166,18 +166,17 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         ]
         rates = [Rate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
         side = stream_aside(rng)
-        first = np.zeros(len(controls), dtype=np.bool_)
-        first[drawn(controls, len(controls), side)] = first_half(len(controls), side)
-        of_half = side.permutation(len(own)) % 2 == 0, first[others]
+        first = half_by_values(controls, side)
+        of_half = half_by_values(of_rows(confidential, own), side), first[others]
         without = [
-            _linked_through(controls, first, choices, tried, spec.neighbours, data, rows, second)
+            _linked_through(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
             for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
         ]
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
         words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
         chance = rng.spawn(1)[0]
         p_value = exact_p(chances[0][0], chances[1][0], chance)
-        gain = Gain.from_differences(chances[0][0] - without[0][0], chances[1][0] - without[1][0], side)
+        gain = Gain.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
         result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, gain=gain)
         found += result.estimates(reason=words, **params)
         strategies = [choices.strategies[at] for at in tried]
@@ -194,31 +193,28 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
 def _linked_through(
     controls: Microdata,
     first: Booleans,
-    choices: _Choices,
-    tried: Sequence[int],
+    sides: tuple[tuple[str, ...], tuple[str, ...]],
     neighbours: int,
     attacked: Microdata,
     rows: Integers,
     through_second: Booleans,
 ) -> Floats:
-    """Return the probability that each of some people is linked through a half of the controls in place of the release, by the choices ``tried``, (s, q).
+    """Return the probability, (q,), that each of some people is linked through a half of the controls in place of the release, by two ``sides`` of variables.
 
     ``first`` says which controls are in the first half, ``through_second`` (q,) who is linked through the second one.
     """
-    found = np.zeros((len(tried), len(rows)))
+    found = np.zeros(len(rows))
     for second in (False, True):
         at, half = np.flatnonzero(through_second == second), np.flatnonzero(first != second)
         if not len(at) or not len(half):
             continue
         learned, some = of_rows(controls, half), of_rows(attacked, rows[at])
         k = min(neighbours, len(learned))
-        sides = dict.fromkeys(side for place in tried for side in choices.pairs[place])
-        near = {}
+        near = []
         for names in sides:
             gower = Gower.of([learned], names)
-            near[names] = _Neighbours.of(gower, gower.places(some), gower.places(learned), k).of_people()
-        for row, place in enumerate(tried):
-            found[row, at] = linked(*(near[side] for side in choices.pairs[place]))
+            near.append(_Neighbours.of(gower, gower.places(some), gower.places(learned), k).of_people())
+        found[at] = linked(*near)
     return found
 
 

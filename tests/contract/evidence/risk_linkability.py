@@ -92,9 +92,10 @@ EVIDENCE = Evidence(
         "baseline_success": Expected(doubled=of_all_guesses(times(0.5)), copy=same, permuted=same, noise=same),
         "guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
-        "added_risk": Expected(*[free("its halves of the controls are drawn by the tables")] * 4),
-        "detectable_added_risk": POWER,
-        "largest_added_risk": Expected(*[free("other people are in each half, and choose other variables")] * 4),
+        **dict.fromkeys(
+            ("added_risk", "detectable_added_risk", "largest_added_risk"),
+            Expected(*[free("halves of people and controls are dealt by values and names")] * 8),
+        ),
         "excess_p_value": DEALT,
         "largest_excess_risk": Expected(*[free("other people are in each half, and choose other variables")] * 4),
     },

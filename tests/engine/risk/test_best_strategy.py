@@ -51,7 +51,7 @@ def test_a_strategy_that_works_is_found_and_named() -> None:
     own, controls = chances(0.1, 3, 400, rng), chances(0.1, 3, 400, rng)
     own[2] = rng.random(400) < 0.55
     strategies = [strategy_of("ab", used) for used in ("ab", "a", "b")]
-    nothing = np.zeros_like(own), np.zeros_like(controls)
+    nothing = np.zeros(own.shape[1]), np.zeros(controls.shape[1])
     found, added = largest_excess(own, controls, strategies, rng, choices=4, without=nothing, params={})
     assert found.value == pytest.approx(0.5, abs=0.08)
     assert found.lower > 0.35  # type: ignore[operator]
