@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -24,14 +24,12 @@ def of_rows(data: Microdata, rows: Integers) -> Microdata:
     return replace(data.alone, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
 
 
-ASIDE = 1000
-"""More streams than any attack spawns."""
-
-
 def stream_aside(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
     """Return a stream of its own, by its ``number``, which leaves what ``rng`` and its children draw as it is."""
-    seed = copy.deepcopy(rng.bit_generator.seed_seq).spawn(ASIDE + number + 1)[-1]  # type: ignore[attr-defined]
-    return np.random.Generator(type(rng.bit_generator)(seed))
+    # a hash: nobody comes from this stream back to the one that it stands beside
+    words = rng.bit_generator.seed_seq.generate_state(8).tobytes()
+    said = hashlib.sha256(words + f"aside {number}".encode()).digest()
+    return np.random.Generator(type(rng.bit_generator)(np.random.SeedSequence(int.from_bytes(said, "big"))))
 
 
 def half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
