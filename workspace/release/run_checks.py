@@ -41,7 +41,7 @@ LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
 SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
-UNKNOWN = LIKELY + 1e-9
+UNKNOWN = LIKELY + 1e-11
 """What a record is taken for that nobody asked about: above ``LIKELY`` by more than rounding."""
 
 
