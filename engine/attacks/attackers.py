@@ -112,6 +112,14 @@ class Family:
         found[:, :, 2 * s + 2 :] = self._agreement(gower, own, releases, reference)
         return found
 
+    def scores_without(self, gower: Gower, own: Floats, reference: Floats) -> Floats:
+        """Scores (q, s) of people at places ``own`` (q, d) by an attacker who has no release: how far they are from the ``reference`` (c, d) by each set of variables."""
+        distances = Distances.by(gower)
+        found = np.empty((len(own), len(self.near)))
+        for rows, k, block in distances.blocks(distances.rounded(own), distances.rounded(reference), self.near):
+            found[rows, k] = block.min(axis=1) * UNIT
+        return found
+
     def _agreement(self, gower: Gower, own: Floats, releases: Sequence[Floats], reference: Floats) -> Floats:
         counts = np.empty((1 + len(releases), len(own), len(self.alike)))
         sides = [_column_keys(places) for places in (own, reference, *releases)]

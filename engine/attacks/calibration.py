@@ -20,7 +20,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats
 from ..statistics.score_interval import Z
-from .areas import de_long
+from .areas import area, de_long
 from .power import POWER
 
 PERMUTATIONS = 499
@@ -86,6 +86,20 @@ def judged(
         detectable_area(halves[0].areas[1:], halves[1].areas[1:], float(high)),
         chosen,
     )
+
+
+def area_without(scores: Floats, member: Booleans, first: Booleans) -> float:
+    """Return the area that the best attacker without a release reaches by scores (q, K), chosen and judged on different halves; 1/2 where it is no larger.
+
+    Above 1/2 targets differ from controls whatever is released, and an area with a release counts beyond this one.
+    """
+    if not scores.shape[1] or not enough(member):
+        return 0.5
+    areas = [
+        np.array([[area(column[some & member], column[some & ~member]) for column in scores.T]])
+        for some in (first, ~first)
+    ]
+    return max(0.5, float(_crossed(*areas)[0]))
 
 
 def _crossed(first: Floats, second: Floats) -> Floats:

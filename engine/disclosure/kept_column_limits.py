@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ..statistics.comparing import is_above
+
 if TYPE_CHECKING:
     from ..data.arrays import Integers
 
@@ -39,9 +41,9 @@ class KeptColumnLimits:
         """Return how many people the limits do not protect among classes of these sizes (c,)."""
         over = 0 if self.smallest_class is None else int(classes[classes < self.smallest_class].sum())
         # The mean of 1 / f over the records is the number of classes over that of the records.
-        if self.average_risk is not None and len(classes) > self.average_risk * classes.sum():
+        if self.average_risk is not None and is_above(float(len(classes)), self.average_risk * float(classes.sum())):
             # The average speaks of everybody, but people in large classes are not who raises it.
-            over = max(over, int(classes[1.0 / classes > self.average_risk].sum()))
+            over = max(over, int(classes[is_above(1.0 / classes, self.average_risk)].sum()))
         return over
 
     def before_removal(self, share: float) -> KeptColumnLimits:

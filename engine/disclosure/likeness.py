@@ -44,7 +44,8 @@ class Likeness:
 
 def standard_error(share: float, cases: float) -> float:
     """That of a share of ``cases`` independent cases; 0 of none."""
-    return float(np.sqrt(share * (1 - share) / cases)) if cases else 0.0
+    # a sum of chances that is all of the cases may be above their number by rounding
+    return float(np.sqrt(max(0.0, share * (1 - share)) / cases)) if cases else 0.0
 
 
 def score_margin(value: float, baseline: float, cases: float) -> float:

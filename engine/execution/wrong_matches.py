@@ -21,6 +21,7 @@ from ..errors import NotComputable
 from ..matching.intruder import Knowledge, Nearness
 from ..matching.matching import Exact, Within
 from ..matching.strategies import MatchTargets, best_matches
+from ..statistics.comparing import is_above
 
 MOST = 5
 """People of a block at most: the own row and four wrong ones are tried for each."""
@@ -73,7 +74,7 @@ def wrong_matches(
         for c, other in zip(candidates, best, strict=True)
     ) / len(candidates)
     blocks, others = _blocks(groups, order)
-    people = np.flatnonzero((at_most > beyond) & (others[:, 1] >= 0))
+    people = np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
     rows = others[people]
     found = np.zeros(rows.shape)
     knowledge = Knowledge.of(confidential.block(list(people)), names, radius)
@@ -86,7 +87,7 @@ def wrong_matches(
                 share, _found(agrees, _best_names(everybody, released, c, other), other[people], rows.shape)
             )
         found += share
-    sure = (found / len(candidates) > beyond) & (rows >= 0)
+    sure = is_above(found / len(candidates), beyond) & (rows >= 0)
     return _exchanged(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
 
 

@@ -146,7 +146,7 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
         value=mean,
         lower=lower,
         upper=upper,
-        baseline=sum(baselines) / len(baselines) if baselines else None,
+        baseline=min(max(math.fsum(baselines) / len(baselines), min(baselines)), max(baselines)) if baselines else None,
         status="computed",
         reason=_partial(rows, computed),
     )

@@ -25,6 +25,7 @@ from ..methods.outputs import Output
 from ..methods.registry import Method, method_called, output_called
 from ..methods.rows import exact_series
 from ..methods.spec import written
+from ..statistics.comparing import distance, is_above, is_below
 from ..statistics.estimated import Estimated, difference, ratio, simultaneous
 from .outcomes import Outcome
 from .published import included
@@ -186,7 +187,9 @@ class Verdict:
         if self.lower is None and self.upper is None:
             return None if self.outcome == "undecided" else self.observed
         end = self.lower if self.bound == "min" else self.upper
-        kept_to = end is not None and (end >= self.limit if self.bound == "min" else end <= self.limit)
+        kept_to = end is not None and not (
+            is_below(end, self.limit) if self.bound == "min" else is_above(end, self.limit)
+        )
         return None if kept_to and self.outcome != "met" else end
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +259,7 @@ class _Judge:
         if reason:
             return replace(verdict, reason=reason)
         observed = self._compared(self._of(row, row.value), base)
-        margin = observed.value - one.limit if one.bound == "min" else one.limit - observed.value
+        margin = distance(observed.value, one.limit) * (1 if one.bound == "min" else -1)
         verdict = replace(verdict, observed=observed.value, margin=margin)
         outcome, reason, ends = self._decided(observed, margin)
         if outcome == "met" and (weak := self._too_weak(row, base)):
@@ -310,9 +313,9 @@ class _Judge:
         ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
         best, least = (high, low) if self.threshold.bound == "min" else (-low, -high)
         bound = limit if self.threshold.bound == "min" else -limit
-        if least >= bound:
+        if not is_below(least, bound):
             return "met", "", ends
-        if best < bound:
+        if is_below(best, bound):
             return "not met", "", ends
         of = f" (simultaneous over {self.series} series)" if self.series > 1 else ""
         upto = f"to {high:.4g}" if math.isfinite(high) else "upwards"
@@ -330,7 +333,7 @@ class _Judge:
         allowed = self.threshold.limit
         if base is not None:
             allowed = allowed * base.value if self.threshold.bound == "max_ratio" else allowed + base.value
-        if power.value <= allowed:
+        if not is_above(power.value, allowed):
             return ""
         return f"the measure finds a leak of {power.value:.4g} or more only; limit {allowed:.4g}"
 

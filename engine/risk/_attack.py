@@ -10,6 +10,16 @@ attack gets right of them is no disclosure. The residual risk is what is left of
 with a the success rate against the records of the release, c that against controls. It is 0 where both are the same, 1 where every guess
 about the release's own records is right, and below 0 where chance favoured the controls.
 
+R compares people: where members of the data are guessed better than controls by anything else, such as a hold-out of other people or of
+others that are as vulnerable, R finds that too. The **added risk** is a difference of differences: of the people of the data and of the controls it takes
+what the same attack gets right with the release less what it gets right without,
+
+    A = ((a - a0) - (c - c0)) / (1 - c)
+
+with a0 and c0 of the same attack where records of other people stand in place of the release. It is R where a0 and c0 are equal. Its interval is that of a
+difference of two means, of each person's guesses with and without the release; it does not exclude 0 from above where the exact p-value of these differences finds
+nothing. This is what drafts set their limits on and what the gate compares.
+
 a, c and the baseline have Wilson's interval (Brown, Cai & DasGupta 2001), for guesses that are independent of each other. 1 - R = (1 - a) / (1 - c)
 is a ratio of two shares, and its limits follow from Wilson's limits of both (MOVER: Donner & Zou 2012, Statistical Methods in Medical Research
 21(4), eq. 9). An attack whose guesses are not independent brings limits of its own.
@@ -25,7 +35,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ..attacks.permuted import exact_p
 from ..attacks.power import detectable_excess, excess_from_spread
+from ..data.arrays import Floats
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Label, Output, Question, RiskOutput
@@ -36,8 +50,11 @@ from ..statistics.score_interval import Z, score_interval
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
 NO_GUESS = "the attack makes no guess"
-LARGEST_EXCESS = "largest_excess_risk"
-"""The output of the intruder who ignores what misleads (``_best_strategy``)."""
+NO_GAIN = "there are no guesses without the release to compare with"
+LARGEST_EXCESS, LARGEST_ADDED = "largest_excess_risk", "largest_added_risk"
+"""The outputs of the intruder who ignores what misleads (``_best_strategy``)."""
+ADDED, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
+"""The excess with the release less the excess without it, and the smallest that would have been found."""
 
 
 OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
@@ -119,7 +136,7 @@ def attack_outputs(
             estimated=True,
             detectable="detectable_excess",
             row_defaults=OF_RANDOM_PEOPLE,
-            risk=RiskOutput(gate_reference="chance", questions=questions),
+            risk=RiskOutput(questions=questions),
             statbarn="CalculatedRatios",
             label=Label(
                 f"{title}: excess risk",
@@ -154,6 +171,41 @@ def attack_outputs(
             estimated=True,
             label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
+        Output(
+            ADDED,
+            "success beyond the control with the release less the same without it, as a share of the remaining risk: "
+            "((attack - attack without) - (control - control without)) / (1 - control)",
+            "low",
+            range=AT_MOST_ONE,
+            short="added",
+            estimated=True,
+            detectable=DETECTABLE_ADDED,
+            row_defaults=OF_RANDOM_PEOPLE,
+            risk=RiskOutput(gate_reference="chance", questions=questions),
+            statbarn="CalculatedRatios",
+            label=Label(
+                f"{title}: added risk",
+                f"By the release, the {attack} attack gains {{value}} of the remaining risk for people in the data beyond others.",
+                "Good is 0 %: the release adds no more for members than for people outside the data.",
+                "The release discloses more about its own people than about others.",
+                levers,
+                counts="share",
+                baseline="no more for members than for others",
+            ),
+        ),
+        Output(
+            DETECTABLE_ADDED,
+            "smallest added risk that would have been found with 80 % power",
+            "none",
+            range=AT_MOST_ONE,
+            short="detectable added",
+            estimated=True,
+            label=Label(
+                f"{title}: smallest added risk",
+                f"With a power of 80 %, the {attack} attack finds an added risk of {{value}} or more.",
+                counts="share",
+            ),
+        ),
         *((p_value,) if exact else ()),
     )
 
@@ -167,7 +219,7 @@ MOST_ATTACKED = 2000
 
 
 def whole_limits(
-    question: Question, case: Case, right: float, scored: float = 1.0, output: str = "excess_risk"
+    question: Question, case: Case, right: float, scored: float = 1.0, output: str = ADDED
 ) -> tuple[OfferedLimit, ...]:
     """The threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever is drawn."""
     return () if case.kept else (replace(excess_limit(question, case, right, scored), output=output),)
@@ -182,16 +234,14 @@ def asked_about(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
 
 
 def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0, series: int = 1) -> OfferedLimit:
-    """The threshold of a draft for the residual risk of an attack on people at random, all of its guesses.
+    """The threshold of a draft for the added risk of an attack on people at random, all of its guesses.
 
     ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about; ``series`` intervals
     are to cover at once.
     """
     sizes = asked_about(case, scored)
     detectable = None if sizes is None else detectable_excess(right, *sizes, 1 - LEVEL ** (1 / series))
-    return OfferedLimit(
-        "excess_risk", "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable
-    )
+    return OfferedLimit(ADDED, "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +284,42 @@ def residual_interval(attack: Rate, control: Rate) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """What the release adds to guesses about each group: the mean difference with the release less without it, and its variance.
+
+    members, controls: mean differences
+    spread: standard error of the one less the other
+    p_value: that of a larger difference by permuted people; None where it is not known
+    reach: how far the limits of the added risk are below and above it; None where they follow from the spread
+    """
+
+    members: float
+    controls: float
+    spread: float
+    p_value: float | None = None
+    reach: tuple[float, float] | None = None
+
+    @classmethod
+    def from_differences(cls, own: Floats, others: Floats, rng: np.random.Generator) -> Gain | None:
+        """Return the gain from each person's chance to be guessed right with the release less without: (n,) and (c,); None without people or controls."""
+        if not len(own) or not len(others):
+            return None
+        means = [float(np.mean(np.sort(one))) for one in (own, others)]
+        # one person more who differs: no interval is without width because nobody of a few differs
+        variances = [
+            (float(np.sum(np.sort((one - mean) ** 2))) + 1) / len(one) ** 2
+            for one, mean in zip((own, others), means, strict=True)
+        ]
+        return cls(means[0], means[1], math.sqrt(sum(variances)), exact_p(own, others, rng))
+
+
+@dataclass(frozen=True, slots=True)
 class AttackResult:
     """An attack's success rates on the release's own records, without the release, and on control records.
 
     ``limits`` are those of the residual risk where the guesses are not independent of each other; None for ``residual_interval``.
     ``baseline`` is None where there is none. ``p_value`` is that of ``sfumato.engine.attacks.permuted``; an attack that is not ``exact`` has none.
+    ``gain`` is what the release adds for both groups; None where it is not known.
     An interval does not exclude 0 from above where the exact p-value finds nothing.
     """
 
@@ -248,6 +329,7 @@ class AttackResult:
     limits: tuple[float, float] | None = None
     p_value: float | None = None
     exact: bool = True
+    gain: Gain | None = None
 
     def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
         """The estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
@@ -272,6 +354,8 @@ class AttackResult:
             self.excess(target, reason, params),
             self._detectable(target, reason, params),
             count,
+            self.added(target, reason, params),
+            self._detectable_added(target, reason, params),
             *((self._p_value(target, reason, params),) if self.exact else ()),
         )
 
@@ -306,6 +390,35 @@ class AttackResult:
             low = min(low, 0.0)
         low, high = min(low, value), min(1.0, max(high, value))
         return Estimate("excess_risk", value, target, low, high, 0.0, reason=reason, params=params)
+
+    def _why_no_gain(self, reason: str) -> str:
+        """Return why no added risk can be computed; empty where it can."""
+        if not self.attack.guesses or not self.control.guesses:
+            return reason or NO_GUESS
+        if self.control.value >= 1:
+            return NOTHING_LEFT
+        return "" if self.gain is not None else NO_GAIN
+
+    def added(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """Return the difference of differences with its limits and the baseline 0, as the output ``added_risk``."""
+        if why := self._why_no_gain(reason):
+            return Estimate.not_computed(ADDED, why, target, **params)
+        assert self.gain is not None
+        left = 1 - self.control.value
+        value = min(1.0, (self.gain.members - self.gain.controls) / left)
+        below, above = self.gain.reach or (Z * self.gain.spread / left,) * 2
+        low, high = value - below, min(1.0, value + above)
+        if self.gain.p_value is not None and self.gain.p_value > (1 - LEVEL) / 2:
+            low = min(low, 0.0)
+        return Estimate(ADDED, value, target, low, max(high, value), 0.0, reason=reason, params=params)
+
+    def _detectable_added(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """The smallest added risk that stands out of the spread of the differences."""
+        if why := self._why_no_gain(reason):
+            return Estimate.not_computed(DETECTABLE_ADDED, why, target, **params)
+        assert self.gain is not None
+        value = excess_from_spread(self.gain.spread / (1 - self.control.value))
+        return Estimate(DETECTABLE_ADDED, value, target, reason=reason, params=params)
 
 
 def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:

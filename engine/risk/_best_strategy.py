@@ -22,33 +22,66 @@ from ..matching.comparisons import classes
 from ..matching.strategies import BETTER, Strategy, Subset
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
-from ._attack import LARGEST_EXCESS, OF_RANDOM_PEOPLE, AttackResult, Rate, residual_risk
+from ._attack import (
+    DETECTABLE_ADDED,
+    LARGEST_ADDED,
+    LARGEST_EXCESS,
+    OF_RANDOM_PEOPLE,
+    AttackResult,
+    Gain,
+    Rate,
+    residual_risk,
+)
+from ._attacked_records import first_half
 
 MOST_TRIED = 16
 """Strategies that are tried, at most."""
 
 
-def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> Output:
-    """Return the output of the intruder who ignores what misleads, beside the ``attack_outputs`` of an ``attack``."""
-    return Output(
-        LARGEST_EXCESS,
-        "excess risk by the variables that the intruder does best to use, chosen on other people",
-        "low",
-        range=AT_MOST_ONE,
-        short="largest excess",
-        estimated=True,
-        detectable="detectable_excess",
-        row_defaults=OF_RANDOM_PEOPLE,
-        risk=RiskOutput(gate_reference="chance", questions=questions, never_falls_with_knowledge=True),
-        statbarn="CalculatedRatios",
-        label=Label(
-            f"{attack.capitalize()}: excess, best intruder",
-            f"An intruder who ignores what misleads the {attack} attack gains {{value}} of the remaining risk for people in the data.",
-            "Good is 0 %: members are as safe as people outside the data.",
-            "The best choice of variables discloses more about the release's own people than about others.",
-            levers,
-            counts="share",
-            baseline="as safe as people outside the data",
+def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:
+    """Return the outputs of the intruder who ignores what misleads, beside the ``attack_outputs`` of an ``attack``."""
+    return (
+        Output(
+            LARGEST_EXCESS,
+            "excess risk by the variables that the intruder does best to use, chosen on other people",
+            "low",
+            range=AT_MOST_ONE,
+            short="largest excess",
+            estimated=True,
+            detectable="detectable_excess",
+            row_defaults=OF_RANDOM_PEOPLE,
+            risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
+            statbarn="CalculatedRatios",
+            label=Label(
+                f"{attack.capitalize()}: excess, best intruder",
+                f"An intruder who ignores what misleads the {attack} attack gains {{value}} of the remaining risk for people in the data.",
+                "Good is 0 %: members are as safe as people outside the data.",
+                "The best choice of variables discloses more about the release's own people than about others.",
+                levers,
+                counts="share",
+                baseline="as safe as people outside the data",
+            ),
+        ),
+        Output(
+            LARGEST_ADDED,
+            "added risk by the variables that the intruder does best to use, chosen on other people",
+            "low",
+            range=AT_MOST_ONE,
+            short="largest added",
+            estimated=True,
+            detectable=DETECTABLE_ADDED,
+            row_defaults=OF_RANDOM_PEOPLE,
+            risk=RiskOutput(gate_reference="chance", questions=questions),
+            statbarn="CalculatedRatios",
+            label=Label(
+                f"{attack.capitalize()}: added, best intruder",
+                f"By the release, the best {attack} attack gains {{value}} of the remaining risk for members beyond others.",
+                "Good is 0 %: the release adds no more for members than for people outside the data.",
+                "The best choice of variables discloses more about the release's own people than about others.",
+                levers,
+                counts="share",
+                baseline="no more for members than for others",
+            ),
         ),
     )
 
@@ -113,11 +146,13 @@ class BestChances:
     """The chances of people (q,) and of controls (c,) by the strategy that is best for the other half.
 
     chosen: which strategy the first half of the people meets, and the second one.
+    first_half: who of the people (q,) and of the controls (c,) is in the first half
     """
 
     own: Floats
     controls: Floats
     chosen: tuple[int, int]
+    first_half: tuple[Booleans, Booleans]
 
 
 def cross_fitted(own: Floats, controls: Floats, rng: np.random.Generator) -> BestChances:
@@ -131,18 +166,13 @@ def cross_fitted(own: Floats, controls: Floats, rng: np.random.Generator) -> Bes
     Of strategies that are equally good the first is taken. With fewer than two people or controls there are no halves, and the first strategy is taken.
     """
     if len(own) == 1 or min(own.shape[1], controls.shape[1]) < 2:
-        return BestChances(own[0], controls[0], (0, 0))
-    parts = [_first_half(values.shape[1], rng) for values in (own, controls)]
+        everybody = np.ones(own.shape[1], dtype=np.bool_), np.ones(controls.shape[1], dtype=np.bool_)
+        return BestChances(own[0], controls[0], (0, 0), everybody)
+    parts = [first_half(values.shape[1], rng) for values in (own, controls)]
     chosen = tuple(_best(own[:, inside[0]], controls[:, inside[1]]) for inside in (parts, [~one for one in parts]))
     # whoever is in the first half meets the strategy that the second half chose
     met = [np.where(inside, values[chosen[1]], values[chosen[0]]) for values, inside in zip((own, controls), parts, strict=True)]  # fmt: skip
-    return BestChances(met[0], met[1], (chosen[1], chosen[0]))
-
-
-def _first_half(number: int, rng: np.random.Generator) -> Booleans:
-    inside = np.zeros(number, dtype=np.bool_)
-    inside[rng.permutation(number)[: number // 2]] = True
-    return inside
+    return BestChances(met[0], met[1], (chosen[1], chosen[0]), (parts[0], parts[1]))
 
 
 def _best(own: Floats, controls: Floats) -> int:
@@ -159,12 +189,21 @@ def largest_excess(
     rng: np.random.Generator,
     *,
     choices: int,
+    without: tuple[Floats, Floats],
     target: str = "",
     params: Mapping[str, Any],
-) -> Estimate:
-    """Return the output of ``largest_excess_output`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
+) -> tuple[Estimate, Estimate]:
+    """Return the outputs of ``largest_excess_output`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
 
-    ``choices`` is how many strategies there are, tried or not: the reason says when they are more.
+    Args:
+        own: chances of people to be guessed right with the release.
+        controls: the same of controls.
+        strategies: what is used by each of the s strategies.
+        rng: divides people and controls into halves.
+        choices: how many strategies there are, tried or not: the reason says when they are more.
+        without: the chances of people (q,) and of controls (c,) without the release, by all that is known: how easy each is to guess anyway.
+        target: the variable that the estimates are about; empty for none.
+        params: what tells the estimates from others.
     """
     best = cross_fitted(own, controls, rng)
     result = AttackResult(
@@ -173,7 +212,29 @@ def largest_excess(
         Rate(float(np.sum(best.controls)), len(best.controls)),
         p_value=exact_p(best.own, best.controls, rng),
     )
-    one, two = (strategies[at] for at in best.chosen)
-    words = one.words if one == two else f"{one.words}; of the other half {two.words}"
     tried = f" ({len(own)} of {choices:,} choices are tried)" if len(own) < choices else ""
-    return replace(result.excess(target, words + tried, dict(params)), measure=LARGEST_EXCESS)
+    excess = result.excess(target, _chosen_words(strategies, best) + tried, dict(params))
+    # the strategy of which the release adds most may be another one than that of the largest excess
+    stream = rng.spawn(1)[0]
+    gained = cross_fitted(own - without[0], controls - without[1], stream)
+    met = _met(own, controls, gained)
+    added = AttackResult(
+        Rate(float(np.sum(met[0])), len(met[0])),
+        None,
+        Rate(float(np.sum(met[1])), len(met[1])),
+        gain=Gain.from_differences(gained.own, gained.controls, stream),
+    ).added(target, _chosen_words(strategies, gained) + tried, dict(params))
+    return replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)
+
+
+def _met(own: Floats, controls: Floats, best: BestChances) -> tuple[Floats, Floats]:
+    """Return the chances with the release, (q,) and (c,), by the strategy that each half meets."""
+    first, second = best.chosen
+    sides = zip((own, controls), best.first_half, strict=True)
+    people, others = (np.where(inside, values[first], values[second]) for values, inside in sides)
+    return people, others
+
+
+def _chosen_words(strategies: Sequence[Strategy], best: BestChances) -> str:
+    one, two = (strategies[at] for at in best.chosen)
+    return one.words if one == two else f"{one.words}; of the other half {two.words}"

@@ -15,6 +15,9 @@ the controls. ``from_controls`` is what the same attack gets right of the same p
 release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are reported separately
 (``guesses``: confident): an intruder need not speak of everybody. More confident are guesses from nearer records.
 
+**Without the release.** Members of the data may be easier to guess than controls whatever is released. So both are guessed from controls alone too, each
+from a half of the controls that is drawn at random and does not have them: ``added_risk`` takes what is so guessed off (``_attack``).
+
 **The best choice of variables.** A replaced value can lead to the records of others, so an intruder does better to ignore some known variables.
 Up to 4 known variables, every set of them is tried. From 5 on these sets are tried: all of them, those that the release keeps, and all but one
 of those that it replaces. ``largest_excess_risk`` is the excess by the set that works best, chosen on one half of the people and judged on the
@@ -60,8 +63,8 @@ from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
-from ._attack import WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, excess_limit
-from ._attacked_records import drawn, of_rows
+from ._attack import WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, excess_limit
+from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import is_every_subset_tried, kept_variables, largest_excess, largest_excess_output, tried_subsets
 
 
@@ -316,7 +319,7 @@ def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str
 
 OUTPUTS = (
     *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
-    largest_excess_output("attribute inference", ("inference",), INFERENCE),
+    *largest_excess_output("attribute inference", ("inference",), INFERENCE),
     Output(
         "from_controls",
         "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
@@ -413,7 +416,7 @@ def attribute_inference(
     attacks = [
         (kind, rows, sides, name)
         for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
-        for sides in [_Sides(of_rows(confidential, rows[0]), of_rows(confidential.controls, rows[1]), *tables)]
+        for sides in [_Sides.from_rows(confidential, *rows, *tables, stream_aside(rng))]
         for name in spec.sensitive
     ]
     for kind, (own, others), sides, name in attacks:
@@ -478,7 +481,7 @@ class _Attacked:
     """Guesses of one variable: of the q attacked records that have a value, numbered by ``rows`` (q,), and of controls.
 
     ``constant`` (q,) and ``from_controls`` (q,) are the chances to be right without the release. ``by_choice`` has the chances of both by each of the ``choices``,
-    (s, q) and (s, c).
+    (s, q) and (s, c); ``without`` has those without the release by all that is known, (q,) and (c,).
     """
 
     rows: Integers
@@ -488,6 +491,7 @@ class _Attacked:
     from_controls: Floats
     choices: tuple[Strategy, ...]
     by_choice: tuple[Floats, Floats]
+    without: tuple[Floats, Floats]
 
     def estimates(
         self, name: str, share: float | None, said: list[str], params: Mapping[str, str], rng: np.random.Generator
@@ -496,9 +500,10 @@ class _Attacked:
         words = "; ".join(filter(None, said))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
         yield from self._of(*every, rng).estimates(name, words, **params)
-        yield largest_excess(
-            *self.by_choice, self.choices, rng.spawn(1)[0], choices=len(self.choices), target=name, params=params
-        )
+        yield from largest_excess(
+            *self.by_choice, self.choices, rng.spawn(1)[0],
+            choices=len(self.choices), without=self.without, target=name, params=params,
+        )  # fmt: skip
         learned = _rate(self.from_controls, every[0])
         yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:
@@ -509,7 +514,9 @@ class _Attacked:
     def _of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
         right, of_controls = self.training.right, self.control.right
         rates = (_rate(right, own), _rate(self.constant, own), _rate(of_controls, others))
-        return AttackResult(*rates, p_value=exact_p(right[own], of_controls[others], rng))
+        added = right - self.without[0], of_controls - self.without[1]
+        gain = Gain.from_differences(added[0][own], added[1][others], stream_aside(rng))
+        return AttackResult(*rates, p_value=exact_p(right[own], of_controls[others], rng), gain=gain)
 
 
 def _rate(right: Floats, chosen: Booleans) -> Rate:
@@ -520,14 +527,33 @@ def _rate(right: Floats, chosen: Booleans) -> Rate:
 class _Sides:
     """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones.
 
-    ``asked`` keeps the records that each attacker compares by what is known, for the next variable without missing values.
+    ``halves`` are the controls in two tables. ``of_half`` says for each training record, and for each control record that is attacked, by 0 and 1 from which
+    of these it is guessed without the release: one that does not have it. ``asked`` keeps the records that each attacker compares by what is known, for the next variable without missing values.
     """
 
     training: Microdata
     control: Microdata
     controls: Microdata
     released: Microdata
+    halves: tuple[Microdata, Microdata]
+    of_half: tuple[Integers, Integers]
     asked: dict[str, Asked] = field(default_factory=dict)
+
+    @classmethod
+    def from_rows(
+        cls,
+        data: Microdata,
+        own: Integers,
+        others: Integers,
+        controls: Microdata,
+        released: Microdata,
+        rng: np.random.Generator,
+    ) -> _Sides:
+        """Return the sides of an attack on some rows of the data and of the controls; ``rng`` divides the controls."""
+        first, members = half_by_values(controls, rng), of_rows(data, own)
+        halves = (of_rows(controls, np.flatnonzero(first)), of_rows(controls, np.flatnonzero(~first)))
+        of_half = (half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
+        return cls(members, of_rows(controls, others), controls, released, halves, of_half)
 
     def attacked(self, name: str, spec: AttributeInferenceSpec, choices: tuple[Strategy, ...]) -> _Attacked:
         """The attack on one variable, by all that is known and by other ``choices`` of it. Raises NotComputable where it cannot be made."""
@@ -565,7 +591,31 @@ class _Sides:
             for which, attacked, plain in sides
         ]  # fmt: skip
         constant = alone(what, offered, len(rows))
-        return _Attacked(rows, training, control, constant, without, choices, (by_choice[0], by_choice[1]))
+
+        def guessed_without(side: int, attacked: Microdata) -> Floats:
+            """Each record's chance to be guessed by all that is known from the half of the controls without it, (records that have a value,)."""
+            found = np.full(len(attacked), np.nan)
+            for half, learned in enumerate(self.halves):
+                at = np.flatnonzero(self.of_half[side] == half)
+                if not len(at) or not len(learned):
+                    continue
+                kept, guesses = tried(f"half {half} of side {side}", learned, of_rows(attacked, at), known)
+                found[at[kept]] = guesses.right
+            there = (
+                np.arange(len(attacked))
+                if attacked.schema[name].kind.has_levels
+                else np.flatnonzero(~attacked.missing(name))
+            )
+            # a half without anybody to learn from adds nothing either way
+            return np.asarray(np.nan_to_num(found[there]), dtype=np.float64)
+
+        try:
+            without_release = guessed_without(0, self.training), guessed_without(1, self.control)
+        except NotComputable:  # a half of few controls has no value of the variable
+            without_release = np.zeros(len(rows)), np.zeros(len(control.right))
+        return _Attacked(
+            rows, training, control, constant, without, choices, (by_choice[0], by_choice[1]), without_release
+        )
 
     def left_out(self, name: str) -> Iterator[str]:
         """How many records of each side lack a number that is to be guessed, in words."""

@@ -14,6 +14,9 @@ second: where S and S' share a record the link is certain; else, with y of T in 
 
     P(no link) = sum over j of  C(w, j) C(|T| - y - w, a - j) / C(|T|, a)  *  C(|T'| - x - j, b) / C(|T'|, b)
 
+**Without the release.** People of the data may be easier to link than controls through any table. So both are linked through controls too, each
+through a half of them that is drawn at random and does not have the person: ``added_risk`` takes what is so linked off (``_attack``).
+
 **The best choice of variables.** A released value that was replaced can lead away from the person, so an intruder may ignore some, on both sides.
 What the release keeps is always used. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the people and
 judged on the other (``_best_strategy``).
@@ -45,8 +48,8 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import counted
-from ._attack import LARGEST_EXCESS, WITHOUT_CONTROLS, AttackResult, Rate, attack_outputs, combined, whole_limits
-from ._attacked_records import drawn, of_rows
+from ._attack import LARGEST_ADDED, WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, whole_limits
+from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import kept_variables, largest_excess, largest_excess_output, tried_subsets
 
 TOO_FEW_LINKED = 0.01
@@ -107,13 +110,13 @@ def _offer(case: Case) -> Offer | Declined | None:
     return Offer(
         "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
         {"known": list(case.known)},
-        limits=whole_limits("linkability", case, 0.05, output=LARGEST_EXCESS),
+        limits=whole_limits("linkability", case, 0.05, output=LARGEST_ADDED),
     )
 
 
 OUTPUTS = (
     *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
-    largest_excess_output("linkage", ("linkability",), IDENTITY),
+    *largest_excess_output("linkage", ("linkability",), IDENTITY),
 )
 
 
@@ -162,17 +165,57 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             for nearest in near
         ]
         rates = [Rate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
+        side = stream_aside(rng)
+        first = half_by_values(controls, side)
+        of_half = half_by_values(of_rows(confidential, own), side), first[others]
+        without = [
+            _linked_through(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
+            for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
+        ]
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
         words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
         chance = rng.spawn(1)[0]
         p_value = exact_p(chances[0][0], chances[1][0], chance)
-        found += AttackResult(rates[0], by_chance, rates[1], p_value=p_value).estimates(reason=words, **params)
+        gain = Gain.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
+        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, gain=gain)
+        found += result.estimates(reason=words, **params)
         strategies = [choices.strategies[at] for at in tried]
         # those that are left out as too coarse cannot be the best
         possible = choices.possible if choices.possible > len(choices.pairs) else len(tried)
         stream = chance.spawn(1)[0]
-        found.append(largest_excess(chances[0], chances[1], strategies, stream, choices=possible, params=params))
+        found += largest_excess(
+            chances[0], chances[1], strategies, stream,
+            choices=possible, without=(without[0], without[1]), params=params,
+        )  # fmt: skip
     return Measure(tuple(found))
+
+
+def _linked_through(
+    controls: Microdata,
+    first: Booleans,
+    sides: tuple[tuple[str, ...], tuple[str, ...]],
+    neighbours: int,
+    attacked: Microdata,
+    rows: Integers,
+    through_second: Booleans,
+) -> Floats:
+    """Return the probability, (q,), that each of some people is linked through a half of the controls in place of the release, by two ``sides`` of variables.
+
+    ``first`` says which controls are in the first half, ``through_second`` (q,) who is linked through the second one.
+    """
+    found = np.zeros(len(rows))
+    for second in (False, True):
+        at, half = np.flatnonzero(through_second == second), np.flatnonzero(first != second)
+        if not len(at) or not len(half):
+            continue
+        learned, some = of_rows(controls, half), of_rows(attacked, rows[at])
+        k = min(neighbours, len(learned))
+        near = []
+        for names in sides:
+            gower = Gower.of([learned], names)
+            near.append(_Neighbours.of(gower, gower.places(some), gower.places(learned), k).of_people())
+        found[at] = linked(*near)
+    return found
 
 
 @dataclass(frozen=True)

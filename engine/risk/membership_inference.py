@@ -12,7 +12,7 @@ being in the reference. Where the release owes nothing to single people, records
 
 The second speaks of the people of whom the release tells most, whom an average hides (Carlini et al. 2022). Its limit is the score of a
 control, the lowest that so few controls reach; where too many share the highest score, what is above that. Under 1 / ``false_positives``
-scored controls nothing can be said, and it is not computed. The baseline is the same attack without the release, by how far a person is
+scored controls nothing can be said, and it is not computed. ``added_risk`` takes off what is reached without the release. The baseline is the same attack without the release, by how far a person is
 from the reference alone: where it is off 1/2, the controls are other people than the data, and the attack says less than it seems to.
 
 All m datasets are scored together, as one release of m times as many records, and each alone. Values that a release keeps unchanged are among
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from ..attacks.areas import area, area_interval
 from ..attacks.attackers import Family, density_scores, halves
-from ..attacks.calibration import LEAST, divided, enough, judged
+from ..attacks.calibration import LEAST, area_without, divided, enough, judged
 from ..attacks.density import Near
 from ..attacks.power import detectable_family_area
 from ..attacks.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
@@ -51,8 +51,8 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import counted
-from ._attack import MOST_EXCESS, WITHOUT_CONTROLS, AttackResult, Rate, asked_about, attack_outputs, whole_limits
-from ._attacked_records import drawn, of_rows
+from ._attack import MOST_EXCESS, WITHOUT_CONTROLS, AttackResult, Gain, Rate, asked_about, attack_outputs, whole_limits
+from ._attacked_records import drawn, of_rows, stream_aside
 
 REFERENCE, FALSE_POSITIVES = 0.5, 0.01
 """The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
@@ -129,7 +129,8 @@ NO_LEAK = 0.5
 FAMILY = (
     Output(
         "family_auc",
-        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told",
+        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told. "
+        "Its baseline is the chance without the release, where that is above 0.5",
         "low",
         "share",
         range=SHARE,
@@ -237,18 +238,20 @@ def gather(
     """
     scored = _Scored.of(parts)
     ranks = [scored.ranks(k) for k in range(len(scored.score))]
-    found = [list(_estimates(scored, own, spec)) for own in ranks]
-    family = _family(confidential.schema, sorted(spec.known), parts[0]["halves"])
     rng = np.random.default_rng(int(parts[0]["seed"]))
+    found = [list(_estimates(scored, own, spec, rng)) for own in ranks]
+    family = _family(confidential.schema, sorted(spec.known), parts[0]["halves"])
     for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_")):
         if kind in spec.people:
             order = np.argsort(np.concatenate([part[f"{prefix}which"] for part in parts]))
             training = np.concatenate([part[f"{prefix}training"] for part in parts])[order]
             scores = np.concatenate([part[f"{prefix}family"] for part in parts], axis=1)[:, order]
+            unreleased = np.concatenate([part[f"{prefix}unreleased"] for part in parts])[order]
             params = {} if kind == "random" else {"people": kind}
             first = divided(training, rng)
+            base = area_without(unreleased, training, first)
             for at, estimates in enumerate(found):
-                estimates.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng))
+                estimates.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng, base))
     whole, *alone = (Measure(tuple(estimates)) for estimates in found)
     above = np.full(len(confidential), np.nan)
     controls, own = np.sort(ranks[0][~scored.training]), ranks[0][scored.training]
@@ -325,9 +328,9 @@ def membership_inference(
         "alone": elsewhere.reach,
     }
     if "random" in spec.people:
-        found["family"] = attack.family(drawn_halves).scores(
-            attack.gower, sides.places, attack.released, attack.reference, score
-        )
+        family = attack.family(drawn_halves)
+        found["family"] = family.scores(attack.gower, sides.places, attack.released, attack.reference, score)
+        found["unreleased"] = family.scores_without(attack.gower, sides.places, attack.reference)
     if "vulnerable" in spec.people:
         found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
     return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}
@@ -388,16 +391,19 @@ class _Attack:
                 "vulnerable_which": side.which,
                 "vulnerable_training": side.training,
                 "vulnerable_family": np.zeros((0, len(side.row), 0)),
+                "vulnerable_unreleased": np.zeros((len(side.row), 0)),
             }
         reference = self.gower.places(of_rows(self.controls, left))
         inside = [Near.of(self.gower, side.places, places, spec.neighbours) for places in self.released]
         elsewhere = Near.of(self.gower, side.places, reference, spec.neighbours)
         density = density_scores(inside, elsewhere, len(self.gower.names), spec.neighbours)
-        scores = self.family(drawn_halves).scores(self.gower, side.places, self.released, reference, density)
+        family = self.family(drawn_halves)
+        scores = family.scores(self.gower, side.places, self.released, reference, density)
         return {
             "vulnerable_which": side.which,
             "vulnerable_training": side.training,
             "vulnerable_family": scores,
+            "vulnerable_unreleased": family.scores_without(self.gower, side.places, reference),
         }
 
 
@@ -421,7 +427,9 @@ def _of_reference(controls: int, share: float) -> int:
     return min(max(round(share * controls), 1), controls - 1)
 
 
-def _estimates(scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec) -> Iterator[Estimate]:
+def _estimates(
+    scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec, rng: np.random.Generator
+) -> Iterator[Estimate]:
     own, others = ranks[scored.training], ranks[~scored.training]
     without = scored.alone[scored.training], scored.alone[~scored.training]
     value = area(own, others)
@@ -436,7 +444,13 @@ def _estimates(scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec) 
         return
     (told, false), (by_chance, _) = _above(own, others, allowed), _above(*without, allowed)
     controls = _FalsePositives(false, len(others))
-    result = AttackResult(Rate(told, len(own)), Rate(by_chance, len(own)), controls, exact=False)
+    limits = _lowest_reached(others, allowed), _lowest_reached(without[1], allowed)
+    added = [
+        (of_release >= limits[0]).astype(np.float64) - (of_reference >= limits[1])
+        for of_release, of_reference in zip((own, others), without, strict=True)
+    ]
+    gain = Gain.from_differences(added[0], added[1], stream_aside(rng))
+    result = AttackResult(Rate(told, len(own)), Rate(by_chance, len(own)), controls, exact=False, gain=gain)
     yield from result.estimates(reason=words)
 
 
@@ -450,12 +464,16 @@ def _above(own: Integers | Floats, others: Integers | Floats, allowed: int) -> t
 
     Where more share the highest score, those that are above it.
     """
+    limit = _lowest_reached(others, allowed)
+    return int(np.count_nonzero(own >= limit)), int(np.count_nonzero(others >= limit))
+
+
+def _lowest_reached(others: Integers | Floats, allowed: int) -> float:
+    """The lowest score of a control that at most ``allowed`` controls reach; above the highest, where more share that."""
     scores, counts = np.unique(others, return_counts=True)
     reaching = np.cumsum(counts[::-1])[::-1]
     fit = np.flatnonzero(reaching <= allowed)
-    if not len(fit):
-        return int(np.count_nonzero(own > scores[-1])), 0
-    return int(np.count_nonzero(own >= scores[fit[0]])), int(reaching[fit[0]])
+    return float(scores[fit[0]]) if len(fit) else float(np.nextafter(float(scores[-1]), np.inf))
 
 
 def _of_family(
@@ -466,6 +484,7 @@ def _of_family(
     spec: MembershipInferenceSpec,
     params: Mapping[str, Any],
     rng: np.random.Generator,
+    without: float,
 ) -> Iterator[Estimate]:
     """What the family of attackers reaches by scores (1, q, K), or (0, q, K) where there is no reference."""
     people, controls = int(training.sum()), int((~training).sum())
@@ -482,7 +501,7 @@ def _of_family(
     found = judged(scores[0], training, first, spec.false_positives, rng)
     chosen = " and ".join(dict.fromkeys(family.names[k] for k in found.chosen))
     words = f"{counted(people, 'record')} and {controls:,} controls; chosen: {chosen}"
-    yield Estimate("family_auc", found.area, "", found.lower, found.upper, 0.5, reason=words, params=params)
+    yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
     rate = Rate(positives * people, people)
     yield Estimate(

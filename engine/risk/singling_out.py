@@ -14,6 +14,9 @@ which has the expectation of a, whatever the share that was held out. k_t and k_
 holds of, h is the probability that none of the former is among the n - n' that stay, P(1 | k_c) that one of the latter is among n' of the n_c. Both are
 exact averages over all such draws. With as many controls as records c is the share of the predicates that hold of exactly one control.
 
+**Without the release.** Predicates of the same form whose values are drawn at random are held against people and controls alike: ``added_risk`` takes off what
+these single out (``_attack``).
+
 **The interval of the excess.** Predicates are not independent: ``age >= 89`` and ``age >= 90`` single out the same person. If the release is independent
 of the people, people and controls are exchangeable: permuting who is a control gives the null distribution of the residual
 risk, including the dependence between predicates. The limits are the estimate minus the quantiles of the permuted risks. Where so few
@@ -27,6 +30,7 @@ exactly one record singles that record out (Cohen & Nissim 2020, PNAS 117(15); G
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -50,16 +54,18 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
+from ..statistics.score_interval import Z
 from ._attack import (
     WITHOUT_CONTROLS,
     AttackResult,
+    Gain,
     Rate,
     attack_outputs,
     combined,
     residual_interval,
     residual_risk,
 )
-from ._attacked_records import of_rows
+from ._attacked_records import of_rows, stream_aside
 
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
@@ -344,21 +350,24 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
         tried = _Tried.of(predicates, people, others)
         base = guessed(predicates, others, whole, levels, rng)
         by_chance = base.singles_out(people)
+        without = _Tried.of(base, people, others)
         every = np.ones(len(predicates), dtype=np.bool_)
         why = remark or _ruled(predicates, names) if kind == "univariate" else remark
-        found += tried.result(every, by_chance, rng).estimates(reason=why or _none(predicates), kind=kind)
+        found += tried.result(every, by_chance, rng, without).estimates(reason=why or _none(predicates), kind=kind)
         if kind == "univariate" and spec.by_variable:
             for position, name in enumerate(names):
                 own = predicates.variable[:, 0] == position
                 why = "" if own.any() else "no value of it is one released record's alone"
-                found += tried.result(own, by_chance, rng).estimates(name, why, kind=kind)
+                found += tried.result(own, by_chance, rng, without).estimates(name, why, kind=kind)
     if "vulnerable" in spec.people and len(names) > 1:
         rng = run.rng.spawn(1)[0]
         some, by_value = _vulnerable(released, names, spec.vulnerable), (confidential, controls, released)
         among = tables_of_numbers((*by_value, of_rows(released, some)), names)[3]
         predicates = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rng, among)
-        by_chance = guessed(predicates, others, whole, levels, rng).singles_out(people)
-        result = _Tried.of(predicates, people, others).result(np.ones(len(predicates), dtype=np.bool_), by_chance, rng)
+        base = guessed(predicates, others, whole, levels, rng)
+        tried, without = (_Tried.of(one, people, others) for one in (predicates, base))
+        every = np.ones(len(predicates), dtype=np.bool_)
+        result = tried.result(every, base.singles_out(people), rng, without)
         found += result.estimates(reason=remark or _none(predicates), kind="multivariate", people="vulnerable")
     return Measure(tuple(found))
 
@@ -416,8 +425,10 @@ class _Tried:
         )
         return cls(n, others, of_people, of_controls, pairs)
 
-    def result(self, some: NDArray[np.bool_], by_chance: NDArray[np.bool_], rng: np.random.Generator) -> AttackResult:
-        """The attack by some of the predicates (P,)."""
+    def result(
+        self, some: NDArray[np.bool_], by_chance: NDArray[np.bool_], rng: np.random.Generator, without: _Tried
+    ) -> AttackResult:
+        """The attack by some of the predicates (P,); ``without`` are predicates of the same form that are drawn without the release."""
         total, same = int(some.sum()), min(self.people, self.controls)
         right = int((self.of_people[some] == 1).sum())
         of_controls = float(self._control_terms(self.of_people[some], self.of_controls[some]).sum())
@@ -432,7 +443,36 @@ class _Tried:
             alone = residual_interval(attack, Rate(control.value * total, total))
             low, high = min(low, alone[0]), max(high, alone[1])
         p_value = randomised(risk, dealt, rng.spawn(1)[0])
-        return AttackResult(attack, baseline, control, (float(low), float(high)), p_value)
+        gain = self._gain(some, without, (risk - low, high - risk), dealt, stream_aside(rng))
+        return AttackResult(attack, baseline, control, (float(low), float(high)), p_value, gain=gain)
+
+    def _gain(
+        self,
+        some: NDArray[np.bool_],
+        without: _Tried,
+        reach: tuple[float, float],
+        dealt: Floats,
+        rng: np.random.Generator,
+    ) -> Gain:
+        """What the release adds. ``reach`` is how far the limits of the excess are below and above it, ``dealt`` (DEALS,) the permuted excess.
+
+        The predicates without the release are permuted by themselves, as if independent of those of the release.
+        """
+        total, control = int(some.sum()), self._control_rate(some)
+        left = 1 - control
+        members = (int((self.of_people[some] == 1).sum()) - int((without.of_people[some] == 1).sum())) / total
+        controls = control - without._control_rate(some)
+        apart = without._dealt(some, rng)
+        more = Z * float(np.std(apart))
+        p_value = randomised((members - controls) / left, dealt - apart, rng)
+        ends = math.hypot(reach[0], more), math.hypot(reach[1], more)
+        return Gain(members, controls, (ends[0] + ends[1]) / (2 * Z) * left, p_value, ends)
+
+    def _control_rate(self, some: NDArray[np.bool_]) -> float:
+        """Return how often some of the predicates (P,) single out a control in place of one of the people."""
+        scale = self.people / min(self.people, self.controls)
+        terms = float(self._control_terms(self.of_people[some], self.of_controls[some]).sum())
+        return min(1.0, scale * terms / int(some.sum()))
 
     def _dealt(self, some: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
         """The residual risk with permuted labels of people and controls, (DEALS,)."""

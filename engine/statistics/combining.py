@@ -128,7 +128,8 @@ def monte_carlo_mean(
     The interval speaks of the simulation: how far the average over m datasets may lie from the average over all the
     datasets that the same models could have drawn. A single value has none.
     """
-    mean = float(np.mean(values))
+    # the mean of equal shares is that share, and no mean is beyond its values, whatever rounding does
+    mean = min(max(float(np.mean(values)), min(values)), max(values))
     if len(values) < 2:
         return mean, None, None
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if min(values) < max(values) else 0.0

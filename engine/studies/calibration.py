@@ -43,6 +43,7 @@ from ..methods.spec import Param, Spec, StudySpec, Variant
 from ..partition.pairs import NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..statistics.combining import t_quantile
+from ..statistics.comparing import is_above, is_below
 from ..statistics.estimated import CONFIDENCE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 from ._group_tests import Agreement, GroupTests
@@ -94,7 +95,7 @@ def suggested_threshold(scores: Floats, tests: Floats, errors: Floats, limit: fl
     for t in np.arange(0, round(1 / step)) * step:
         passing = scores >= t - 1e-12
         total = float(tests[passing].sum())
-        if total and float(errors[passing].sum()) <= limit * total:
+        if total and not is_above(float(errors[passing].sum()), limit * total):
             return round(float(t), 6)
     raise NotComputable(f"above no threshold below 1 are at most {limit:.0%} of the tests in error")
 
@@ -413,7 +414,8 @@ def _error_table(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
         table = (row.level, *(row.params[name] for name in ("subset", "k")))
         counts[(*table, row.target)] = generators.index(row.params["generator"]), _agreement(row)
         limit = THRESHOLDS.get(row.measure, -np.inf)
-        meets[table] = meets.get(table, True) and (row.value if row.value is not None else -np.inf) >= limit
+        kept = row.value is not None and not is_below(row.value, limit)
+        meets[table] = meets.get(table, True) and (kept or limit == -np.inf)
     for passed in (True, False):
         own = [found for key, found in counts.items() if meets[key[:-1]] is passed]
         by = [sum((one for at, one in own if at == place), Agreement()) for place in range(len(generators))]

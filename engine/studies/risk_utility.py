@@ -62,6 +62,7 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Made, Param, Spec, StudySpec
 from ..partition.equivalence_classes import joint_classes
 from ..statistics.combining import monte_carlo_mean
+from ..statistics.comparing import is_above
 from ._anonymising import own_tables
 
 _WRITTEN = re.compile(r"\s*([A-Za-z_][\w.]*)((?:\s+\w+=\S+)*)\s*")
@@ -278,7 +279,7 @@ def state_of(row: Row, limit: float, goal: Goal) -> State:
         return "beyond"
     best, worst = (row.lower, row.upper) if goal == "low" else (-row.upper, -row.lower)
     limit = limit if goal == "low" else -limit
-    return "within" if worst <= limit else "beyond" if best > limit else "unclear"
+    return "within" if not is_above(worst, limit) else "beyond" if is_above(best, limit) else "unclear"
 
 
 def told(points: Sequence[tuple[float, State]], asked: Answer) -> tuple[float | None, str]:

@@ -16,11 +16,13 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.disclosure.likeness import Likeness
 from sfumato.engine.disclosure.neighbours import Pairs, nearest_pairs
+from sfumato.engine.disclosure.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import counted, singular
+from sfumato.engine.statistics.comparing import is_above, is_below
+from sfumato.engine.wording import counted, listed, singular
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
@@ -28,7 +30,7 @@ from ..store.artefacts import read_controls
 from ..store.workspace import Dataset, Workspace
 from ..views.results import result_rows
 from .contents import ReleasePlan
-from .earlier import Earlier, History, Overlap, ReleasedData, history_of, released_data
+from .earlier import Earlier, History, OwnPeople, ReleasedData, history_of, released_data
 from .read_on_demand import MOST_CELLS, CellsOnDemand, Held, OnDemand
 
 Status = Literal["pass", "warn", "block", "not checked"]
@@ -36,8 +38,6 @@ STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 """The worst first."""
 KEPT_KEYS = "kept_keys"
 """The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
-SAME_PEOPLE = 0.5
-"""The share of common records from which two tables of different files are taken for the same people's."""
 
 
 class DoesNotApply(NotComputable):
@@ -123,7 +123,7 @@ class Check:
 
     def beyond(self, held: float, limit: float | None) -> bool:
         """Whether a number is on the wrong side of a limit."""
-        return limit is not None and (held < limit if self.least else held > limit)
+        return limit is not None and (is_below(held, limit) if self.least else is_above(held, limit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,45 @@ class Related:
     """An earlier release of the same people, and the records by which they differ: None where these cannot be compared."""
 
     earlier: Earlier
-    overlap: Overlap | None
+    overlap: PeopleOverlap | None
+
+    @property
+    def evidence(self) -> str:
+        """Return in words what shows that the people are the same; empty where their files do."""
+        if self.overlap is None or not self.overlap.names:
+            return ""
+        found = self.overlap
+        what = "have the same" if found.declared else "are alone in both tables with the same"
+        return (
+            f"{found.common:,} {what} {listed(found.names)}: {percent_of(found.share_here)} of {found.alone_here:,} here and "
+            f"{percent_of(found.share_there)} of {found.alone_there:,} there"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided:
+    """An earlier release of which it cannot be told whether its people are the same; ``why`` says so in words."""
+
+    earlier: Earlier
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedReleases:
+    """The earlier releases by what is known of their people.
+
+    related: of the same people
+    sharing: of other people but for some, (release, people in common by an identifier)
+    undecided: of people of whom nothing shows whether they are the same
+    lost: the deleted runs of which too little is left to show it
+    unreadable: why some cannot be relied on, in words
+    """
+
+    related: tuple[Related, ...]
+    sharing: tuple[tuple[Earlier, int], ...]
+    undecided: tuple[Undecided, ...]
+    lost: tuple[int, ...]
+    unreadable: tuple[str, ...]
 
 
 class Case:
@@ -216,40 +254,64 @@ class Case:
         return history_of(self.workspace, self.plan.run.id, {self.original.table_sha256: self.exact})
 
     @cached_property
-    def _compared(self) -> tuple[tuple[Related, ...], tuple[int, ...], tuple[str, ...]]:
-        related, unknown, wrong = list[Related](), list[int](), list[str]()
-        own, schema, n = self.people, self.exact.schema, len(self.exact)
-        rules, exact = self.recipe.form.recode, self.exact
+    def _compared(self) -> _ComparedReleases:
+        related, sharing, undecided = list[Related](), list[tuple[Earlier, int]](), list[Undecided]()
+        lost, wrong = list[int](), list[str]()
+        own, rules, exact = self._own_people, self.recipe.form.recode, self.exact
         for left in self.history.earlier:
             one = replace(left, release=left.release.seen_through(rules, exact))
             try:
                 if one.table_sha256 == self.original.table_sha256:
-                    related.append(Related(one, Overlap(np.zeros(0, dtype=np.int64), 0, 1.0)))
+                    nobody: Integers = np.zeros(0, dtype=np.int64)
+                    related.append(Related(one, PeopleOverlap((), nobody, 0, len(exact), len(exact), len(exact))))
                     continue
-                overlap = one.people.overlap(own, schema, n)
+                compared = one.people.compare(own)
+                if compared.overlap is not None:
+                    related.append(Related(one, compared.overlap))
+                elif one.source_sha256 == self.original.source_sha256:
+                    related.append(Related(one, one.people.difference(own)))
+                elif compared.sharing:
+                    sharing.append((one, compared.sharing))
+                elif compared.lost:
+                    lost.append(one.run_id)
+                elif compared.open:
+                    undecided.append(Undecided(one, compared.open))
             except (DamagedTable, StrangeFile) as error:
                 wrong.append(f"run {one.run_id}, released before, cannot be read: {error}")
-                continue
-            if one.people.unknown(own, schema):
-                unknown.append(one.run_id)
-            if one.source_sha256 == self.original.source_sha256 or (overlap and overlap.share >= SAME_PEOPLE):
-                related.append(Related(one, overlap))
-        return tuple(related), tuple(unknown), tuple(wrong)
+        return _ComparedReleases(tuple(related), tuple(sharing), tuple(undecided), tuple(lost), tuple(wrong))
 
     @property
     def related(self) -> tuple[Related, ...]:
         """The earlier releases of the same people."""
-        return self._compared[0]
+        return self._compared.related
+
+    @property
+    def sharing(self) -> tuple[tuple[Earlier, int], ...]:
+        """The earlier releases of other people but for so many, whom a declared identifier shows in both tables."""
+        return self._compared.sharing
+
+    @property
+    def undecided(self) -> tuple[Undecided, ...]:
+        """The earlier releases of which it cannot be told whether their people are the same."""
+        return self._compared.undecided
+
+    @property
+    def undecided_words(self) -> str:
+        """Return ``; it cannot be told whether the people of run 3 are the same (...)``; empty where it can of all."""
+        return "".join(
+            f"; it cannot be told whether the people of run {one.earlier.run_id}, released before, are the same: {one.why}"
+            for one in self.undecided
+        )
 
     @property
     def incomparable(self) -> tuple[int, ...]:
-        """The deleted runs of which nothing shows whether their people are the same."""
-        return self._compared[1]
+        """The deleted runs of which too little is left to show whether their people are the same."""
+        return self._compared.lost
 
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The earlier releases that cannot be relied on, in words."""
-        return (*self.history.wrong, *self._compared[2])
+        return (*self.history.wrong, *self._compared.unreadable)
 
     def pool(self, *releases: ReleasedData) -> Pool:
         return Pool(self, releases)
@@ -285,12 +347,18 @@ class Case:
         return CellsOnDemand((*self.plan.kept, *self.plan.replaced), of)
 
     @cached_property
-    def people(self) -> Cells:
-        """The cells by which people of other tables are known again: those of the exact values, however coarse what goes out is."""
-        if not self.recipe.form.recode:
-            return self.own
-        exact = self.exact
-        return CellsOnDemand(tuple(self.own), lambda name: cells_of(exact, (name,))[name])
+    def _own_people(self) -> OwnPeople:
+        """The records as people of other tables are held against them: by their exact values, however coarse what goes out is, and by every column."""
+        exact, coarse = self.exact, self.recipe.form.recode
+        names = tuple(name for name in exact.schema.names if not is_enumerated(exact, name))
+        cells, own = self._cells, self.own  # and not the case, which would then hold itself
+
+        def compute(name: str) -> Keys:
+            if name in own and name not in coarse:
+                return own[name]
+            return cells.get(("exact", name), len(exact), lambda: cells_of(exact, (name,))[name])
+
+        return OwnPeople(CellsOnDemand(names, compute), exact.schema, len(exact))
 
     def found_by(self, names: Sequence[str], people: int) -> tuple[float, float]:
         """The share of so many people, those who are easiest to find, whose row is picked by these columns as they leave, a guess among equal rows each; and

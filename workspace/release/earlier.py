@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +22,15 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import Rules, recoded
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Origin, Role, Schema
-from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, occurrences, rows_of
+from sfumato.engine.disclosure.cells import Cells, Keys, cells_of, rows_of
+from sfumato.engine.disclosure.same_people import (
+    PeopleOverlap,
+    compare_identifiers,
+    compare_records,
+    identify_most,
+    is_enumerated,
+    sets_in_common,
+)
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, total
 from sfumato.engine.methods.registry import method_called
@@ -39,7 +48,6 @@ from ..store.workspace import Dataset, Workspace, schema_from_json, schema_to_js
 from ..upkeep.integrity import faults_of_runs
 from ..views.records import RecordMeasure, record_measures, risk_of_records
 from .contents import released_tables, treatment_of
-from .read_on_demand import CellsOnDemand
 
 Read = Callable[[int, Sequence[str] | None], Microdata]
 MARK_BYTES = 8
@@ -145,22 +153,42 @@ class RecordRisks:
 
 
 @dataclass(frozen=True, eq=False)
-class Overlap:
-    """Records of the examined data that an earlier table lacks, from 0; how many it has besides; and the share of common ones."""
+class OwnPeople:
+    """The confidential records of the examined release, as people of other tables are held against them.
 
-    here: Integers
-    there: int
-    share: float
+    cells: the cells of every column that does not merely number the records, (n,) each
+    schema: their columns, with the roles that the recipe gives them
+    """
+
+    cells: Cells
+    schema: Schema
+    records: int
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleComparison:
+    """Whether an earlier table is of the same people as the examined one.
+
+    overlap: how they overlap by the columns that tell, where these show the same people
+    sharing: people that both tables have by a declared identifier
+    open: why it cannot be told, in words; empty where it can
+    lost: whether it cannot be told since too little is left of a deleted table
+    """
+
+    overlap: PeopleOverlap | None = None
+    sharing: int = 0
+    open: str = ""
+    lost: bool = False
 
 
 class People(Protocol):
     """The confidential records of an earlier release."""
 
-    def overlap(self, own: Cells, schema: Schema, records: int) -> Overlap | None:
-        """How they overlap with ``records`` others, by what they have in common; None where nothing can be compared."""
+    def compare(self, own: OwnPeople) -> PeopleComparison:
+        """Return whether they are the same people as others."""
 
-    def unknown(self, own: Cells, schema: Schema) -> bool:
-        """Whether they have variables in common with others and can all the same not be compared."""
+    def difference(self, own: OwnPeople) -> PeopleOverlap | None:
+        """Return how records of the same file overlap by all columns in common; None without any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,59 +278,124 @@ def _model(sealer: Sealer, recipe: Recipe) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class _SetOfColumns:
+    """Rows of some columns of two tables, read when they are asked for; ``identifies`` where they are of a declared identifier."""
+
+    names: tuple[str, ...]
+    ours: Callable[[], Keys]
+    theirs: Callable[[], Keys]
+    identifies: bool = False
+
+
+def _compared(sets: Iterable[_SetOfColumns], common: Sequence[str]) -> PeopleComparison:
+    """Return what the sets of columns that identify say; the first that shows the same people decides."""
+    sharing, enough = 0, False
+    for one in sets:
+        ours, theirs = one.ours(), one.theirs()
+        if one.identifies:
+            overlap = compare_identifiers(one.names, ours, theirs)
+            sharing = max(sharing, overlap.common)
+        elif identify_most(ours) and identify_most(theirs):
+            overlap = compare_records(one.names, ours, theirs)
+            enough = enough or overlap.could_be_same
+        else:
+            continue
+        if overlap.are_same:
+            return PeopleComparison(overlap, sharing)
+    if sharing or enough:
+        return PeopleComparison(sharing=sharing)
+    named = f"the columns in common ({', '.join(common)}) identify too few people" if common else "no column in common"
+    return PeopleComparison(open=named)
+
+
+@dataclass(frozen=True, eq=False)
 class _People:
     read: Callable[[], Microdata]
     schema: Schema
 
-    def _common(self, own: Cells, schema: Schema) -> tuple[str, ...]:
-        return tuple(name for name in own if name in self.schema and self.schema[name].kind is schema[name].kind)
+    def _common(self, own: OwnPeople) -> tuple[str, ...]:
+        return tuple(
+            name for name in own.cells if name in self.schema and self.schema[name].kind is own.schema[name].kind
+        )
 
-    def overlap(self, own: Cells, schema: Schema, records: int) -> Overlap | None:
-        if not (names := self._common(own, schema)):
+    def compare(self, own: OwnPeople) -> PeopleComparison:
+        if not self._common(own):
+            return _compared((), ())
+        data = self.read()
+        common = tuple(name for name in self._common(own) if not is_enumerated(data, name))
+        cells = {name: cells_of(data, (name,))[name] for name in common}
+        schemas = (own.schema, self.schema)
+
+        def of_role(*roles: Role) -> tuple[str, ...]:
+            return tuple(name for name in common if any(schema[name].role in roles for schema in schemas))
+
+        identifiers = of_role(Role.IDENTIFIER)
+        columns = tuple(name for name in common if name not in identifiers)
+        rows = own.records + len(data)
+        tried = sets_in_common(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
+
+        def of(names: tuple[str, ...], *, identifies: bool = False) -> _SetOfColumns:
+            return _SetOfColumns(
+                names,
+                lambda: rows_of(own.cells, names, own.records),
+                lambda: rows_of(cells, names, len(data)),
+                identifies,
+            )
+
+        sets = chain((of((name,), identifies=True) for name in identifiers), map(of, tried))
+        return _compared(sets, self._common(own))
+
+    def difference(self, own: OwnPeople) -> PeopleOverlap | None:
+        if not (names := self._common(own)):
             return None
         data = self.read()
-        theirs = CellsOnDemand(names, lambda name: cells_of(data, (name,))[name])
-        return _overlap(rows_of(own, names, records), rows_of(theirs, names, len(data)))
-
-    def unknown(self, own: Cells, schema: Schema) -> bool:
-        return False
+        theirs = rows_of(cells_of(data, names), names, len(data))
+        return compare_records(names, rows_of(own.cells, names, own.records), theirs)
 
 
 @dataclass(frozen=True, eq=False)
 class _MarkedPeople:
-    """Records of which HMACs are left, by several sets of variables: the largest one serves that the others have too."""
+    """Records of which HMACs are left, by several sets of variables: those serve that the others have too."""
 
     marks: Sequence[Marks]
     read: Callable[[int], Keys]
     key: bytes | None
 
-    def _chosen(self, own: Cells, schema: Schema) -> int | None:
+    def _fitting(self, own: OwnPeople) -> list[tuple[int, Marks]]:
         def fits(one: Marks) -> bool:
-            return all(n in own and schema[n].kind.value == kind for n, kind in zip(one.names, one.kinds, strict=True))
+            return all(
+                name in own.cells and own.schema[name].kind.value == kind
+                for name, kind in zip(one.names, one.kinds, strict=True)
+            )
 
-        found = [i for i, one in enumerate(self.marks) if self.key is not None and fits(one)]
-        return max(found, key=lambda i: len(self.marks[i].names), default=None)
+        return [] if self.key is None else [(i, one) for i, one in enumerate(self.marks) if fits(one)]
 
-    def overlap(self, own: Cells, schema: Schema, records: int) -> Overlap | None:
-        if (i := self._chosen(own, schema)) is None:
-            return None
+    def _common(self, own: OwnPeople) -> tuple[str, ...]:
+        pairs = (pair for one in self.marks for pair in zip(one.names, one.kinds, strict=True))
+        return tuple(
+            dict.fromkeys(name for name, kind in pairs if name in own.cells and own.schema[name].kind.value == kind)
+        )
+
+    def _ours(self, own: OwnPeople, names: tuple[str, ...]) -> Keys:
         assert self.key is not None
-        names = self.marks[i].names
-        return _overlap(marks_of(rows_of(own, names, records), names, self.key), self.read(i))
+        return marks_of(rows_of(own.cells, names, own.records), names, self.key)
 
-    def unknown(self, own: Cells, schema: Schema) -> bool:
-        common = any(
-            name in own and schema[name].kind.value == kind
-            for one in self.marks for name, kind in zip(one.names, one.kinds, strict=True)
-        )  # fmt: skip
-        return common and self._chosen(own, schema) is None
+    def compare(self, own: OwnPeople) -> PeopleComparison:
+        fitting, common = self._fitting(own), self._common(own)
+        sets = (
+            _SetOfColumns(one.names, partial(self._ours, own, one.names), partial(self.read, i), one.identifies)
+            for i, one in sorted(fitting, key=lambda pair: (not pair[1].identifies, -len(pair[1].names)))
+        )
+        found = _compared(sets, common)
+        if common and not fitting:
+            return replace(found, open="too few columns are left in common", lost=True)
+        return found
 
-
-def _overlap(ours: Keys, theirs: Keys) -> Overlap:
-    """By how often each record of the two tables occurs in the other less how often in its own."""
-    mine = occurrences(ours, theirs) - occurrences(ours, ours)
-    there = int((occurrences(theirs, ours) - occurrences(theirs, theirs) < 0).sum())
-    return Overlap(np.flatnonzero(mine < 0), there, float((mine >= 0).mean()))
+    def difference(self, own: OwnPeople) -> PeopleOverlap | None:
+        if not (fitting := self._fitting(own)):
+            return None
+        i, one = max(fitting, key=lambda pair: len(pair[1].names))
+        return compare_records(one.names, self._ours(own, one.names), self.read(i))
 
 
 def marks_of(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
@@ -440,7 +533,7 @@ def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
     )  # fmt: skip
     classes = found.read(0, found.schema.names[:1]).classes
     marks = _marks(recipe, data)
-    own = cells_of(data, marks[0].names)
+    own = cells_of(data, tuple(dict.fromkeys(name for one in marks for name in one.names)))
     key = workspace.sealer
     columns = {str(i): marks_of(rows_of(own, one.names, len(data)), one.names, key.key) for i, one in enumerate(marks)}
     risks = [
@@ -459,7 +552,7 @@ def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
         run.id, original.id, original.source_sha256, original.table_sha256, original.records, recipe.origin, schema_to_json(schema),
         found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.exact, found.model,
         found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
-        tables.write_arrays(columns), marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
+        tables.write_arrays(columns) if columns else "", marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
         written(recipe.form.recode),
     )  # fmt: skip
 
@@ -478,9 +571,27 @@ def _published(release: ReleasedData, place: int, levels: dict[str, set[str]]) -
 
 
 def _marks(recipe: Recipe, data: Microdata) -> tuple[Marks, ...]:
-    """The sets of variables by which people are known again: all that were released or kept, the quasi-identifiers, the sensitive ones."""
+    """The sets of variables by which people are known again: all that were released or kept, all but the sensitive ones, the quasi-identifiers,
+    the sensitive ones, and each identifier.
+    """
     kept, replaced, _ = treatment_of(recipe)
-    names = tuple(name for name in recipe.schema.names if name in (*kept, *replaced) and name in data.schema)
-    roles = [recipe.schema.of_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)]
-    sets = dict.fromkeys(one for one in (names, *(tuple(n for n in names if n in role) for role in roles)) if one)
-    return tuple(Marks(one, tuple(data.schema[name].kind.value for name in one)) for one in sets)
+    schema = recipe.schema
+    names = tuple(
+        name
+        for name in schema.names
+        if name in (*kept, *replaced) and name in data.schema and not is_enumerated(data, name)
+    )
+    sensitive, known = schema.of_role(Role.SENSITIVE), schema.of_role(Role.QUASI_IDENTIFIER)
+    sets = [names, tuple(n for n in names if n not in sensitive)]
+    sets += [tuple(n for n in names if n in role) for role in (known, sensitive)]
+    identifiers = [
+        name for name in schema.of_role(Role.IDENTIFIER) if name in data.schema and not is_enumerated(data, name)
+    ]
+
+    def mark(some: tuple[str, ...], *, identifies: bool = False) -> Marks:
+        return Marks(some, tuple(data.schema[name].kind.value for name in some), identifies)
+
+    return (
+        *(mark(one) for one in dict.fromkeys(filter(None, sets))),
+        *(mark((name,), identifies=True) for name in identifiers),
+    )

@@ -15,8 +15,8 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.recipe.budget import budget_words
 from sfumato.engine.wording import counted
 
-from .checks import Case, Check, DoesNotApply, Sighting, numbered
-from .earlier import Cost, cost_of
+from .checks import Case, Check, DoesNotApply, Sighting, Undecided, numbered
+from .earlier import Cost, Earlier, cost_of
 
 ELSEWHERE = "releases from other workspaces are not known here"
 
@@ -31,9 +31,10 @@ def _differencing(case: Case) -> Sighting:
         here, there = one.overlap.here, one.overlap.there
         few = min((count for count in (len(here), there) if count), default=0)
         if few:
+            evidence = f" ({one.evidence})" if one.evidence else ""
             said = (
                 f"run {one.earlier.run_id}, released before, is of the same people but for {len(here):,} that are only here and "
-                f"{there:,} that are only there"
+                f"{there:,} that are only there{evidence}"
             )
             seen.append(
                 Sighting(
@@ -41,8 +42,27 @@ def _differencing(case: Case) -> Sighting:
                     at_most="block" if exact_here and one.earlier.release.exact else "warn",
                 )
             )  # fmt: skip
-    nothing = Sighting(f"no release differs from an earlier one by a few records; {ELSEWHERE}", judged=np.inf)
+    seen += [_possible_difference(case, one) for one in case.undecided]
+    nothing = Sighting(
+        f"no release differs from an earlier one by a few records{case.undecided_words}; {ELSEWHERE}", judged=np.inf
+    )
     return min(seen, key=lambda one: (one.at_most != "block", one.held), default=nothing)
+
+
+def _possible_difference(case: Case, one: Undecided) -> Sighting:
+    """Return what an earlier table would differ by, if it were of the same people: it matters where two tables of exact values differ by few records."""
+    more = len(case.exact) - one.earlier.release.people
+    matters = more and case.release.exact and one.earlier.release.exact
+    said = (
+        f"it cannot be told whether run {one.earlier.run_id}, released before, is of the same people ({one.why}); it has {abs(more):,} "
+        f"{'fewer' if more > 0 else 'more'} of them if so; {ELSEWHERE}"
+    )
+    if matters:
+        return Sighting(said, abs(more), at_most="warn")
+    return Sighting(
+        f"no release is known to differ from an earlier one by a few records{case.undecided_words}; {ELSEWHERE}",
+        judged=np.inf,
+    )
 
 
 def _intersections(case: Case) -> Sighting:
@@ -100,7 +120,9 @@ def _cost_of_datasets(cost: Cost) -> float:
 def _privacy_spent(case: Case) -> Sighting:
     """Epsilon of this release and of those of the same people before it, with the budget that holds; equal datasets cost once.
 
-    Public figures of equal datasets cost each time: other figures, or another epsilon, have other noise.
+    Public figures of equal datasets cost each time: other figures, or another epsilon, have other noise. One person in common by a
+    declared identifier is enough, since the budget is that person's too. A release of people of whom it cannot be told whether they are the
+    same does not count, and is to be judged where it would make the difference.
     """
     budget = case.policy.budget(case.recipe.form.epsilon)
     own = cost_of(case.plan.run, case.confidential)
@@ -108,14 +130,8 @@ def _privacy_spent(case: Case) -> Sighting:
         if budget is None:
             raise DoesNotApply("no step keeps a privacy account, and neither recipe nor policy sets a budget")
         return Sighting("no step keeps a privacy account", judged=np.inf)
-    found: list[tuple[str, Cost]] = [(f"run {case.plan.run.id}", own)]
-    paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
-    for one in (related.earlier for related in case.related):
-        tables, cost = frozenset(one.release.tables), one.cost()
-        more = cost.epsilon - paid.get(tables, 0.0)
-        if tables not in paid or more > SAME_COST:
-            found.append((f"run {one.run_id}", replace(cost, epsilon=more)))
-        paid[tables] = paid.get(tables) or _cost_of_datasets(cost)
+    same = [related.earlier for related in case.related] + [earlier for earlier, _ in case.sharing]
+    found = _costs(case, own, same)
     for named, cost in found:
         if not cost.covered:
             said = f"the privacy cost of {named} is unknown, and so is that of all releases together; {ELSEWHERE}"
@@ -124,18 +140,56 @@ def _privacy_spent(case: Case) -> Sighting:
             return Sighting(said, judged=np.inf)
     spent = sum(cost.epsilon for _, cost in found)
     runs = f"{counted(len(found), 'release')} of these people" if len(found) > 1 else "this release"
-    said = f"epsilon of {runs}: {spent:g}{budget_words(case.recipe, case.policy.epsilon)}; {ELSEWHERE}"
+    said = f"epsilon of {runs}: {spent:g}{budget_words(case.recipe, case.policy.epsilon)}"
+    if case.sharing:
+        shared = ", ".join(f"run {earlier.run_id} ({case.count(people)})" for earlier, people in case.sharing)
+        said += f"; some of these people are in {shared} too"
     if budget is None:
-        raise NotComputable(f"{said}; neither recipe nor policy sets a budget to compare it with")
-    return Sighting(said, spent, budget, round(spent / budget, 9))
+        raise NotComputable(f"{said}; {ELSEWHERE}; neither recipe nor policy sets a budget to compare it with")
+    open_said, matters = _possible_cost(case, own, same, spent, budget)
+    return Sighting(
+        f"{said}{open_said}; {ELSEWHERE}",
+        spent,
+        budget,
+        round(spent / budget, 9),
+        at_least="warn" if matters else "pass",
+    )
+
+
+def _costs(case: Case, own: Cost, earlier: Sequence[Earlier]) -> list[tuple[str, Cost]]:
+    """Return what this release and earlier ones cost together, each by its name."""
+    found: list[tuple[str, Cost]] = [(f"run {case.plan.run.id}", own)]
+    paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
+    for one in earlier:
+        tables, cost = frozenset(one.release.tables), one.cost()
+        more = cost.epsilon - paid.get(tables, 0.0)
+        if tables not in paid or more > SAME_COST:
+            found.append((f"run {one.run_id}", replace(cost, epsilon=more)))
+        paid[tables] = paid.get(tables) or _cost_of_datasets(cost)
+    return found
+
+
+def _possible_cost(case: Case, own: Cost, same: Sequence[Earlier], spent: float, budget: float) -> tuple[str, bool]:
+    """Return what releases would add of which it cannot be told whether their people are the same, in words, and whether that breaks the budget."""
+    if not case.undecided:
+        return "", False
+    costs = _costs(case, own, [*same, *(one.earlier for one in case.undecided)])
+    unknown = [named for named, cost in costs if not cost.covered]
+    most = sum(cost.epsilon for _, cost in costs)
+    told = case.undecided_words
+    if unknown:
+        return f"{told}; the privacy cost of {', '.join(unknown)} is unknown", True
+    if most > spent:
+        told += f"; with the same people epsilon would be {most:g}"
+    return told, most > budget * (1 + SAME_COST)
 
 
 def _more_draws(case: Case) -> Sighting:
     if not case.related:
-        return Sighting(f"no other release of these people; {ELSEWHERE}", 0)
+        return Sighting(f"no other release is known to be of these people{case.undecided_words}; {ELSEWHERE}", 0)
     runs = ", ".join(str(one.earlier.run_id) for one in case.related)
     several = len(case.related) > 1
-    said = f"{'runs' if several else 'run'} {runs} of the same people {'were' if several else 'was'} released before; an intruder has all together; {ELSEWHERE}"
+    said = f"{'runs' if several else 'run'} {runs} of the same people {'were' if several else 'was'} released before; an intruder has all together{case.undecided_words}; {ELSEWHERE}"
     return Sighting(said, len(case.related))
 
 

@@ -19,6 +19,7 @@ from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
 from sfumato.engine.disclosure.kept_columns import CombinationSizes, Lever, list_levers, plan_protection
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.wording import listed, number, percent
 
 from ..policy.policy import AudienceLimits
@@ -105,7 +106,7 @@ class KeptColumns:
         """Return whether the audience may not have these columns. A policy may allow a share of the people."""
         given = self.case.policy.findings.get(KEPT_KEYS)
         allowed = 0.0 if given is None or given.block is None else given.block
-        return self.people > allowed * len(self.sizes.sizes)
+        return is_above(float(self.people), allowed * len(self.sizes.sizes))
 
     @cached_property
     def by_others(self) -> int:

@@ -16,6 +16,7 @@ from sfumato.engine.methods.labels import Subject, label_of, quantity_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
 from sfumato.engine.wording import noun_of, percent
 
@@ -33,7 +34,7 @@ from ..reporting.questions import (
 )
 from ..reporting.results import output_of
 from ..views.weights import weights_said
-from .checks import KEPT_KEYS, Case, Check, Sighting, Status
+from .checks import KEPT_KEYS, STATUSES, Case, Check, Sighting, Status
 from .contents import treatment_of
 from .kept_column_checks import kept_columns_of
 
@@ -100,7 +101,9 @@ def answer_of(
     *,
     kept_columns_block: bool = False,
 ) -> Sighting:
-    """The measure of a question that blocks, or else is furthest beyond its baseline; one that chance may have put there only warns.
+    """The measure of a question that blocks, or else warns, or else is furthest beyond its baseline.
+
+    What chance may have put there is no finding, unless it is beyond what blocks and the measure would have seen that: then a person has to judge it.
 
     Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` says of so many
     people, those who are easiest to find. An AUC counts who of others has none of the rows. What they find is part of the finding on kept columns
@@ -110,10 +113,21 @@ def answer_of(
     where nothing answers the question: then it raises NotComputable.
     """
     warn, block = limits_of(question, policy)
+    answers, reason = answered_by(rows, recipe, question, block)
+    strong = {id(row) for row in answers}
     series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
     seen = [
         replace(
-            _sighting(replace(row, baseline=base), output, records, series, _label(row, recipe), said, at_most),
+            _sighting(
+                replace(row, baseline=base),
+                output,
+                records,
+                series,
+                _label(row, recipe),
+                said,
+                at_most,
+                block if id(row) in strong else None,
+            ),
             leak=leak,
         )
         for row, output in _compared(answering(rows, question))
@@ -121,9 +135,8 @@ def answer_of(
             row, output, question, recipe, records, found_by, kept_columns_block=kept_columns_block
         )
     ]
-    worst = max(seen, key=lambda one: _order(one, block), default=None)
-    found = worst is not None and any(limit is not None and worst.held > limit for limit in (warn, block))
-    answers, reason = answered_by(rows, recipe, question, block)
+    worst = max(seen, key=lambda one: _order(one, warn, block), default=None)
+    found = worst is not None and _status(worst, warn, block) != "pass"
     if worst is not None and (answers or found):
         return worst
     if reason:
@@ -176,7 +189,16 @@ def _label(row: Row, recipe: Recipe) -> str:
     return label_of(Subject(row.key, row.target, row.level, kept))
 
 
-def _sighting(row: Row, output: Output, records: int, series: int, label: str, more: str, at_most: Status) -> Sighting:
+def _sighting(
+    row: Row,
+    output: Output,
+    records: int,
+    series: int,
+    label: str,
+    more: str,
+    at_most: Status,
+    block: float | None,
+) -> Sighting:
     value, base, beyond = _held(row, output, records)
     found = Estimated(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
@@ -191,15 +213,32 @@ def _sighting(row: Row, output: Output, records: int, series: int, label: str, m
         if output.estimated and found.lower is not None and found.upper is not None
         else ""
     )
-    may = output.risk.gate_reference == "chance" and sure is not None and sure > base
-    chance = "; chance alone may give as much, so that it only warns" if interval and not may and beyond > WARNS else ""
+    may = output.risk.gate_reference == "chance" and sure is not None and is_above(sure, base)
+    most, chance = at_most, ""
+    if not may:
+        most = "warn"
+        # over all tests of the run together: an interval that has the baseline in it is no finding, whatever its middle is
+        if interval and output.risk.gate_reference == "chance" and not (block is not None and is_above(beyond, block)):
+            most = "pass"
+        if interval and is_above(beyond, WARNS):
+            chance = (
+                f"; chance alone may give as much, so that it {'only warns' if most == 'warn' else 'is no finding'}"
+            )
     said = f"{label}: {figure(row.value or 0.0, records)}{interval}{against}{more}{chance}"
-    return Sighting(said, value, base, beyond, at_most=at_most if may else "warn")
+    return Sighting(said, value, base, beyond, at_most=most)
 
 
-def _order(one: Sighting, block: float | None) -> tuple[bool, float]:
+def _status(one: Sighting, warn: float | None, block: float | None) -> Status:
+    """Return what the gate makes of a sighting under these limits."""
+    beyond = [limit is not None and is_above(one.held, limit) for limit in (warn, block)]
+    if one.at_most == "pass" or not any(beyond):
+        return "pass"
+    return "block" if one.at_most == "block" and beyond[1] else "warn"
+
+
+def _order(one: Sighting, warn: float | None, block: float | None) -> tuple[int, float]:
     """What blocks under the policy before what warns, then what is further beyond."""
-    return one.at_most == "block" and block is not None and one.held > block, one.held
+    return -STATUSES.index(_status(one, warn, block)), one.held
 
 
 def _key(question: Question) -> str:

@@ -22,24 +22,27 @@ from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find, method_called
 from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.thresholds import output_of
+from sfumato.engine.statistics.comparing import distance, is_above
 from sfumato.engine.statistics.estimated import Estimated, difference
 from sfumato.engine.wording import agree, counted, number
 
 from ..reporting.beliefs import BeliefsFound
+from ..reporting.questions import answered_by
 from ..reporting.words import thresholds_text
 from ..store.artefacts import released_dataset
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
 from ..views.results import diagnostics_of
-from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, numbered
+from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Sighting, Status, numbered
 from .earlier import RecordRisks, ReleasedData, best_candidates_of, candidates_of
+from .question_checks import limits_of
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
 SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
-UNKNOWN = float(np.nextafter(LIKELY, 1.0))
-"""What a record is taken for that nobody asked about."""
+UNKNOWN = LIKELY + 1e-11
+"""What a record is taken for that nobody asked about: above ``LIKELY`` by more than rounding."""
 
 
 def _rows(case: Case) -> list[Row]:
@@ -145,7 +148,12 @@ def _worst_records(case: Case) -> Sighting:
         for together in _with_earlier(case, measure, risk.probability):
             one = _most_at_risk(case, measure, together, own)
             worst = one if worst is None or _order(one) > _order(worst) else worst
-    if worst is None or (inferred is not None and inferred.held > max(LIKELY, worst.held)):
+    if inferred is not None and _inference_is_measured(case):
+        # what is inferred of fresh people too is no finding about these: the excess over them is, and inference_excess judges it
+        inferred = replace(
+            inferred, said=f"{inferred.said}; inference_excess judges what is so of these people alone", judged=0.0
+        )
+    if worst is None or (inferred is not None and (inferred.value or 0.0) > max(LIKELY, worst.held)):
         worst = _beside(worst, inferred)
     if worst is not None and not everybody:
         said = (
@@ -191,7 +199,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     if not asked.any():
         return Sighting(f"{key}: no record was asked about in all releases")
     record = int(np.nanargmax(found.probability))
-    highest, likely = float(found.probability[record]), np.flatnonzero(found.probability > LIKELY)
+    highest, likely = float(found.probability[record]), np.flatnonzero(is_above(found.probability, LIKELY))
     few = case.synthetic and found.datasets < 2
     # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
     alone = _alone_with_kept(case) & asked
@@ -199,7 +207,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
     judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNKNOWN))
     policy = case.policy.findings.get("worst_records")
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
-    looked = judged > SURE and not (few or strict)
+    looked = is_above(judged, SURE) and not (few or strict)
     chance = _of_wrong_people(case, measure, found) if looked else None
     said = (
         f"{key}: record {record + 1} is given away with probability {highest:.3g} over {counted(found.datasets, 'dataset')}, and "
@@ -222,7 +230,7 @@ def _most_at_risk(case: Case, measure: RecordMeasure, found: _Together, own: flo
         said += f"; {count:,} of them {agree(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
     # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave. People who are not
     # alone and are found all the same are no part of it: a waiver of the kept columns must not cover them.
-    leak = KEPT_KEYS if count > len(likely) / 2 and judged <= SURE else ""
+    leak = KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else ""
     by_chance = few or (chance is not None and chance.p_value > LEVEL)
     return Sighting(
         said,
@@ -272,7 +280,7 @@ def _of_wrong_people(case: Case, measure: RecordMeasure, together: _Together) ->
     except NotComputable:  # of an earlier release whose columns are labels now
         return None
     shared = occurrences(groups, groups) > 1
-    return found if 0 < found.own == int((together.probability[shared] > SURE).sum()) else None
+    return found if 0 < found.own == int(is_above(together.probability[shared], SURE).sum()) else None
 
 
 def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
@@ -284,9 +292,16 @@ def _alone_with_kept(case: Case) -> NDArray[np.bool_]:
     return np.asarray(occurrences(rows, rows) == 1)
 
 
+def _inference_is_measured(case: Case) -> bool:
+    """Return whether a measure of the run compares what is inferred of members with what is inferred of other people, with enough power."""
+    block = limits_of("inference", case.policy)[1]
+    answers = answered_by(case.rows, case.recipe, "inference", block)[0]
+    return any((output := output_of(row.key)) is not None and output.risk.gate_reference == "chance" for row in answers)
+
+
 def _order(one: Sighting) -> tuple[bool, float]:
     """What may block before what only warns, where it is above the limit from which on it warns."""
-    return one.at_most == "block" and one.held > LIKELY, one.held
+    return one.at_most == "block" and is_above(one.held, LIKELY), one.held
 
 
 def _infers(method: Method) -> bool:
@@ -299,7 +314,7 @@ def _inferred(key: str, risk: RecordRisk) -> Sighting:
     probability, prior = risk.probability, risk.prior
     if prior is not None:
         probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
-    record, likely = int(np.nanargmax(probability)), np.flatnonzero(probability > LIKELY)
+    record, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
     beyond = "" if prior is None else ", beyond a guess at everybody"
     said = (
         f"{key}: the value of record {record + 1} is inferred with probability {float(probability[record]):.3g}{beyond}, and of {len(likely):,} of "
@@ -370,16 +385,16 @@ def _guessed_beyond_prior(case: Case) -> Sighting:
         sure = after if found.after.lower is None else found.after.lower
         beyond = (after - before) / (1 - before) if before < 1 else 0.0
         said = f"{found.key} ({found.uses}): of {found.over} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
-        one = Sighting(said, after, before, beyond, at_most="block" if sure > before else "warn")
+        one = Sighting(said, after, before, beyond, at_most="block" if is_above(sure, before) else "warn")
         worst = one if worst is None or one.held > worst.held else worst
     assert worst is not None
     return _of_this_release(case, worst)
 
 
 def _above_confidential(case: Case) -> Sighting:
-    """The risk that is furthest above its value of the confidential data. Only one that is above for certain may block: an exact
-    value, or an estimate whose whole interval is. What is inferred only warns: a smoother table says of more people what is so of all like them. So does what
-    noise raises: a table of other people has records on keys that one person of the data has.
+    """The risk that is furthest above its value of the confidential data. Only one that is above for certain counts: an exact
+    value, or an estimate whose whole interval is. What is inferred does not: a smoother table says of more people what is so of all like them. Nor does what
+    noise raises: a table of other people has records on keys that one person of the data has. Neither is a disclosure by itself, and both are shown.
     """
     rows = [row for row in _rows(case) if row.family == "risk" and row.value is not None]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
@@ -395,21 +410,35 @@ def _above_confidential(case: Case) -> Sighting:
         target = f" of {row.target}" if row.target else ""
         said = f"{row.key}{target} is {row.value:.4g}, {ours.value:.4g} in the confidential data{size}"
         method = method_called(row.method_key)
-        may = sure and not resized and not output.risk.raised_by_noise and not (method is not None and _infers(method))
-        seen.append(Sighting(said, ratio, 1.0, at_most="block" if may else "warn"))
+        of_people_in_general = output.risk.raised_by_noise or (method is not None and _infers(method))
+        if ratio > 1 and of_people_in_general:
+            said += ", which by itself is no disclosure: a smoother or larger table says more of people in general"
+        elif ratio > 1 and sure is False:
+            said += "; chance may give as much"
+        most: Status = "block" if sure and not resized else "warn"
+        if of_people_in_general or sure is False:
+            most = "pass"
+        seen.append(Sighting(said, ratio, 1.0, at_most=most))
     if not seen:
         raise NotComputable("no risk of the run was measured of the confidential data too")
-    return max(seen, key=lambda one: one.order)
+    return max(seen, key=lambda one: (one.at_most != "pass", *one.order))
 
 
-def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool]:
-    """A risk as a ratio to that of the confidential data, and whether it is above for certain.
+def _above(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool | None]:
+    """A risk as a ratio to that of the confidential data, and whether it is above for certain; None where an estimate has no interval to tell.
 
     No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
     """
     value, base = (Estimated(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
-    low = difference(value, base).lower if sampled else value.value - base.value
-    sure = low is not None and low > 0
+    # counts by counts: of values that rounding alone tells apart none is above the other
+    more = distance(value.value, base.value)
+    low = difference(value, base).lower if sampled else more
+    if more <= 0:
+        sure: bool | None = False
+    else:
+        sure = None if low is None else low > 0
+    if more == 0:
+        return 1.0, False
     if output.range[0] is not None and output.range[0] >= 0 and base.value > 0:
         return value.value / base.value, sure
     return 1.0 + value.value - base.value, sure

@@ -14,6 +14,7 @@ from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.registry import method_called, registry
 from sfumato.engine.methods.rows import Row, may_be_of
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.wording import percent
 
 from .results import method_title, output_of
@@ -91,7 +92,7 @@ def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> 
     least = next((one for one in rows if _same_use(one, row) and one.measure == output.detectable), None)
     if least is None or least.value is None:
         return f"the smallest leak that {method_title(row.method_key)} would find is not known"
-    if (found := beyond_baseline(least.value, row, output)) > limit:
+    if is_above(found := beyond_baseline(least.value, row, output), limit):
         return f"{method_title(row.method_key)} finds a leak of {percent(found)} or more only, and the gate blocks from {percent(limit)}"
     return ""
 

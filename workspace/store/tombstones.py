@@ -24,10 +24,14 @@ IN_AUDIT = "tombstone"
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """A column of HMACs of the confidential records, (n,): of these variables, which have these kinds."""
+    """A column of HMACs of the confidential records, (n,): of these variables, which have these kinds.
+
+    identifies: whether they are one declared identifier
+    """
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
+    identifies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,11 @@ def read(workspace: Workspace, run_id: int, sha256: str) -> Tombstone:
 def _tombstone(table: Mapping[str, Any]) -> Tombstone:
     lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
     parts = {
-        "marks": tuple(Marks(tuple(one["names"]), tuple(one["kinds"])) for one in table["marks"]),
+        # tombstones of earlier versions mark no identifier
+        "marks": tuple(
+            Marks(tuple(one["names"]), tuple(one["kinds"]), bool(one.get("identifies", False)))
+            for one in table["marks"]
+        ),
         "risks": tuple(RiskTable(**one) for one in table["risks"]),
     }
     found = Tombstone(**{**table, **lists, **parts})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from sfumato.engine.methods.registry import Method, registry
+from sfumato.engine.statistics.comparing import is_below
 
 from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Workspace
@@ -72,7 +73,7 @@ class Score:
             return "no threshold"
         if self.value is None:
             return "not computed"
-        return "met" if self.value >= self.limit else "not met"
+        return "not met" if is_below(self.value, self.limit) else "met"
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,9 @@ EVIDENCE = Evidence(
     no_oracle={
         "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find",
         "excess_p_value": "it is drawn at random: tests/engine/attacks/test_permuted.py holds it against Fisher's test",
+        "added_risk": "its halves of the controls are drawn at random: tests/engine/risk/test_added_risk.py knows what each person adds",
+        "detectable_added_risk": "it is the power of a test: tests/engine/risk/test_added_risk.py counts what simulated attacks find",
+        "largest_added_risk": "its halves are drawn at random: tests/engine/risk/test_added_risk.py knows what a leak adds",
         "largest_excess_risk": "its halves are drawn at random: tests/engine/risk/test_best_strategy.py chooses again by loops",
     },
     tiny=[
@@ -134,6 +137,10 @@ EVIDENCE = Evidence(
         "guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=CONFIDENT, noise=CONFIDENT),
         "from_controls": Expected(doubled=ALL_GUESSES, copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
+        **dict.fromkeys(
+            ("added_risk", "detectable_added_risk", "largest_added_risk"),
+            Expected(*[free("halves of people and controls are dealt by values and names")] * 8),
+        ),
         "excess_p_value": DEALT,
         "largest_excess_risk": Expected(*[free("other people are in each half, and choose other variables")] * 4),
     },

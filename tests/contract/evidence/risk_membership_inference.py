@@ -17,6 +17,8 @@ EVIDENCE = Evidence(
                 "control_success",
                 "excess_risk",
                 "detectable_excess",
+                "added_risk",
+                "detectable_added_risk",
                 "guesses",
             ),
             *("family_auc", "family_tpr", "p_value", "detectable_auc"),

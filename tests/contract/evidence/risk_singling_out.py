@@ -41,6 +41,8 @@ EVIDENCE = Evidence(
         "baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
         "control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
         "detectable_excess": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+        "added_risk": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
+        "detectable_added_risk": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
         "excess_p_value": DEALT,
         "guesses": Expected(doubled=equals(0), copy=same, permuted=JOINT, noise=OWN_TABLE),
     },

@@ -43,8 +43,8 @@ def answers(found: Measure, target: str = "ill", **params: str) -> dict[str, Est
 
 
 def values(found: Measure, target: str = "ill", **params: str) -> dict[str, float | None]:
-    """All but the power and the p-value, which ``tests/engine/attacks`` holds against simulations."""
-    simulated = ("detectable_excess", "excess_p_value")
+    """All but the power, the p-value and what rests on halves of the controls, which are held against simulations."""
+    simulated = ("detectable_excess", "excess_p_value", "added_risk", "detectable_added_risk", "largest_added_risk")
     return {name: e.value for name, e in answers(found, target, **params).items() if name not in simulated}
 
 

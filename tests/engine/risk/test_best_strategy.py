@@ -51,10 +51,13 @@ def test_a_strategy_that_works_is_found_and_named() -> None:
     own, controls = chances(0.1, 3, 400, rng), chances(0.1, 3, 400, rng)
     own[2] = rng.random(400) < 0.55
     strategies = [strategy_of("ab", used) for used in ("ab", "a", "b")]
-    found = largest_excess(own, controls, strategies, rng, choices=4, params={})
+    nothing = np.zeros(own.shape[1]), np.zeros(controls.shape[1])
+    found, added = largest_excess(own, controls, strategies, rng, choices=4, without=nothing, params={})
     assert found.value == pytest.approx(0.5, abs=0.08)
     assert found.lower > 0.35  # type: ignore[operator]
     assert found.reason == "best strategy: b; ignores a (3 of 4 choices are tried)"
+    assert added.value == pytest.approx(found.value, abs=0.02), "where nothing is guessed without the release"
+    assert added.reason == found.reason
 
 
 def test_one_person_has_no_halves_and_equal_strategies_use_all_that_is_known() -> None:

@@ -327,12 +327,12 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     found = draft_for(plan_text(table), table, data, Wanted(holdout=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
     assert limits["risk.identification.largest_true_match_rate"] == 0.01
-    assert "risk.linkability.largest_excess_risk" not in limits, "town is kept, and links whatever is drawn"
+    assert "risk.linkability.largest_added_risk" not in limits, "town is kept, and links whatever is drawn"
     assert any("columns that are released unchanged" in one for one in found.notes)
     assert "release rules, section 4" in found.toml
     whole = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(whole.toml)["threshold"] if "max" in one}
-    assert (limits["risk.linkability.largest_excess_risk"], limits["risk.membership_inference.excess_risk"]) == (
+    assert (limits["risk.linkability.largest_added_risk"], limits["risk.membership_inference.added_risk"]) == (
         0.2,
         0.05,
     )
@@ -348,7 +348,7 @@ def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share:
     made = tomllib.loads(found.toml)
     limits = {one["value"]: one for one in made["threshold"]}
     assert made["data"]["holdout"] == share
-    attack = limits.get("risk.linkability.largest_excess_risk")
+    attack = limits.get("risk.linkability.largest_added_risk")
     assert (attack and attack["max"]) == limit
     assert attack is None or attack["params"] == {"people": "random", "guesses": "all"}
     assert any("risk.linkability finds" in one for one in found.notes) is (limit is None)
@@ -360,7 +360,7 @@ def test_a_limit_of_membership_has_the_controls_that_its_measure_needs(records: 
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
     made = tomllib.loads(draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy()).toml)
     held_out = round(made["data"]["holdout"] * records)
-    assert any(one["value"] == "risk.membership_inference.excess_risk" for one in made["threshold"])
+    assert any(one["value"] == "risk.membership_inference.added_risk" for one in made["threshold"])
     assert held_out - round(held_out / 2) >= 100
     assert (made["data"]["holdout"] == 0.2) is (records >= 1_000), "no more than is needed"
 
@@ -375,7 +375,7 @@ def test_a_limit_of_inference_is_set_where_what_everybody_guesses_leaves_enough_
     data = conform(data.frame.assign(smoker=few), data.schema, MissingPolicy.KEEP)
     found = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
     limits = [one["value"] for one in tomllib.loads(found.toml)["threshold"]]
-    assert ("risk.attribute_inference.excess_risk" in limits) is decided
+    assert ("risk.attribute_inference.added_risk" in limits) is decided
     assert any("risk.attribute_inference finds" in one for one in found.notes) is not decided
 
 

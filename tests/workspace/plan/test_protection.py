@@ -224,8 +224,8 @@ def test_the_limits_of_attacks_follow_what_is_still_kept() -> None:
         found = draft(table, data, policy, audience="public")
         limits[smallest] = {one["value"] for one in tomllib.loads(found.toml)["threshold"]}
         assert any(one.startswith("No limit on membership") for one in found.notes) is (smallest == 11)
-    assert "risk.membership_inference.excess_risk" not in limits[11]
-    assert "risk.membership_inference.excess_risk" in limits[1_000]
+    assert "risk.membership_inference.added_risk" not in limits[11]
+    assert "risk.membership_inference.added_risk" in limits[1_000]
 
 
 def test_the_propensity_score_leaves_out_columns_that_a_rule_makes_coarser() -> None:

@@ -1,0 +1,43 @@
+"""Comparisons of computed numbers with limits, in which rounding decides nothing. Free of numerical libraries.
+
+A share, a mean of shares or a sum of chances is a quotient of counts, and two ways to compute it may differ in the last digits of a float. A difference
+that is smaller than rounding can make is none: a value that equals its limit is neither above nor below it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from ..data.arrays import Booleans, Floats
+
+ROUNDING = 1e-12
+"""Differences that rounding may make, as a share of the limit, and at least of 1: far below one in 10^10 records."""
+
+
+def _slack(limit: float) -> float:
+    return ROUNDING * max(1.0, abs(limit)) if math.isfinite(limit) else 0.0
+
+
+@overload
+def is_above(value: float, limit: float) -> bool: ...
+@overload
+def is_above(value: Floats, limit: float) -> Booleans: ...
+def is_above(value: Floats | float, limit: float) -> Booleans | bool:
+    """Return whether numbers are above a limit by more than rounding makes; false of NaN."""
+    return value > limit + _slack(limit)
+
+
+@overload
+def is_below(value: float, limit: float) -> bool: ...
+@overload
+def is_below(value: Floats, limit: float) -> Booleans: ...
+def is_below(value: Floats | float, limit: float) -> Booleans | bool:
+    """Return whether numbers are below a limit by more than rounding makes; false of NaN."""
+    return value < limit - _slack(limit)
+
+
+def distance(value: float, limit: float) -> float:
+    """Return how far a value is above a limit, negative below it, and exactly 0 where only rounding tells them apart."""
+    return value - limit if is_above(value, limit) or is_below(value, limit) else 0.0

@@ -1,0 +1,118 @@
+"""Whether two tables are of the same people: by columns that identify, against brute force, and never by chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.disclosure.cells import cells_of, rows_of
+from sfumato.engine.disclosure.same_people import (
+    CHANCE,
+    compare_identifiers,
+    compare_records,
+    identify_most,
+    is_enumerated,
+    is_enumeration,
+    sets_in_common,
+)
+
+Rows = list[tuple[int, int]]
+TABLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14)
+
+
+def keys(rows: Rows) -> np.ndarray:
+    schema = Schema((Variable("a", Kind.COUNT), Variable("b", Kind.COUNT)))
+    data = conform(pd.DataFrame(rows, columns=["a", "b"]), schema)
+    return rows_of(cells_of(data, ("a", "b")), ("a", "b"))
+
+
+@given(TABLES, TABLES)
+def test_the_overlap_is_what_counting_finds(ours: Rows, theirs: Rows) -> None:
+    found = compare_records(("a", "b"), keys(ours), keys(theirs))
+    mine, others = Counter(ours), Counter(theirs)
+    assert found.here.tolist() == [i for i, row in enumerate(ours) if others[row] < mine[row]]
+    assert found.there == sum(mine[row] < others[row] for row in theirs)
+    assert found.alone_here == sum(count == 1 for count in mine.values())
+    assert found.common == sum(mine[row] == others[row] == 1 for row in mine)
+    assert identify_most(keys(ours)) is (2 * found.alone_here > len(ours))
+    back = compare_records(("a", "b"), keys(theirs), keys(ours))
+    assert (back.common, back.alone_here, back.alone_there) == (found.common, found.alone_there, found.alone_here)
+    assert back.are_same is found.are_same, "in whatever order the tables are compared"
+    assert compare_records(("a", "b"), keys(ours[::-1]), keys(theirs)).are_same is found.are_same
+
+
+@given(TABLES, TABLES)
+def test_an_identifier_counts_people_however_many_records_they_have(ours: Rows, theirs: Rows) -> None:
+    found = compare_identifiers(("a", "b"), keys(ours), keys(theirs))
+    assert found.common == len(set(ours) & set(theirs))
+    assert (found.alone_here, found.alone_there) == (len(set(ours)), len(set(theirs)))
+    assert found.here.tolist() == [i for i, row in enumerate(ours) if row not in theirs]
+    assert found.are_same is (2 * found.common > min(len(set(ours)), len(set(theirs))))
+
+
+def drawn(count: int, cells: int, rng: np.random.Generator, skew: float) -> np.ndarray:
+    """People of a population whose values are of so many cells, of which some are larger."""
+    chances = np.arange(1, cells + 1) ** -skew
+    return rng.choice(cells, count, p=chances / chances.sum()).astype(np.uint64)
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(("here", "there"), [(30, 30), (400, 400), (100, 2_000)])
+def test_other_people_of_one_population_are_never_the_same(skew: float, here: int, there: int) -> None:
+    """Whatever the number of cells is: exactly one of other people has a record's values with probability 1/e at most."""
+    rng, wrong, largest = np.random.default_rng(1), 0, 0.0
+    for cells in np.geomspace(10, 10 * there, 12).astype(int):
+        for _ in range(25):
+            ours, theirs = drawn(here, cells, rng, skew), drawn(there, cells, rng, skew)
+            found = compare_records(("a",), ours, theirs)
+            wrong += found.are_same
+            if found.alone_here >= 50:
+                largest = max(largest, found.share_here)
+    assert wrong == 0
+    assert largest < CHANCE + 0.2
+
+
+def test_a_small_table_within_a_large_one_is_of_the_same_people() -> None:
+    everybody = np.arange(10_000, dtype=np.uint64)
+    found = compare_records(("a",), everybody[:60], everybody)
+    assert found.are_same
+    assert (found.share_here, found.share_there) == (1.0, 60 / 10_000)
+    assert not compare_records(("a",), everybody[:60], everybody[40:]).are_same, "20 of 60"
+    assert not compare_records(("a",), everybody[:5], everybody).are_same, "too few to tell from chance"
+
+
+def column(values: list[object], kind: Kind) -> Microdata:
+    return conform(pd.DataFrame({"a": values}), Schema((Variable("a", kind),)))
+
+
+def test_numbers_of_rows_identify_nobody() -> None:
+    rng = np.random.default_rng(3)
+    assert is_enumeration(rng.permutation(np.arange(1.0, 101)))
+    assert is_enumeration(np.arange(0, 700.0, 7)), "every week"
+    assert is_enumeration(np.sort(rng.choice(2_000, 1_200, replace=False)).astype(float)), "without a hold-out"
+    assert not is_enumeration(rng.choice(100_000, 1_000, replace=False).astype(float))
+    assert not is_enumeration(rng.integers(18, 90, 300).astype(float))
+    assert not is_enumeration(rng.lognormal(10, 0.5, 300))
+    assert is_enumerated(column([f"P{i:03}" for i in range(200)], Kind.CATEGORICAL), "a")
+    assert is_enumerated(column([f"{i}" for i in range(200)], Kind.CATEGORICAL), "a")
+    assert not is_enumerated(column([f"{i:08x}" for i in rng.choice(2**31, 200)], Kind.CATEGORICAL), "a")
+    assert not is_enumerated(column(["f", "m"] * 20, Kind.CATEGORICAL), "a")
+
+
+def test_all_columns_come_first_and_few_sets_are_tried_of_large_tables() -> None:
+    few = list(sets_in_common(("id", "year", "pay"), {"pay"}, {"id"}, 1_000))
+    assert few[:3] == [("id", "year", "pay"), ("id", "year"), ("id",)]
+    assert len(few) == len(set(few)) == 7
+    names = tuple("abcdefghij")
+    many = list(sets_in_common(names, {"j"}, {"a", "b", "c", "d"}, 1_000))
+    assert many[0] == names
+    assert ("a", "b", "c") in many
+    assert ("b", "d") in many
+    assert list(sets_in_common(names, {"j"}, {"a", "b", "c", "d"}, 20_000_000)) == many[:3]
