@@ -23,6 +23,8 @@ MOST_DRAWS = 1999
 ENOUGH_EXCEEDANCES = 20
 """Permutations at most, and permuted statistics as large as the observed one at which they end (Besag & Clifford 1991): an honest release costs few."""
 DRAWS_AT_ONCE = 40
+DRAWS_FOR_POWER = 400
+"""Permutations from which the smallest share of people is found that would have been shown."""
 SPREAD = 2.0
 """Variance, beside that of chance, which a look's score is taken to have where people are copied."""
 MOST_ELIGIBLE = 2_000
@@ -153,6 +155,8 @@ def weigh_evidence(
     together = None
     if len(objecting) > 1:
         together = _count_together([matrix.looks[at] for at in objecting], matrix)
+    if test.draws < DRAWS_FOR_POWER:
+        permuted.append(matrix.draw(DRAWS_FOR_POWER - test.draws))
     detectable = _fewest_detectable(looks, matrix, np.concatenate(permuted), level)
     strongest = _count(matrix, int(np.argmax(matrix.observed)))
     return MembershipEvidence(test.p, len(matrix.looks), len(objecting), strongest, together, detectable, test.draws)
@@ -242,14 +246,22 @@ def _fewest_detectable(looks: Sequence[Look], matrix: LookMatrix, permuted: Floa
         if key in kept:
             noise[:, at] = permuted[:, kept[key]]
     others = np.delete(permuted, [kept[key] for key in different if key in kept], axis=1)
-    critical = float(np.quantile(combine_scores(permuted), 1 - level, method="higher"))
+    rng = np.random.default_rng(len(permuted))
     spread = np.sqrt(chance * (1 - chance))
 
+    def statistics(copied: int, members_among: Floats) -> Floats:
+        """Return the statistics where so many people are copied, of whom so many are members, (draws,)."""
+        added = np.maximum(could - found, 0) / matrix.records
+        total = np.maximum(found + copied * added, ROUNDING)
+        beyond = (members_among - copied * chance)[:, None] * added
+        scores = (noise * np.sqrt(found) * spread + beyond) / (np.sqrt(total) * spread)
+        return combine_scores(np.concatenate([scores, others], axis=1))
+
     def power(copied: int) -> float:
-        added = copied * np.maximum(could - found, 0) / matrix.records
-        total = np.maximum(found + added, ROUNDING)
-        moved = (noise * np.sqrt(found) * spread + added * (1 - chance)) / (np.sqrt(total) * spread)
-        return float((combine_scores(np.concatenate([moved, others], axis=1)) > critical).mean())
+        # Copies are found by many looks at once, so that permuted statistics vary more than those of an honest release.
+        by_chance = rng.hypergeometric(copied, matrix.records - copied, matrix.members, len(noise)).astype(np.float64)
+        critical = np.quantile(statistics(copied, by_chance), 1 - level, method="higher")
+        return float((statistics(copied, np.full(len(noise), float(copied))) > critical).mean())
 
     if not different:
         return None

@@ -5,7 +5,7 @@ They ask for no measure. Without a hold-out they compare with what the confident
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sfumato.engine.disclosure.disguise import Disguise, disguise
 from sfumato.engine.disclosure.evidence import COPY_LEVEL, INDEPENDENCE_LEVEL, PERMUTATION_LEVEL
 from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
 from sfumato.engine.disclosure.independent_rows import IndependenceTest, fewest_coincidences, strongest_coincidence
-from sfumato.engine.disclosure.membership_evidence import LookCounts, MembershipEvidence, weigh_evidence
+from sfumato.engine.disclosure.membership_evidence import LookCounts, weigh_evidence
 from sfumato.engine.disclosure.people import marked
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
@@ -68,14 +68,16 @@ def _fits(case: Case) -> Callable[[ReleasedData], bool]:
     return fits
 
 
-def is_strong(counts: LookCounts | ExchangeEvidence) -> bool:
+def is_strong(counts: LookCounts | ExchangeEvidence, *, follows_from_kept: bool = False) -> bool:
     """Return whether so many people, and so much of what is found, are found for being members that it may block.
+
+    Beside kept columns what is found ``follows_from_kept`` ones too, which are members'. There only many of the people count.
 
     A model that fits closely finds its members a little more often than others, which a large table shows: then most of those found must be
     found for being members, or many of those who could be.
     """
-    most = counts.share_of_found >= MOST_OF_THE_FOUND or counts.excess_share >= MOST_OF_THE_PEOPLE
-    return counts.excess >= FEWEST and most
+    of_found = counts.share_of_found >= MOST_OF_THE_FOUND and not follows_from_kept
+    return counts.excess >= FEWEST and (of_found or counts.excess_share >= MOST_OF_THE_PEOPLE)
 
 
 def _among(who: str, noun: str) -> str:
@@ -148,7 +150,7 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
     if evidence.strongest is None:
         return Sighting(f"no look finds anybody in the release ({joint.size})", 0.0, judged=0.0)
     candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
-    strong = [one for one in candidates if is_strong(one)]
+    strong = [one for one in candidates if is_strong(one, follows_from_kept=not is_whole)]
     if evidence.p > PERMUTATION_LEVEL / pools:
         # A pass shows the counts that come nearest to a finding: a reader sees what was not enough.
         nearest = counts_text(evidence.strongest, noun)

@@ -30,7 +30,16 @@ KINDS = {
     "illness": "categorical",
 }
 ROLES = {"region": "quasi_identifier", "job": "quasi_identifier", "visits": "quasi_identifier", "income": "sensitive", "illness": "sensitive"}  # fmt: skip
-CONTENT = {"membership_evidence", "disguised_columns", "own_values", "unanimous_classes", "roles_elsewhere", "extremes", "equal_records", "identifying_columns"}
+CONTENT = {
+    "membership_evidence",
+    "disguised_columns",
+    "own_values",
+    "unanimous_classes",
+    "roles_elsewhere",
+    "extremes",
+    "equal_records",
+    "identifying_columns",
+}
 Judge = Callable[..., dict[str, Finding]]
 
 
