@@ -342,15 +342,36 @@ class LookMatrix:
         from scipy.sparse import coo_matrix, csr_matrix
 
         entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        self.weights = csr_matrix(coo_matrix(entries, shape=(len(self.looks), len(self.sizes))))
+        shape = (len(self.looks), len(self.sizes))
+        self.weights = csr_matrix(coo_matrix(entries, shape=shape))
+        limited = [
+            (at, len(look.eligible), len(look.hits))
+            for at, look in enumerate(self.looks)
+            if look.eligible is not None and item_of is None
+        ]
+        self._limited = np.array([at for at, _, _ in limited], dtype=np.int64)
+        self._could, self._found = (np.array([one[part] for one in limited], dtype=np.float64) for part in (1, 2))
+        # Whoever of the eligible people has a weight, be it that of somebody found or not, counts once.
+        self._eligible = (self.weights[self._limited] != 0).astype(np.float64)
         member_items = np.arange(self.members) if item_of is None else np.unique(item_of[: self.members])
         counts = np.bincount(group_of[member_items], minlength=len(self.sizes))
         self.observed = self.scores(counts[None, :])[0]
 
     def scores(self, counts: Integers) -> Floats:
         """Return the standardised number of members among those found, for numbers of member items by group, (draws, groups): (draws, looks)."""
-        found = np.asarray(self.weights @ counts.T.astype(np.float64)).T
-        return np.asarray((found - self._means) / self._deviations, dtype=np.float64)
+        items = counts.T.astype(np.float64)
+        scores = np.asarray((np.asarray(self.weights @ items).T - self._means) / self._deviations)
+        if len(self._limited):
+            scores[:, self._limited] *= self._deviations[self._limited] / self._conditional_deviations(items)
+        return scores
+
+    def _conditional_deviations(self, items: Floats) -> Floats:
+        """Return the deviations of looks with few eligible people, given how many of these are members, (draws, looks)."""
+        # How many of the eligible people were held out says nothing of the release, so that a test of one look would be given it too (Fisher 1935).
+        could, found = self._could, self._found
+        members = np.asarray(self._eligible @ items).T
+        variance = found * (could - found) / (could - 1) * (members / could) * (1 - members / could)
+        return np.where(variance > ROUNDING, np.sqrt(np.maximum(variance, ROUNDING)), np.inf)
 
     @cached_property
     def _generator(self) -> np.random.Generator:

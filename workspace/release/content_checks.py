@@ -236,11 +236,18 @@ def _own_values(case: Case) -> Sighting:
         raise DoesNotApply("the release keeps no column" if drawn else "nothing is drawn")
     if not case.release.in_order:
         raise NotComputable("no row is known to be a record's own; keep the order of the records, or link them")
-    # A model knows the exact values of all columns that it does not draw, also of those that leave coarser or not at all.
-    schema, replaced = case.exact.schema, set(case.plan.replaced)
-    known = [one.name for one in schema if one.name not in replaced and one.role is not Role.IDENTIFIER]
-    cells = marked(cells_of(case.exact, known), known)
-    classes = np.sum(list(cells.values()), axis=0, dtype=np.uint64)
+    # A model of ours knows the exact values of all columns that it does not draw, also of those that leave coarser or not at all. Of files
+    # we know what they keep.
+    ours, replaced = case.recipe.makes_release, set(case.plan.replaced)
+    table = case.exact if ours else case.confidential
+    known = (
+        [v.name for v in table.schema if v.name not in replaced and v.role is not Role.IDENTIFIER]
+        if ours
+        else list(case.plan.kept)
+    )
+    classes = np.zeros(len(table), dtype=np.uint64)
+    for keys in marked(cells_of(table, known), known).values():
+        classes += keys
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)

@@ -72,9 +72,9 @@ def test_what_the_gate_finds_can_be_seen_before_a_release(
     told = capsys.readouterr().out
     assert told.startswith("May this leave into an enclave? TO BE JUDGED\n")
     assert "Run 1: " in told
-    assert "membership_evidence" not in told, "it passes, and is counted"
+    assert "differencing" not in told, "it passes, and is counted"
     assert sfumato("examine", "1", "--workspace", done, "--all") == 0
-    assert "membership_evidence" in capsys.readouterr().out
+    assert "differencing" in capsys.readouterr().out
     assert sfumato("examine", "2", "--workspace", done, "--json", "found.json") == 1
     assert "run 2: the threshold is not met" in " ".join(capsys.readouterr().out.split())
     written = json.loads(Path("found.json").read_text("utf-8"))
