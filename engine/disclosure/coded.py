@@ -101,7 +101,7 @@ MOST_WITH_RARE_LEVELS = 0.2
 RARE = np.uint64(0xD1B54A32D192ED03)
 
 
-def join_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> Column:
+def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> Column:
     """Return a column of levels with the rare ones of the joint table (N,) as one level, there and in each dataset (r,).
 
     Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that members of a rare level would be found more often

@@ -17,7 +17,7 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable
-from sfumato.engine.disclosure.coded import Column, as_they_are, join_rare_levels, rarest_first, rarity
+from sfumato.engine.disclosure.coded import Column, as_they_are, pool_rare_levels, rarest_first, rarity
 from sfumato.engine.disclosure.independent_rows import RowCoincidences
 from sfumato.engine.disclosure.membership_evidence import Look
 from sfumato.engine.disclosure.people import family, marked, standing
@@ -182,7 +182,7 @@ def all_looks(joint: Frame, members: int, datasets: Sequence[Frame]) -> tuple[li
     columns = [
         Column(n, cells[n], [one[n] for one in theirs], comparable(own, n), [comparable(one, n, own) for one in made])
         if n in numbers
-        else join_rare_levels(n, cells[n], [one[n] for one in theirs])
+        else pool_rare_levels(n, cells[n], [one[n] for one in theirs])
         for n in names
     ]
     coded = [as_they_are(one) for one in columns]

@@ -12,7 +12,7 @@ from sfumato.engine.data.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
-from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, join_rare_levels, rarest_first, rarity
+from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
 from sfumato.engine.disclosure.independent_rows import RowCoincidences
 from sfumato.engine.disclosure.membership_evidence import Look
 from sfumato.engine.disclosure.moved import moved_together
@@ -76,7 +76,7 @@ class Joint:
 
     def _column(self, name: str) -> Column:
         if not self.is_number(name):
-            return join_rare_levels(name, self.cells(name), [one[name] for one in self.pool.cells[: self.looked_at]])
+            return pool_rare_levels(name, self.cells(name), [one[name] for one in self.pool.cells[: self.looked_at]])
         # Values written with fewer digits stand for those of members or of hold-out people alike: held against members alone they find members.
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
         originals = np.concatenate([one.numbers(name) for one in parts])
