@@ -28,7 +28,7 @@ from sfumato.engine.wording import agree, counted, listed
 
 from ..reporting.results import output_of
 from ..store.runs import list_runs
-from .checks import Case, Check, DoesNotApply, Pool, Sighting, count_pools, numbered, percent_of, pooled
+from .checks import Case, Check, DoesNotApply, Pool, Sighting, Status, count_pools, numbered, percent_of, pooled
 from .earlier import ReleasedData
 from .joint import NUMBERS, Joint
 
@@ -236,25 +236,19 @@ def _own_values(case: Case) -> Sighting:
         raise DoesNotApply("the release keeps no column" if drawn else "nothing is drawn")
     if not case.release.in_order:
         raise NotComputable("no row is known to be a record's own; keep the order of the records, or link them")
-    # A model of ours knows the exact values of all columns that it does not draw, also of those that leave coarser or not at all. Of files
-    # we know what they keep.
-    ours, replaced = case.recipe.makes_release, set(case.plan.replaced)
-    table = case.exact if ours else case.confidential
-    known = (
-        [v.name for v in table.schema if v.name not in replaced and v.role is not Role.IDENTIFIER]
-        if ours
-        else list(case.plan.kept)
-    )
-    classes = np.zeros(len(table), dtype=np.uint64)
-    for keys in marked(cells_of(table, known), known).values():
+    known = list(case.plan.kept)
+    classes = np.zeros(len(case.confidential), dtype=np.uint64)
+    for keys in marked(cells_of(case.confidential, known), known).values():
         classes += keys
+    # A model may know exact values of columns that leave coarser: what follows from these is a little more than rows of equal coarse values say.
+    weakest: Status = "pass" if case.recipe.form.recode else "warn"
 
     def look(pool: Pool) -> Sighting:
         joint = _joint(case, pool)
         rows = classes + joint.rows[: joint.members]
         evidence = exchange_rows(joint.coded, classes, rows, joint.looked_at)
         if evidence is None:
-            raise NotComputable(f"nobody shares {listed(known)} with somebody else")
+            raise NotComputable(f"no two {case.noun} share {listed(known)}")
         about = f"of {evidence.people:,} {case.noun} who share all values that are not drawn with others"
         said = (
             f"{about}, {evidence.found:,} have their own values of {evidence.what} in their own row, and {evidence.expected:,.0f} would if rows of the same kept "
@@ -268,7 +262,7 @@ def _own_values(case: Case) -> Sighting:
             )
         return Sighting(
             said, float(evidence.found), evidence.expected, evidence.excess, numbered(evidence.records),
-            "block" if is_strong(evidence) else "warn", at_least="warn",
+            "block" if is_strong(evidence) else weakest, at_least=weakest,
         )  # fmt: skip
 
     return pooled(case, lambda one: False, look, together=False)
