@@ -1,6 +1,6 @@
 """Twelve populations and honest releases of them: fresh draws that depend on nobody who is a member.
 
-Ties, repeated records, households of equal rows with a number of the household, heaped values, many levels, long tails, few columns and many. A release is of .3 to 10
+Ties, repeated records, households whose rows are equal but for one column, with a number of the household, heaped values, many levels, long tails, few columns and many. A release is of .3 to 10
 times as many rows as there are members, in 1 to 10 datasets, from the population or from another joint distribution: its margins, or rounded values.
 """
 
@@ -35,13 +35,14 @@ class Population:
 
     draw: draws a number of people
     sizes: members and hold-out people
-    household: people of a household, who are equal in all columns
+    household: people of a household, who are equal in all columns but the one that is ``personal``
     """
 
     name: str
     draw: Callable[[Rng, int], Frame]
     sizes: tuple[int, int]
     household: int = 1
+    personal: str = ""
 
     def people(self, rng: Rng, members: int, controls: int) -> tuple[Frame, Integers | None]:
         """Return members and then hold-out people, and the number of each one's household where there are any."""
@@ -49,7 +50,8 @@ class Population:
         if size == 1:
             return self.draw(rng, members + controls), None
         units = np.repeat(np.arange((members + controls) // size), size)
-        return self.draw(rng, len(units) // size).iloc[units].reset_index(drop=True), units
+        alike = self.draw(rng, len(units) // size).iloc[units].reset_index(drop=True)
+        return alike.assign(**{self.personal: self.draw(rng, len(units))[self.personal]}), units
 
 
 def levels(name: str, codes: Integers) -> list[str]:
@@ -137,8 +139,8 @@ POPULATIONS = (
     Population("few levels", few_levels, (900, 300)),
     Population("dependent", dependent, (1200, 400)),
     Population("repeated records", repeated, (700, 300)),
-    Population("households", survey, (450, 150), household=3),
-    Population("large households", amounts, (600, 300), household=6),
+    Population("households", survey, (450, 150), household=3, personal="age"),
+    Population("large households", amounts, (600, 300), household=6, personal="sex"),
     Population("wide", wide, (500, 250)),
     Population("long tail, ten thousand", long_tail, (10_000, 2_500)),
 )

@@ -70,7 +70,7 @@ def release(
         copied["job"] = np.where(rng.random(copies) < 0.3, rng.permutation(copied["job"]), copied["job"])
     if kind == "tail":
         copied["region"] = rng.permutation(copied["region"])
-    parts = np.array_split(copied, 5) if kind == "rare" else [copied]
+    parts = [copied.iloc[at::5] for at in range(5)] if kind == "rare" else [copied]
     datasets = [pd.concat([one, people(rng, MEMBERS - len(one))]).reset_index(drop=True) for one in parts]
     return datasets, chosen
 

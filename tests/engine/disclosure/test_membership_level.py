@@ -67,6 +67,6 @@ def test_honest_releases_of_twelve_populations_are_found_at_the_level_and_rows_o
 def test_labels_permuted_by_row_where_people_come_in_households_fail() -> None:
     """The negative control."""
     households = [one for one in POPULATIONS if one.household > 1]
-    p = np.array([p_values(one, seed, by_unit=False)[0] for one in households for seed in range(max(20, RELEASES))])
+    p = np.array([p_values(one, seed, by_unit=False)[0] for one in households for seed in range(max(40, RELEASES))])
     print(f"by row, at .01: {np.mean(p <= LEVEL):.3f} of {len(p)}")
     assert binomtest(int(np.sum(p <= LEVEL)), len(p), LEVEL, alternative="greater").pvalue < 0.001
