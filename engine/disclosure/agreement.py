@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers, side_by_side
 from ..data.sorting import sort_order
 from .coded import Coded, Singles
-from .evidence import WEAK, Found
+from .membership_evidence import Look
 
 MOST_WORK = 400_000_000
 """Cells that are compared at most for one dataset, about three seconds."""
@@ -27,8 +27,6 @@ MOST_OTHERS = 200_000
 BLOCK = 1 << 22
 PIECE, FEWEST_ROWS = 1 << 16, 1 << 10
 """Cells that are compared at a time, and rows of one person at least."""
-FIRST = (13, 25)
-"""Depths that are looked at first, among everybody."""
 TOPS = (8, 13, 25, 60, 200, 700, 2500)
 
 
@@ -127,11 +125,9 @@ def _scores(
     return total
 
 
-def reproduced(
-    columns: Sequence[Coded], members: int, order: Integers, rows: NDArray[np.uint64], what: str, weak: float = 4 * WEAK
-) -> list[Found]:
-    """The people whose best released row is further above the best of others than for anybody by chance, at several depths."""
-    found, n = list[Found](), len(order)
+def reproduced(columns: Sequence[Coded], order: Integers, rows: NDArray[np.uint64], what: str) -> list[Look]:
+    """Look for the people whose best released row is furthest above the best of other people's, at several depths."""
+    looks, n = list[Look](), len(order)
     by_row = sort_order(rows)
     for release in range(len(columns[0].released)):
         size = len(columns[0].released[release])
@@ -142,64 +138,18 @@ def reproduced(
         others = by_row[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
         by_release, by_others = best_scores(columns, release, everybody, others)
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
-        for at, (who, some) in enumerate(groups):
-            first = FIRST if at == 0 else ()
-            found += _depths(above[np.searchsorted(everybody, some)], some, members, who, what, weak, first)
-    return found
+        for who, some in groups:
+            looks += _depths(above[np.searchsorted(everybody, some)], some, who, what)
+    return looks
 
 
-def own_rows(
-    columns: Sequence[Coded], release: int, own: Integers, other: Integers, who: str, what: str
-) -> list[Found]:
-    """People whose own released row says more of their drawn values than the row of somebody like them does.
-
-    Row i of the release is record i's, and ``other`` (k,) is nearest to each of the records ``own`` (k,) in what is kept. What follows from the kept
-    columns follows from the other's row as well.
-    """
-    above = own_scores(columns, release, own, other)
-    return _depths(above, own, int(own.max()) + 1 if len(own) else 0, who, what, WEAK)
-
-
-def own_scores(columns: Sequence[Coded], release: int, own: Integers, other: Integers) -> Singles:
-    """How much more of each record's values its own row says than the row of the other one, (k,).
-
-    Exchanging the two rows changes the sign and nothing else, to the last digit: what is as far above 0 as below is counted by equal scores.
-    """
-    above = np.zeros(len(own), dtype=np.float32)
-    for one in columns:
-        if one.place is None or not one.released_places:
-            codes = one.released[release]
-            mine, theirs = (codes[rows] == one.own[own] for rows in (own, other))
-            above += one.surprise[own] * (mine.astype(np.float32) - theirs.astype(np.float32))
-        else:
-            places, least = one.released_places[release], np.exp(-one.surprise[own])
-            near = [
-                np.log(np.minimum(np.maximum(2 * np.abs(places[rows] - one.place[own]), least), 1))
-                for rows in (own, other)
-            ]
-            above += near[1] - near[0]
-    return above
-
-
-def _depths(
-    above: Singles, some: Integers, members: int, who: str, what: str, weak: float, first: Sequence[int] = ()
-) -> list[Found]:
-    """Counts at the values of the members who stand out most; chance is how many are as far below."""
-    is_member = some < members
-    ours, controls = np.sort(above[is_member])[::-1], above[~is_member]
-    below = np.sort(-above)
-    found = []
-    share = float(is_member.mean())
+def _depths(above: Singles, some: Integers, who: str, what: str) -> list[Look]:
+    """Return the people (k,) who stand out most, with all who stand out as much as the last of them, at several depths."""
+    descending = np.sort(above)[::-1]
+    looks = []
     for k in TOPS:
-        if k > len(ours) or ours[k - 1] <= 0:
+        # Depths count members and controls alike: a cut that members decide would find members.
+        if k > len(descending) or descending[k - 1] <= 0:
             break
-        at = ours[k - 1]
-        under = len(below) - int(np.searchsorted(below, at))
-        hits = some[is_member & (above >= at)]
-        found.append(
-            Found(
-                who, what, len(hits), int(is_member.sum()), int((controls >= at).sum()), len(controls), float(under),
-                share, 1 - share, hits, weak, k in first,
-            )
-        )  # fmt: skip
-    return found
+        looks.append(Look(who, what, some[above >= descending[k - 1]], some))
+    return looks

@@ -49,8 +49,17 @@ def _are_whole(numbers: Floats) -> bool:
 
 def comparable(data: Microdata, name: str, original: Microdata | None = None) -> Floats:
     """The numbers or days of a variable without levels, (n,), NaN missing; as the original has them, where fewer digits write them."""
-    numbers = data.numbers(name)
-    return canonical(numbers if original is None else _as_originals(original.numbers(name), numbers))
+    return written_as(None if original is None else original.numbers(name), data.numbers(name))
+
+
+def written_as(originals: Floats | None, numbers: Floats) -> Floats:
+    """Return numbers (k,) as the ``originals`` (n,) have them, where fewer digits write these; to 40 binary digits."""
+    return canonical(numbers if originals is None else _as_originals(originals, numbers))
+
+
+def number_cells(numbers: Floats) -> Keys:
+    """Return the cells of numbers (n,), NaN missing."""
+    return np.where(np.isnan(numbers), MISSING, mixed(numbers.view(np.uint64)))
 
 
 def _as_originals(original: Floats, written: Floats) -> Floats:
@@ -95,8 +104,7 @@ def _cells(data: Microdata, name: str, original: Microdata | None) -> Keys:
         codes = column.cat.codes.to_numpy()
         return np.where(codes < 0, MISSING, texts[codes]) if len(texts) else np.full(len(codes), MISSING)
     like = original if original is not None and name not in original.generalised else None
-    numbers = comparable(data, name, like)
-    return np.where(np.isnan(numbers), MISSING, mixed(numbers.view(np.uint64)))
+    return number_cells(comparable(data, name, like))
 
 
 def _text_key(text: str) -> int:

@@ -94,6 +94,32 @@ class Column:
         return None if self.numbers is None else self.ordered.places_of(self.ordered)
 
 
+FEWEST_WITH_LEVEL = 5
+"""Levels of fewer records of the joint table are joined: a hold-out of a fifth has all of four of them once in 600 times, of one once in five."""
+MOST_WITH_RARE_LEVELS = 0.2
+"""Columns in which more records have such levels are as good as numbers: whoever releases their values releases those of single people."""
+RARE = np.uint64(0xD1B54A32D192ED03)
+
+
+def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> Column:
+    """Return a column of levels with the rare ones of the joint table (N,) as one level, there and in each dataset (r,).
+
+    Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that members of a rare level would be found more often
+    than hold-out people by an honest release too. Levels of a dataset that nobody has stay as they are, since they may be other names.
+    """
+    levels = distinct_codes(own)
+    is_rare = (levels.counts < FEWEST_WITH_LEVEL) & (levels.values != MISSING)
+    if not is_rare.any() or levels.counts[is_rare].sum() > MOST_WITH_RARE_LEVELS * len(own):
+        return Column(name, own, released)
+    rare = levels.values[is_rare]
+
+    def join(cells: Keys) -> Keys:
+        different = distinct_codes(cells)
+        return np.asarray(np.where(np.isin(different.values, rare), RARE, different.values)[different.codes])
+
+    return Column(name, join(own), [join(one) for one in released])
+
+
 @dataclass(frozen=True, eq=False)
 class Coded:
     """A column's codes, -1 for released values that nobody has, and places, None of levels; ``counts`` of each code in the joint table."""

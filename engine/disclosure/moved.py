@@ -2,7 +2,7 @@
 
 Two numbers of a record that were multiplied by the same factor keep their ratio, two dates that were moved together the days between them. So a
 released row is held against the records with its levels and its ratio, and the factor is the one that makes most people of the joint table
-agree. It is found without knowing who is a member: given how many people agree, the number of members among them is hypergeometric.
+agree. It is found without knowing who is a member.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..data.sorting import distinct, distinct_codes, sort_order
 from ..data.spelling import uncertainty
 from .cells import Keys, mixed, some_digits
 from .coded import Column
-from .evidence import Found
+from .membership_evidence import Look
 
 MOST_PAIRS = 2_000_000
 """Pairs of a record and a row with the same ratio; where more agree, a ratio says nothing."""
@@ -54,8 +54,8 @@ class _Scaled:
 
 
 def moved_together(
-    columns: Sequence[Column], dates: Collection[str], levels: Keys, released_levels: Sequence[Keys], members: int
-) -> list[Found]:
+    columns: Sequence[Column], dates: Collection[str], levels: Keys, released_levels: Sequence[Keys]
+) -> list[Look]:
     """The people of the joint table whose levels, and two numbers or dates after one common change, a released row has: of each dataset those of the
     most frequent change.
 
@@ -64,9 +64,8 @@ def moved_together(
         dates: which of them are moved by days; the others are multiplied.
         levels: (N,) what each record has in all its levels.
         released_levels: what each row of each dataset has in them, (r,) each.
-        members: how many of the N come first that are members.
     """
-    found = list[Found]()
+    looks = list[Look]()
     ours = _some([_numbers(one) for one in columns], len(levels), MOST_RECORDS)
     for release, theirs in enumerate(released_levels):
         made = _some([one.released_numbers[release] for one in columns], len(theirs), MOST_ROWS)
@@ -83,8 +82,8 @@ def moved_together(
                 if len(people) > len(best):
                     best, what = people, _said(one.name, other.name, change, dates=is_date)
             if len(best):
-                found.append(_counted(ours[best], what, ours, members))
-    return found
+                looks.append(_look(ours[best], what, ours))
+    return looks
 
 
 def _numbers(column: Column) -> Floats:
@@ -149,8 +148,7 @@ def _said(one: str, other: str, change: float, *, dates: bool) -> str:
     return f"once {one} and {other} are divided by {np.exp(change):.4g}"
 
 
-def _counted(people: Integers, what: str, some: Integers, members: int) -> Found:
-    """People (k,) among ``some`` (n,) who were looked at."""
-    own, of_members = people[people < members], int((some < members).sum())
+def _look(people: Integers, what: str, some: Integers) -> Look:
+    """Return a look for people (k,) among ``some`` (n,) who were looked at."""
     who = f"all {len(some):,} people" if some[-1] == len(some) - 1 else f"{len(some):,} people chosen by their values"
-    return Found(who, what, len(own), of_members, len(people) - len(own), len(some) - of_members, records=own)
+    return Look(who, f"stand in the release {what}", people, some)

@@ -1,14 +1,14 @@
-"""People of the confidential table who stand in a release: whole, but for a column, by their levels alone; and those who stand there often.
+"""Looks for people who stand in a release: whole, but for a column, by their levels alone; those who stand there often, or again and again.
 
 A person counts who is alone with the values of some columns in the joint table of members and controls, and whose values some
-released row has. Found members are held against found controls of equal rarity, since a few rare people are averaged away in the whole
-(``sfumato.engine.disclosure.evidence``). Sets of columns are a small family; rows are 64-bit numbers, so that a million are compared in a second.
+released row has. The rarest people are looked at apart, since a few are averaged away in the whole. Sets of columns are a small family; rows
+are 64-bit numbers, so that a million are compared in a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers, side_by_side
 from ..data.sorting import in_order, is_first, sorted_values
 from .cells import Keys, mixed
-from .evidence import WEAK, Found
+from .independent_rows import RowCoincidences
+from .membership_evidence import Look
 
 MANY = 200_000
 """Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
@@ -86,99 +87,136 @@ def _sum(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:
     return total
 
 
-def strata(order: Integers) -> list[tuple[str, Integers]]:
-    """The rarest people of N in their order, rarest first: some numbers of them, some shares of them, all."""
-    n = len(order)
-    sizes = sorted({size for size in (*FEW, *(round(share * n) for share in SHARES)) if 20 <= size <= n // 2})
-    return [*((f"the {size:,} rarest people", order[:size]) for size in sizes), (f"all {n:,} people", order)]
+def strata(records: int) -> list[tuple[str, int]]:
+    """Return the strata of people in the order of their rarity, rarest first: some numbers of them, some shares of them, all."""
+    sizes = {size for size in (*FEW, *(round(share * records) for share in SHARES)) if 20 <= size <= records // 2}
+    return [*((f"the {size:,} rarest people", size) for size in sorted(sizes)), (f"all {records:,} people", records)]
+
+
+TIMES = (2, 3, 5, 10, 20, 50)
+"""A row of a person is looked for that a dataset repeats so many times or more."""
 
 
 @dataclass(frozen=True, eq=False)
-class Multiplied:
-    """``people`` whose row a dataset repeats ``times`` or more often, where an independent sample would repeat ``expected`` so often; ``p`` is the
-    probability of so many, ``most`` how often the most repeated one is. Their rows are ``rows`` of the dataset's ``of_rows``.
+class PeopleInRelease:
+    """What a release shows of the people who are alone with their values.
+
+    looks: who of them stands in it, by set of columns and stratum, who often, and who in half of the datasets
+    coincidences: rows that stand once in the joint table and once in a dataset, by set of columns and dataset
     """
 
-    what: str
-    times: int
-    most: int
-    people: int
-    expected: float
-    p: float
-    rows: int
-    of_rows: int
-    records: Integers
-
-
-@dataclass(frozen=True, eq=False)
-class Standing:
-    """What a release shows of the people who are alone with their values: who stands in it, by set of columns and stratum, and who often."""
-
-    found: tuple[Found, ...]
-    multiplied: tuple[Multiplied, ...]
+    looks: tuple[Look, ...]
+    coincidences: tuple[RowCoincidences, ...]
 
 
 def standing(
     own: Mapping[str, Keys],
-    members: int,
     releases: Sequence[Mapping[str, Keys]],
     subsets: Sequence[Subset],
     order: Integers,
-) -> Standing:
-    """For each set of columns and stratum the people alone with their values, and how many of them a release shows.
+) -> PeopleInRelease:
+    """Look for the people who are alone with their values in the datasets, for each set of columns.
 
-    ``own`` are marked cells of the joint table, its first ``members`` rows the members', (N,) each; ``order`` (N,) is by rarity.
+    Parameters
+    ----------
+    own : mapping of str to keys
+        Marked cells of the joint table, (N,) each.
+    releases : sequence of mappings
+        Marked cells of each dataset, (r,) each.
+    subsets : sequence of Subset
+        The sets of columns.
+    order : array of int
+        Records of the joint table, the rarest first, (N,).
     """
-    n = len(order)
-    layers = strata(order)
+    layers = strata(len(order))
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
-    is_member = order < members
 
-    def look(subset: Subset) -> Standing:
-        rows = _Runs.of(_sum(own, subset.names))
+    def look(subset: Subset) -> PeopleInRelease:
+        rows = _LoneRows.from_rows(_sum(own, subset.names))
         if not len(rows.lone):
-            return Standing((), ())
-        shown, often = np.zeros(n, dtype=np.bool_), list[Multiplied]()
-        size, doubles = 0, 0.0
-        for cells in releases:
-            those = _Released.of(_sum(cells, subset.names))
-            times = _counts_in(those.ascending, rows.lone_rows)
-            shown[rows.lone[times > 0]] = True
-            size += len(those.ascending)
-            doubles = max(doubles, those.doubles * (n / max(1, len(those.ascending))) ** 2)
-            often += _multiplied(subset.what, times, rows, is_member, those, order)
-        # a release in which fewer different rows are drawn than in the population finds more by chance, at most as many times more
-        concentrated = max(1.0, doubles / max(1.0, float(rows.twice.sum()) / 2))
-        whole = len(subset.names) == len(own)
-        found = _by_stratum(subset.what, layers, rows, shown, is_member, 2 * size / n, concentrated, whole)
-        return Standing(tuple(found), tuple(often))
+            return PeopleInRelease((), ())
+        times = [_Times.from_rows(_sum(cells, subset.names), rows) for cells in releases]
+        is_whole = len(subset.names) == len(own)
+        coincidences = [
+            RowCoincidences(subset.what, order[rows.lone[one.counts == 1]], rows.pairs + one.pairs, is_whole)
+            for one in times
+        ]
+        return PeopleInRelease(tuple(_looks(subset.what, layers, rows, times, order)), tuple(coincidences))
 
-    looked = side_by_side(look, subsets)
-    return Standing(
-        tuple(one for part in looked for one in part.found), tuple(one for part in looked for one in part.multiplied)
+    results = side_by_side(look, subsets)
+    return PeopleInRelease(
+        tuple(one for part in results for one in part.looks),
+        tuple(one for part in results for one in part.coincidences),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Rows (N,) by how often each occurs: ``lone`` records with their rows ascending, and which records occur ``twice``, (N,)."""
+def _looks(
+    what: str, layers: Sequence[tuple[str, int]], rows: _LoneRows, times: Sequence[_Times], order: Integers
+) -> list[Look]:
+    """Return the looks of a set of columns; records stand by rarity."""
+    often = np.max([one.counts for one in times], axis=0)
+    # A flag a record, so that people come out by rarity and a stratum is a part of the array, without a copy.
+    eligible = _by_rarity(rows.lone, len(order))
+    hits = _by_rarity(rows.lone[often > 0], len(order))
+    looks = []
+    for who, size in layers:
+        found, could = np.searchsorted(hits, size), np.searchsorted(eligible, size)
+        looks.append(
+            Look(who, f"{ALONE} {what} stand in the release", order[hits[:found]], order[eligible[:could]], True)
+        )
+    everybody = layers[-1][0]
+    for k in TIMES:
+        if not (often >= k).any():
+            break
+        repeated = order[rows.lone[often >= k]]
+        looks.append(
+            Look(everybody, f"{ALONE} {what} stand in {k} rows of a dataset or more", repeated, order[eligible])
+        )
+    if len(times) > 1:
+        least = max(2, (len(times) + 1) // 2)
+        again = np.sum([one.counts > 0 for one in times], axis=0) >= least
+        found_again = order[rows.lone[again]]
+        looks.append(
+            Look(everybody, f"{ALONE} {what} stand in {least} of the datasets or more", found_again, order[eligible])
+        )
+    return looks
 
-    ascending: Keys
+
+ALONE = "who are alone with their values in"
+
+
+def _by_rarity(places: Integers, records: int) -> Integers:
+    flags = np.zeros(records, dtype=np.bool_)
+    flags[places] = True
+    return np.flatnonzero(flags)
+
+
+@dataclass(frozen=True, eq=False)
+class _LoneRows:
+    """Records that are alone with their row, ``lone`` (k,), their rows ascending, ``keys`` (k,), and how many rows occur exactly twice, ``pairs``."""
+
     lone: Integers
-    lone_rows: Keys
-    alone: NDArray[np.bool_]
-    twice: NDArray[np.bool_]
+    keys: Keys
+    pairs: int
 
     @classmethod
-    def of(cls, rows: Keys) -> _Runs:
+    def from_rows(cls, rows: Keys) -> _LoneRows:
         order, ascending = in_order(rows)
         single, pairs = _once_and_twice(ascending)
-        lone = order[single]
-        alone, twice = (np.zeros(len(rows), dtype=np.bool_) for _ in range(2))
-        alone[lone] = True
-        twice[order[pairs]] = True
-        twice[order[pairs + 1]] = True
-        return cls(ascending, lone, ascending[single], alone, twice)
+        return cls(order[single], ascending[single], len(pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Times:
+    """How often each lone row stands in a dataset, ``counts`` (k,), and how many of its rows occur exactly twice, ``pairs``."""
+
+    counts: Integers
+    pairs: int
+
+    @classmethod
+    def from_rows(cls, rows: Keys, lone: _LoneRows) -> _Times:
+        ascending = sorted_values(rows)
+        return cls(_counts_in(ascending, lone.keys), len(_once_and_twice(ascending)[1]))
 
 
 def _once_and_twice(ascending: Keys) -> tuple[NDArray[np.bool_], Integers]:
@@ -186,91 +224,6 @@ def _once_and_twice(ascending: Keys) -> tuple[NDArray[np.bool_], Integers]:
     first = np.append(is_first(ascending), [True, True])
     once = first[:-2] & first[1:-1]
     return once, np.flatnonzero(first[:-2] & ~first[1:-1] & first[2:])
-
-
-@dataclass(frozen=True, eq=False)
-class _Released:
-    """Rows of a dataset, ascending (r,), those that occur once, and how many values occur exactly twice."""
-
-    ascending: Keys
-    lone_rows: Keys
-    doubles: float
-
-    @classmethod
-    def of(cls, rows: Keys) -> _Released:
-        ascending = sorted_values(rows)
-        single, pairs = _once_and_twice(ascending)
-        return cls(ascending, ascending[single], float(len(pairs)))
-
-
-def _by_stratum(
-    what: str,
-    layers: Sequence[tuple[str, Integers]],
-    rows: _Runs,
-    shown: NDArray[np.bool_],
-    is_member: NDArray[np.bool_],
-    ratio: float,
-    concentrated: float,
-    whole: bool,
-) -> list[Found]:
-    """Whole rows of everybody and of the rarer half come first: a copied row is the plainest leak, and it may be of a few.
-
-    Records stand by rarity here, as in ``layers``, each of which is the first of them.
-    """
-    found, n, members = [], len(shown), int(is_member.sum())
-    alone_members, hits = rows.alone & is_member, np.flatnonzero(shown)  # who is shown is alone
-    hit_members = hits[is_member[hits]]
-    for who, some in layers:
-        k = len(some)
-        of_members, theirs = int(np.count_nonzero(alone_members[:k])), hit_members[: np.searchsorted(hit_members, k)]
-        pairs = float(np.count_nonzero(rows.twice[:k])) / 2 * concentrated
-        first = whole and k >= n // 2
-        found.append(
-            Found(
-                who, what, len(theirs), of_members, int(np.searchsorted(hits, k)) - len(theirs),
-                int(np.count_nonzero(rows.alone[:k])) - of_members, pairs, ratio * members / n, ratio * (n - members) / n,
-                some[theirs], 4 * WEAK if first else 2 * WEAK, first, bound=True,
-            )
-        )  # fmt: skip
-    return found
-
-
-TIMES = (2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100)
-
-
-def _multiplied(
-    what: str, times: Integers, rows: _Runs, is_member: NDArray[np.bool_], those: _Released, order: Integers
-) -> list[Multiplied]:
-    """The lone members whose row a dataset, its rows ascending, has k times or more, for several k.
-
-    An independent sample and the joint table are exchangeable: rows that are alone in the one and occur k times in the other are as many either
-    way, so that those alone in the release say how many are expected. Beyond the k that still occur the number falls with every time more by
-    the share of the release in both tables, times (k + 2) / (k + 1), which is at most 1.25 from there on.
-    """
-    from scipy.stats import poisson
-
-    if times.max(initial=0) < TIMES[0]:
-        return []
-    n, size = len(rows.alone), len(those.ascending)
-    fall = min(0.9, 1.25 * size / (n + size))
-    reverse = _counts_in(rows.ascending, those.lone_rows)
-    ours = is_member[rows.lone]
-    heads, tails = times[ours], times[~ours]
-    found, bound = [], np.inf
-    for k, before in zip(TIMES, (1, *TIMES), strict=False):
-        there, others = int((heads >= k).sum()), int((tails >= k).sum())
-        if not there:
-            break
-        turned = float((reverse >= k).sum())
-        bound = min(bound * fall ** (k - before), turned + 2 * np.sqrt(turned + 1) + 1)
-        if others * len(heads) * 3 > there * len(tails):  # controls are repeated too: it is the model's way
-            continue
-        p = float(poisson.sf(there - 1, bound))
-        repeated = ours & (times >= k)
-        found.append(
-            Multiplied(what, k, int(heads.max()), there, bound, p, int(times[repeated].sum()), size, order[rows.lone[repeated]])
-        )  # fmt: skip
-    return found
 
 
 def _counts_in(ascending: Keys, values: Keys) -> Integers:
@@ -282,11 +235,3 @@ def _counts_in(ascending: Keys, values: Keys) -> Integers:
     there = np.flatnonzero(ascending[left.clip(max=len(ascending) - 1)] == values)
     counts[there] = np.searchsorted(ascending, values[there], side="right") - left[there]
     return counts
-
-
-def most_multiplied(found: Sequence[Multiplied]) -> Multiplied | None:
-    """The one that chance explains least, its p times the number of tests; None without any."""
-    if not found:
-        return None
-    best = min(found, key=lambda one: (one.p, -one.rows))
-    return replace(best, p=min(1.0, best.p * len(found)))

@@ -6,66 +6,18 @@ a person like it away as well as the record itself; a model that remembers the r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..data.sorting import in_order, is_first, sorted_values
-from .cells import Cells, Keys, occurrences, positions_in, rows_of
-from .likeness import Likeness, score_margin, standard_error
+from .likeness import Likeness, score_margin
 from .neighbours import Pairs
 
 GRID = 400
 """Quantiles of an exponential distribution over which is averaged."""
-
-
-def recurring_records(
-    confidential: Microdata, own: Cells, releases: Sequence[Cells], kept: Sequence[str], drawn: Sequence[str]
-) -> Likeness:
-    """The share of the confidential records that no other equals which occur whole in at least half of the datasets, and in two.
-
-    A model that remembers nobody draws them too. Lone rows have, together, the probability 2 N_2 / n, where N_2 rows occur twice
-    (Good 1953); it is taken to be spread over the N_1 of them exponentially, as shares of a population are where nothing else is known of them.
-    """
-    n, m = len(confidential), len(releases)
-    if m < 2:
-        return Likeness(0.0, 0.0, 0.0)
-    names = (*kept, *drawn)
-    rows = rows_of(own, names, n)
-    least = max(2, (m + 1) // 2)
-    counts = occurrences(rows, rows)
-    lone = np.flatnonzero(counts == 1)
-    if not len(lone):
-        return Likeness(0.0, 0.0, 0.0)
-    released = (rows_of(cells, names) for cells in releases)
-    often, size = _in_datasets(rows[lone], released)
-    found = lone[often >= least]
-    twice = int((counts == 2).sum()) // 2
-    by_chance = _again(2 * (twice + 1) / len(lone) * size / n, m, least) if twice else 0.0
-    share = len(lone) / n
-    return Likeness(len(found) / n, by_chance * share, share, 2 * standard_error(by_chance, len(lone)) * share, found)
-
-
-def _in_datasets(rows: Keys, released: Iterable[Keys]) -> tuple[Integers, int]:
-    """In how many of the datasets each of different rows (k,) occurs, and how many rows the first dataset has."""
-    total, sizes = np.zeros(len(rows), dtype=np.int64), list[int]()
-    order, values = in_order(rows)
-    for one in released:
-        places, sizes = positions_in(values, sorted_values(one)), [*sizes, len(one)]
-        found = places[places >= 0]
-        total[order[found[is_first(found)]]] += 1
-    return total, sizes[0]
-
-
-def _again(expected: float, m: int, least: int) -> float:
-    """The probability that a row is drawn in at least ``least`` of m datasets, in each of which it is ``expected`` on average."""
-    from scipy.stats import binom
-
-    means = -expected * np.log1p(-(np.arange(GRID) + 0.5) / GRID)
-    return float(binom.sf(least - 1, m, -np.expm1(-means)).mean())
 
 
 def agreed_values(

@@ -1,4 +1,4 @@
-"""Values of a column that few people have: those of one record, and those of the smallest and largest, beside hold-out records.
+"""Looks for values of a column that few people have: those of one record, and those of the smallest and largest.
 
 Whether a number is a person's own or one that anybody may have is not read off its digits: the lone and the extreme values of hold-out
 records show how many of them a release contains that never saw them. A value that ``cell`` or more records share is nobody's.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from .cells import MISSING, Keys
-from .evidence import Found
+from .membership_evidence import Look
 
 
 def _shown(own: Keys, releases: Sequence[Keys]) -> NDArray[np.bool_]:
@@ -25,16 +25,17 @@ def _shown(own: Keys, releases: Sequence[Keys]) -> NDArray[np.bool_]:
     return there[place]
 
 
-def lone(name: str, own: Keys, members: int, releases: Sequence[Keys]) -> Found:
-    """The members and controls who are alone with their value among all (N,), and of how many the value is released."""
+def lone(name: str, own: Keys, releases: Sequence[Keys]) -> Look:
+    """Look for the people who are alone with their value in the joint table (N,)."""
     _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
-    return _found(name, np.flatnonzero((counts[place] == 1) & (own != MISSING)), own, members, releases)
+    alone = np.flatnonzero((counts[place] == 1) & (own != MISSING))
+    return _look(f"who are alone with their {name} have it in the release", alone, own, releases)
 
 
 def extreme(
     name: str, own: Keys, numbers: Floats, members: int, releases: Sequence[Keys], cell: int, known: Sequence[float]
-) -> Found:
-    """The members and controls with the smallest and largest values, about ``cell`` members on either side, whose values fewer than ``cell``
+) -> Look:
+    """Look for the people with the smallest and largest values, about ``cell`` members on either side, whose values fewer than ``cell``
     records share and no bound declares.
     """
     _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
@@ -46,24 +47,22 @@ def extreme(
     )
     size = max(1, round(cell * len(own) / members))
     present = np.sort(numbers[~np.isnan(numbers)])
-    if not len(present):
-        return _found(name, np.zeros(0, dtype=np.int64), own, members, releases)
-    low, high = present[min(size, len(present)) - 1], present[-min(size, len(present))]
-    return _found(name, np.flatnonzero(few & ((numbers <= low) | (numbers >= high))), own, members, releases)
+    some = np.zeros(0, dtype=np.int64)
+    if len(present):
+        low, high = present[min(size, len(present)) - 1], present[-min(size, len(present))]
+        some = np.flatnonzero(few & ((numbers <= low) | (numbers >= high)))
+    return _look(f"with the smallest and largest {name} have it in the release", some, own, releases)
 
 
-def _found(name: str, some: NDArray[np.int64], own: Keys, members: int, releases: Sequence[Keys]) -> Found:
-    shown = some[_shown(own, releases)[some]] if len(some) else some
-    ours = some < members
-    hits = shown[shown < members]
-    return Found(
-        "people", name, len(hits), int(ours.sum()), len(shown) - len(hits), int((~ours).sum()), records=np.sort(hits)
+def _look(what: str, some: NDArray[np.int64], own: Keys, releases: Sequence[Keys]) -> Look:
+    hits = some[_shown(own, releases)[some]] if len(some) else some
+    return Look("all people", what, hits, some)
+
+
+def looks_of_several(looks: Sequence[Look], what: str) -> Look:
+    """Return one look for the people whom any of several looks finds."""
+    hits, eligible = (
+        np.unique(np.concatenate(sets))
+        for sets in ([one.hits for one in looks], [one.hits if one.eligible is None else one.eligible for one in looks])
     )
-
-
-def together(found: Sequence[Found], what: str) -> Found:
-    """Several columns' counts as one."""
-    return Found(
-        "people", what, sum(f.members for f in found), sum(f.of_members for f in found), sum(f.controls for f in found),
-        sum(f.of_controls for f in found), records=np.unique(np.concatenate([f.records for f in found])),
-    )  # fmt: skip
+    return Look("all people", what, hits, eligible)

@@ -17,12 +17,13 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
-from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records
-from sfumato.engine.disclosure.evidence import corrected
+from sfumato.engine.disclosure.copies import equal_records
+from sfumato.engine.disclosure.evidence import PERMUTATION_LEVEL
+from sfumato.engine.disclosure.independent_rows import strongest_coincidence
+from sfumato.engine.disclosure.membership_evidence import weigh_evidence
 from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, marked, standing
-from sfumato.engine.disclosure.pooled import recurring_records
 from sfumato.engine.disclosure.renamed import by_company
 from sfumato.engine.disclosure.tails import tails
 from sfumato.workspace.process import reused_memory
@@ -65,16 +66,9 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
     said("nearest_pairs")
     equal_records(data, own, cells, kept, drawn, pairs)
     said("equal_records")
-    near_records(data, releases, own, cells, kept, drawn, pairs)
-    said("near_records")
-    for name in drawn:
-        lone_values(own[name], [one[name] for one in cells])
-    said("lone_values")
     for name in drawn:
         tails(comparable(data, name), (comparable(one, name, data) for one in releases), 10, (None, None))
     said("tails")
-    recurring_records(data, own, cells, kept, drawn)
-    said("recurring_records")
     judge_people(data, made[:1], drawn)
     said("people")
     said("all", begun)
@@ -89,12 +83,15 @@ def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...])
     order = rarest_first(rarity(coded), rows)
     numbers = [one.name for one in columns if one.numbers is not None]
     sets, members = family(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
-    corrected(standing(marks, members, [marked(one, names) for one in cells], sets, order).found)
+    found = standing(marks, [marked(one, names) for one in cells], sets, order)
+    looks = list(found.looks)
     for some in (coded, by_company(columns)):
-        corrected(reproduced(some, members, order, rows, ""))
+        looks += reproduced(some, order, rows, "")
     levels = [name for name in names if name not in numbers]
     keys = [rows_of(some, levels, len(data)) for some in (own, *cells)]
-    moved_together([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:], members)
+    looks += moved_together([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:])
+    weigh_evidence(looks, members, len(data), PERMUTATION_LEVEL)
+    strongest_coincidence(found.coincidences, members, len(data))
 
 
 def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndarray | None, list[np.ndarray]]:

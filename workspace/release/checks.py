@@ -485,6 +485,13 @@ def pooled(
     return max(seen, key=lambda one: one.order)
 
 
+def count_pools(case: Case, fits: Callable[[ReleasedData], bool], *, together: bool) -> int:
+    """Return how many sets of releases ``pooled`` looks at: tests of each share the level."""
+    earlier = case.earlier(fits)
+    alike = sum(one.model == case.release.model for one in earlier)
+    return 1 + (alike > 0) + (together and len(earlier) > alike)
+
+
 def numbered(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:
     """Record numbers as a finding has them."""
     return tuple(int(record) for record in records)

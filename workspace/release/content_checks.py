@@ -6,30 +6,29 @@ They ask for no measure. Without a hold-out they compare with what the confident
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.agreement import own_rows, reproduced
-from sfumato.engine.disclosure.cells import cells_of, rows_of
+from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.coded import middle_ranks
-from sfumato.engine.disclosure.counts import copied_counts
 from sfumato.engine.disclosure.disguise import Disguise, disguise
-from sfumato.engine.disclosure.evidence import LEVEL, WEAK, Found, Verdict, corrected
-from sfumato.engine.disclosure.people import most_multiplied
+from sfumato.engine.disclosure.evidence import COPY_LEVEL, INDEPENDENCE_LEVEL, PERMUTATION_LEVEL
+from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
+from sfumato.engine.disclosure.independent_rows import IndependenceTest, fewest_coincidences, strongest_coincidence
+from sfumato.engine.disclosure.membership_evidence import LookCounts, weigh_evidence
+from sfumato.engine.disclosure.people import marked
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
-from sfumato.engine.wording import agree
+from sfumato.engine.wording import agree, counted, listed
 
 from ..reporting.results import output_of
 from ..store.runs import list_runs
-from .checks import Case, Check, DoesNotApply, Pool, Sighting, numbered, pooled
+from .checks import Case, Check, DoesNotApply, Pool, Sighting, Status, count_pools, numbered, percent_of, pooled
 from .earlier import ReleasedData
 from .joint import NUMBERS, Joint
 
@@ -37,13 +36,8 @@ FEWEST = 5
 """People beyond chance from which a finding may block."""
 MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.5, 0.2
 """A finding blocks where so much of who is found, or of who could be found, is found for being a member."""
-WEAKLY = 0.05
-RECODED = 0.005
-"""What the hold-out alone must show of ranks and renamed levels, which differ between honest tables by themselves."""
-UNCONTROLLED = 1e-4
-"""The probability from which on a finding without a hold-out blocks: the table itself is the lesser witness."""
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
-KEPT = "the release keeps columns, so that own_values looks at what is drawn beside them"
+NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
 
 
 def _drawn(case: Case) -> tuple[str, ...]:
@@ -65,16 +59,6 @@ def _joint(case: Case, pool: Pool) -> Joint:
     return found
 
 
-def _whole(case: Case) -> None:
-    """Raises NotComputable unless all columns are drawn."""
-    if not case.synthetic:
-        raise DoesNotApply(NOT_DRAWN)
-    if _kept(case):
-        raise DoesNotApply(KEPT)
-    if not _drawn(case):
-        raise DoesNotApply("nothing is drawn")
-
-
 def _fits(case: Case) -> Callable[[ReleasedData], bool]:
     names, schema = _drawn(case), case.confidential.schema
 
@@ -84,159 +68,122 @@ def _fits(case: Case) -> Callable[[ReleasedData], bool]:
     return fits
 
 
-def strong(found: Found) -> bool:
-    """Whether so many people, and so much of what is found, are found for being members that it may block.
+def is_strong(counts: LookCounts | ExchangeEvidence, *, follows_from_kept: bool = False) -> bool:
+    """Return whether so many people, and so much of what is found, are found for being members that it may block.
 
-    Where the hold-out alone shows it, though the table has as many by chance, a model that fits closely may do so: then most must be found for being members.
+    Beside kept columns what is found ``follows_from_kept`` ones too, which are members'. There only many of the people count.
+
+    A model that fits closely finds its members a little more often than others, which a large table shows: then most of those found must be
+    found for being members, or many of those who could be.
     """
-    of_the_people = found.share >= MOST_OF_THE_PEOPLE and found.by_both
-    return found.excess >= FEWEST and (found.of_the_found >= MOST_OF_THE_FOUND or of_the_people)
+    of_found = counts.share_of_found >= MOST_OF_THE_FOUND and not follows_from_kept
+    return counts.excess >= FEWEST and (of_found or counts.excess_share >= MOST_OF_THE_PEOPLE)
 
 
-def _chosen(counts: Sequence[Found], *, controlled: bool) -> tuple[Verdict, bool] | None:
-    """The test that shows most, and whether it blocks; None where none shows anything. What both references show comes before what the hold-out
-    alone does.
-    """
-    verdicts = sorted(corrected(counts), key=lambda one: not one.found.by_both)
-    level = LEVEL if controlled else UNCONTROLLED
-    for one in verdicts:
-        if one.p <= level and strong(one.found):
-            return one, True
-    for one in verdicts:
-        if one.p <= WEAKLY and one.found.excess >= 2:
-            return one, False
-    return None
+def _among(who: str, noun: str) -> str:
+    return "" if who.startswith("all ") else f" among {who.replace('people', noun)} of both"
 
 
 def _none(count: int) -> str:
-    return "none does" if count == 0 else f"{count:,} {agree(count, 'does', 'do')}"
+    return "none" if count == 0 else f"{count:,}"
 
 
-def _counts_text(found: Found, shows: str, noun: str, *, controlled: bool) -> str:
-    """Return how many members a test finds, and how many hold-out people or how many by chance."""
-    among = "" if found.who.startswith("all ") else f" among {found.who.replace('people', noun)} of both"
-    against = (
-        f"of {found.of_controls:,} equally rare hold-out {noun} {_none(found.controls)}"
-        if controlled
-        else f"of an independent sample it would be {found.chance * found.exposure:.0f}"
+def counts_text(counts: LookCounts, noun: str) -> str:
+    """Return how many members and how many hold-out people a look finds."""
+    what = counts.what or "are found by the looks that object"
+    return (
+        f"{counts.members:,} of {counts.of_members:,} {noun} of the data{_among(counts.who, noun)} {what}; of {counts.of_controls:,} such hold-out "
+        f"{noun} {_none(counts.controls)}"
     )
-    return f"{found.members:,} of {found.of_members:,} {noun} of the data{among} {shows.format(what=found.what)}; {against}"
 
 
-def _by_people(joint: Joint, counts: Sequence[Found], shows: str, nothing: str) -> Sighting:
-    controlled, noun = joint.case.controls is not None, joint.case.noun
-    chosen = _chosen(counts, controlled=controlled)
-    beside = "" if controlled else "; no record was held out to compare with"
-    if chosen is None:
+def _percent_of_releases(p: float) -> str:
+    return f"honest releases show as much in {100 * p:.2g} % of cases"
+
+
+def power_text(detectable: Sequence[int | None], members: int, noun: str) -> str:
+    """Return the smallest share of people whose copies a test would have shown, of the fewest that each would."""
+    known = [one for one in detectable if one is not None]
+    if not known:
+        return f"copies of no number of {noun} would be seen with 80 % power"
+    fewest = max(FEWEST, min(known))
+    return f"copies of {fewest:,} {noun} ({percent_of(fewest / members)}) or more would be seen with 80 % power"
+
+
+def _membership_evidence(case: Case) -> Sighting:
+    """All looks at people in the release as one test, and the looks that convince alone."""
+    if not case.synthetic:
+        raise DoesNotApply(NOT_DRAWN)
+    if not _drawn(case):
+        raise DoesNotApply("nothing is drawn")
+    pools = count_pools(case, _fits(case), together=True)
+    return pooled(case, _fits(case), lambda pool: _weigh_pool(_joint(case, pool), pools), together=True)
+
+
+def _weigh_pool(joint: Joint, pools: int) -> Sighting:
+    case, noun = joint.case, joint.case.noun
+    is_whole = not _kept(case)
+    independence = None
+    if is_whole:
+        coincidences = joint.coincidences
+        if case.controls is None:
+            # A design may give each combination of some columns one row, in the data and in the release: without a hold-out only whole rows count.
+            coincidences = tuple(one for one in coincidences if one.is_whole)
+        independence = strongest_coincidence(coincidences, joint.members, joint.records)
+    if case.controls is None:
+        if independence is not None and independence.p <= COPY_LEVEL / pools:
+            return _by_independence(joint, independence, "; no record was held out to compare with")
+        raise NotComputable(NO_HOLDOUT)
+    looks = joint.looks if is_whole else joint.looks_beside_kept_columns
+    evidence = weigh_evidence(looks, joint.members, joint.records, PERMUTATION_LEVEL / pools, joint.units)
+    looked = (
+        f"{evidence.objecting:,} of {counted(evidence.looks, 'look')} {agree(evidence.objecting, 'objects', 'object')}"
+    )
+    detectable = [evidence.detectable]
+    if whole := [one.pairs for one in joint.standing.coincidences if is_whole and one.is_whole]:
+        level = INDEPENDENCE_LEVEL / pools
+        detectable.append(fewest_coincidences(min(whole), joint.members, joint.records, level))
+    about = f"{looked}, and {_percent_of_releases(evidence.p)}; {power_text(detectable, joint.members, noun)} ({joint.size})"
+    alone = independence is not None and independence.p <= INDEPENDENCE_LEVEL / pools
+    if alone and independence is not None and (evidence.p > PERMUTATION_LEVEL / pools or independence.p < evidence.p):
+        return _by_independence(joint, independence, f"; {about}")
+    if evidence.strongest is None:
+        return Sighting(f"no look finds anybody in the release ({joint.size})", 0.0, judged=0.0)
+    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
+    strong = [one for one in candidates if is_strong(one, follows_from_kept=not is_whole)]
+    if evidence.p > PERMUTATION_LEVEL / pools:
         # A pass shows the counts that come nearest to a finding: a reader sees what was not enough.
-        nearest = next(iter(corrected(counts)), None)
-        at_most = (
-            "nobody was found"
-            if nearest is None
-            else f"at most, {_counts_text(nearest.found, shows, noun, controlled=controlled)}"
-        )
-        return Sighting(f"{nothing.format(noun=noun)}; {at_most} ({joint.size}){beside}", 0.0, judged=0.0)
-    found, blocks = chosen[0].found, chosen[1]
-    said = f"{_counts_text(found, shows, noun, controlled=controlled)} ({joint.size}){beside}"
+        nearest = counts_text(evidence.strongest, noun)
+        words = f"no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {nearest}"
+        return Sighting(f"{words}; {about}", 0.0, judged=0.0)
+    shown = strong[0] if strong else evidence.strongest
+    message = counts_text(shown, noun)
+    if shown is evidence.strongest and evidence.together is not None:
+        message += f"; by all looks that object, {evidence.together.members:,} and {evidence.together.controls:,}"
     return Sighting(
-        said, float(found.members), float(found.expected), found.excess, numbered(np.sort(found.records)),
-        "block" if blocks else "warn",
+        f"{message}; {about}", float(shown.members), shown.expected, shown.excess, numbered(shown.records),
+        "block" if strong else "warn", at_least="warn",
     )  # fmt: skip
 
 
-def _standing(case: Case) -> Sighting:
-    _whole(case)
-
-    def look(pool: Pool) -> Sighting:
-        joint = _joint(case, pool)
-        counts = joint.standing.found
-        return _by_people(
-            joint, counts, "who are alone with their values in {what} stand in the release with them",
-            "no test shows that {noun} of the data stand in the release more often than others",
-        )  # fmt: skip
-
-    return pooled(case, _fits(case), look, together=True)
-
-
-def _reproduced(case: Case, *, recoded: bool) -> Sighting:
-    _whole(case)
-    how = "by ranks and renamed levels" if recoded else "by value"
-    near = f"with nearly their own values, nearer to them {how} than another person would be"
-
-    def look(pool: Pool) -> Sighting:
-        joint = _joint(case, pool)
-        columns, weak = (joint.renamed, RECODED) if recoded else (joint.coded, 4 * WEAK)
-        counts = reproduced(columns, joint.members, joint.order, joint.rows, near, weak)
-        counts += [
-            replace(one, what=f"with their values in {one.what}, which nobody shares, under other names of levels")
-            for one in (joint.named_back if recoded else ())
-        ]
-        return _by_people(
-            joint, counts, "stand in the release {what}",
-            f"no test shows that released rows are nearer to {{noun}} of the data, {how}, than to others",
-        )  # fmt: skip
-
-    return pooled(case, _fits(case), look, together=False)
-
-
-def _moved(case: Case) -> Sighting:
-    _whole(case)
-
-    def look(pool: Pool) -> Sighting:
-        joint = _joint(case, pool)
-        if len(joint.scaled) < 2:
-            raise DoesNotApply("no two numbers or dates are drawn")
-        return _by_people(
-            joint, joint.moved, "stand in the release {what}",
-            "no test shows that a common change of numbers or of dates fits {noun} of the data more often than others",
-        )  # fmt: skip
-
-    return pooled(case, _fits(case), look, together=False)
-
-
-def _multiplied(case: Case) -> Sighting:
-    _whole(case)
-
-    def look(pool: Pool) -> Sighting:
-        joint = _joint(case, pool)
-        found = most_multiplied(joint.standing.multiplied)
-        if found is None or found.p > WEAKLY:
-            return Sighting(
-                f"no row of a person is repeated more often than chance repeats it ({joint.size})", 0.0, judged=0.0
-            )
-        said = (
-            f"{case.count(found.people)} who {agree(found.people, 'is', 'are')} alone with their values in {found.what} "
-            f"{agree(found.people, 'stands', 'stand')} in {found.rows:,} of {found.of_rows:,} released rows, {found.times} times or more each and at most {found.most} times; "
-            f"by chance {found.expected:.2g} {case.noun} would be repeated so often ({joint.size})"
-        )
-        return Sighting(
-            said,
-            float(found.rows),
-            found.expected,
-            float(found.rows),
-            numbered(found.records),
-            "block" if found.p <= LEVEL / 10 else "warn",
-        )
-
-    return pooled(case, _fits(case), look, together=False)
-
-
-def _copied_counts(case: Case) -> Sighting:
-    _whole(case)
-
-    def look(pool: Pool) -> Sighting:
-        joint = _joint(case, pool)
-        found = copied_counts(joint.own, joint.members, joint.released, joint.subsets)
-        if found is None:
-            raise NotComputable("no set of columns has ten combinations of eight records or more")
-        said = (
-            f"the counts of {found.cells:,} combinations of {found.what}, of {found.records:,} {case.noun}, differ from the confidential ones by "
-            f"{found.distance:.2g} of what chance lets a fitted model differ ({joint.size})"
-        )
-        blocks = found.p <= UNCONTROLLED
-        return Sighting(said, found.distance, 1.0, 1 - found.distance if blocks else 0.0)
-
-    return pooled(case, _fits(case), look, together=False)
+def _by_independence(joint: Joint, test: IndependenceTest, beside: str) -> Sighting:
+    """Return what rows show that stand in the release more often than independent draws could repeat them."""
+    case, one = joint.case, test.coincidences
+    records = np.sort(one.records[one.records < joint.members])
+    controls = len(one.records) - len(records)
+    against = (
+        f", and {_none(controls)} of {joint.records - joint.members:,} hold-out {case.noun}"
+        if case.controls is not None
+        else ""
+    )
+    message = (
+        f"{case.count(len(records))} of {joint.members:,} of the data, alone with their values in {one.what}, {agree(len(records), 'stands', 'stand')} once in the "
+        f"release{against}, where {counted(one.pairs, 'row')} {agree(one.pairs, 'occurs', 'occur')} twice: rows that are drawn independently show as much in at most "
+        f"{100 * test.p:.2g} % of cases{beside}"
+    )
+    # The bound of the expected coincidences counts members and hold-out people alike.
+    expected = min(float(len(records)), one.pairs * len(records) / len(one.records))
+    return Sighting(message, float(len(records)), expected, len(records) - expected, numbered(records))
 
 
 def _protected(case: Case) -> dict[str, str]:
@@ -280,12 +227,8 @@ def _disguised(case: Case) -> Sighting:
     return Sighting(said, len(found), records=numbered(worst.records))
 
 
-ASKED = 400
-"""So many of the rarest people are asked about in own_values, beside others spread over the table."""
-
-
 def _own_values(case: Case) -> Sighting:
-    """What is drawn beside kept columns: a record's own row against that of somebody like it."""
+    """What is drawn beside kept columns: a record's own row against the rows of people with the same kept values."""
     kept, drawn = _kept(case), _drawn(case)
     if not case.synthetic:
         raise DoesNotApply(NOT_DRAWN)
@@ -293,53 +236,34 @@ def _own_values(case: Case) -> Sighting:
         raise DoesNotApply("the release keeps no column" if drawn else "nothing is drawn")
     if not case.release.in_order:
         raise NotComputable("no row is known to be a record's own; keep the order of the records, or link them")
+    known = list(case.plan.kept)
+    classes = np.zeros(len(case.confidential), dtype=np.uint64)
+    for keys in marked(cells_of(case.confidential, known), known).values():
+        classes += keys
+    # A model may know exact values of columns that leave coarser: what follows from these is a little more than rows of equal coarse values say.
+    weakest: Status = "pass" if case.recipe.form.recode else "warn"
 
     def look(pool: Pool) -> Sighting:
-        every = Joint(case, pool, (*kept, *drawn))
-        order = every.order[every.order < every.members]
-        joint = Joint(case, pool, drawn)
-        coded = joint.coded
-        levels = [name for name in kept if case.confidential.schema[name].kind.has_levels]
-        rows = rows_of(case.own, levels, len(case.confidential))
-        counts, asked = list[Found](), 0
-        for who, among in (
-            (f"the rarest {case.noun}", order[: min(ASKED, len(order) // 5)]),
-            (f"{case.noun} spread over the table", None),
-        ):
-            pairs = case.nearest(kept, drawn, among)
-            # from other levels a model infers other values: only people of the same levels are likely to have each other's
-            alike = rows[pairs.own] == rows[pairs.other]
-            own, first = np.unique(pairs.own[alike], return_index=True)
-            other, asked = pairs.other[alike][first], asked + len(own)
-            if not len(own):
-                continue
-            for at in range(joint.looked_at):
-                counts += own_rows(coded, at, own, other, f"{len(own):,} of {who}", ", ".join(drawn))
-                if len(coded) > 1:
-                    for one in coded:
-                        counts += own_rows([one], at, own, other, f"{len(own):,} of {who}", one.name)
-        if not asked:
-            raise NotComputable(f"nobody has the same levels as somebody else in {', '.join(levels)}")
-        chosen = _chosen(counts, controlled=True)
-        if chosen is None:
+        joint = _joint(case, pool)
+        rows = classes + joint.rows[: joint.members]
+        evidence = exchange_rows(joint.coded, classes, rows, joint.looked_at)
+        if evidence is None:
+            raise NotComputable(f"no two {case.noun} share {listed(known)}")
+        about = f"of {evidence.people:,} {case.noun} who share all values that are not drawn with others"
+        said = (
+            f"{about}, {evidence.found:,} have their own values of {evidence.what} in their own row, and {evidence.expected:,.0f} would if rows of the same kept "
+            f"values were exchanged; {_percent_of_releases(evidence.p)} ({joint.size})"
+        )
+        if evidence.p > INDEPENDENCE_LEVEL:
             return Sighting(
-                f"a record's own row says no more of its drawn values than that of somebody like it ({joint.size})",
+                f"a record's own row says no more of its drawn values than rows of the same kept values do: {said}",
                 0.0,
                 judged=0.0,
             )
-        found, blocks = chosen[0].found, chosen[1]
-        said = (
-            f"of {found.who}, {found.members:,} have their own values in {found.what} in their own row and not in that of the person most like them; "
-            f"the other way round it is {found.chance:.0f} ({joint.size})"
-        )
         return Sighting(
-            said,
-            float(found.members),
-            found.chance,
-            found.excess,
-            numbered(np.sort(found.records)),
-            "block" if blocks else "warn",
-        )
+            said, float(evidence.found), evidence.expected, evidence.excess, numbered(evidence.records),
+            "block" if is_strong(evidence) else weakest, at_least=weakest,
+        )  # fmt: skip
 
     return pooled(case, lambda one: False, look, together=False)
 
@@ -441,38 +365,11 @@ ONE_DRAW = "what is drawn varies by chance"
 
 CONTENT_CHECKS = (
     Check(
-        "standing_people", "people whose records stand in the release", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "a released row that a single person has is that person's; hold-out people, who are in no model, show how many would be found by chance",
+        "membership_evidence", "people who are found for being in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "a release that depends on no single person finds members no more often than hold-out people, by whatever way of looking; all ways are one test",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
-        _standing, "identical matches against a hold-out: Platzer & Reutterer (2021); conditional exact test: Fisher (1935), Tarone (1990)",
-    ),
-    Check(
-        "near_people", "people whom a released row resembles too closely", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "noise, swapped cells and left-out columns do not hide a person whose other values are rare",
-        "larger leaves (minbucket of [[synthesis]]), a model instead of donors, fewer predictors, or a smaller m under [release]",
-        partial(_reproduced, recoded=False), "agreement weights: Fellegi & Sunter (1969); against a hold-out: Platzer & Reutterer (2021)",
-    ),
-    Check(
-        "recoded_people", "people who are found after columns are recoded", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "numbers in another unit, ranks and new names of levels hide no person: the order, the frequencies and the other columns say which is which",
-        "synthesise the columns; another spelling of a value is the same value",
-        partial(_reproduced, recoded=True), "agreement weights: Fellegi & Sunter (1969); levels assigned one to one: Kuhn (1955)",
-    ),
-    Check(
-        "moved_people", "people whose numbers or dates are all changed alike", "people beyond what hold-out records show", 0, FEWEST - 1,
-        "numbers that are multiplied by one factor keep their ratio, dates that are moved together the days between them",
-        "synthesise the columns; a common factor or a shift is undone by whoever finds it", _moved,
-        "attack against a control: Giomi et al. (2023)",
-    ),
-    Check(
-        "repeated_people", "people whose record is released many times", "released rows", 0, 2,
-        "whoever sees a rare record several times knows that it was in the data",
-        "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _multiplied, "an independent sample: Good (1953)",
-    ),
-    Check(
-        "copied_counts", "counts that are closer to the data than chance allows", "missing variation (0 as a fitted model, 1 as a copy)", 0, 0.5,
-        "rows that are copied in some columns have the confidential counts there, even where no person stands out; " + ONE_DRAW,
-        "a model in place of copied columns: list them as targets of [[synthesis]]", _copied_counts, "Pearson's chi-squared",
+        _membership_evidence,
+        "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
     ),
     Check(
         "disguised_columns", "columns that say what another is to hide", "columns", None, 0,
@@ -480,10 +377,10 @@ CONTENT_CHECKS = (
         "give it the role that the hidden column has under [variables] and list it as a target of [[synthesis]], or leave it out", _disguised,
     ),
     Check(
-        "own_values", "records whose own row says what is drawn", "people beyond those like them", 0, FEWEST - 1,
-        "a drawn value that only the record's own row has is remembered, not inferred from what is kept",
+        "own_values", "records whose own row says what is drawn", "people beyond those of the same kept values", 0, FEWEST - 1,
+        "a drawn value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _own_values,
-        "attack against a control: Giomi et al. (2023)",
+        "permutation test: Fisher (1935), Besag & Clifford (1991)",
     ),
     Check(
         "unanimous_classes", "classes in which everybody has the same sensitive value", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,

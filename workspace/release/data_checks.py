@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -12,10 +11,11 @@ from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of, occurrences, positions_in, rows_of
-from sfumato.engine.disclosure.copies import equal_records, near_records, rare_levels, rows_of_members
-from sfumato.engine.disclosure.evidence import LEVEL
+from sfumato.engine.disclosure.copies import equal_records, rows_of_members
+from sfumato.engine.disclosure.evidence import COPY_LEVEL
+from sfumato.engine.disclosure.independent_rows import RowCoincidences
 from sfumato.engine.disclosure.neighbours import Pairs
-from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
+from sfumato.engine.disclosure.pooled import agreed_values
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
@@ -25,7 +25,7 @@ from ..visible_text import is_formula
 from .checks import KEPT_KEYS, Case, Check, DoesNotApply, Pool, Sighting, beyond, numbered, percent_of, pooled
 from .earlier import ReleasedData
 from .kept_column_checks import kept_columns_of
-from .value_checks import look_at_extremes, look_at_lone_values, look_at_tails
+from .value_checks import UNCONTROLLED, look_at_extremes
 
 NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
 INFERRED = 0.2
@@ -84,55 +84,27 @@ def _equal_records(case: Case) -> Sighting:
 
 
 def _of_members(case: Case, pool: Pool, names: tuple[str, ...], seen: Sighting) -> Sighting:
-    """What is seen of rows in these variables: it only warns where rows of hold-out people are released as often as those of members."""
-    if case.controls is None or seen.held <= 0:
+    """Return what is seen of rows in these variables: it only warns where rows of hold-out people are released as often as those of members.
+
+    Without a hold-out it blocks where no release with independently drawn rows would repeat so many records.
+    """
+    if seen.held <= 0:
         return seen
+    if case.controls is None:
+        whole = [rows_of(cells, names) for cells in pool.cells]
+        own = rows_of(case.own, names)
+        found = [RowCoincidences.from_rows("", own, one, is_whole=True) for one in whole]
+        # A copy of the whole table scores as a copy, however many people share their values.
+        is_copy = seen.value == 1.0 and seen.baseline == 0.0
+        is_sure = is_copy or min(one.p for one in found) * len(found) <= COPY_LEVEL
+        return seen if is_sure else replace(seen, said=f"{seen.said}{UNCONTROLLED}", at_most="warn")
     controls = cells_of(case.controls, names)
     rows = np.concatenate([rows_of(case.own, names), rows_of(controls, names)])
     shown = rows_of_members(rows, len(case.confidential), [rows_of(cells, names) for cells in pool.cells])
-    if shown.by_holdout <= LEVEL:
+    if shown.by_holdout <= COPY_LEVEL:
         return seen
     said = f"{seen.said}; rows of {shown.controls:,} of {shown.of_controls:,} hold-out {case.noun} are released, and of {shown.members:,} of {shown.of_members:,} {case.noun} of the data"
     return replace(seen, said=said, at_most="warn")
-
-
-def _near_records(case: Case) -> Sighting:
-    kept, drawn = _facts(case)
-    if not case.synthetic or not drawn:
-        raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
-    if not any(case.confidential.schema[name].kind in (Kind.COUNT, Kind.CONTINUOUS) for name in (*kept, *drawn)):
-        raise DoesNotApply(
-            "no column is a number, so that a row that is near a record equals it: equal_records asks that of all rows"
-        )
-    pairs = case.nearest(kept, drawn) if kept else None
-
-    def look(pool: Pool) -> Sighting:
-        found = near_records(case.confidential, pool.tables, case.own, pool.cells, kept, drawn, pairs)
-        said = (
-            f"{percent_of(found.value)} of the released rows are within 1 % of a confidential record in every number and equal to it in all else; of an "
-            f"independent sample it would be {percent_of(found.baseline)} ({pool.size}; at most 500 rows of each dataset were looked at)"
-        )
-        return beyond(found, said)
-
-    return pooled(case, _alike(case, kept, drawn), look, together=False)
-
-
-def _equal_sensitive(case: Case) -> Sighting:
-    sensitive = tuple(n for n in case.plan.replaced if case.confidential.schema[n].role is Role.SENSITIVE)
-    if not case.synthetic:
-        raise DoesNotApply(NOT_DRAWN)
-    if len(sensitive) < 2:
-        raise DoesNotApply("fewer than two sensitive variables are drawn: lone_values looks at one")
-
-    def look(pool: Pool) -> Sighting:
-        found = equal_records(case.confidential, case.own, pool.cells, (), sensitive)
-        said = (
-            f"{percent_of(found.value)} of the released rows have all {len(sensitive)} sensitive values of one confidential record; of an "
-            f"independent sample it would be {percent_of(found.baseline)} ({pool.size})"
-        )
-        return _of_members(case, pool, sensitive, beyond(found, said))
-
-    return pooled(case, _alike(case, (), sensitive), look, together=False)
 
 
 def _worst(sightings: Iterable[Sighting], otherwise: str) -> Sighting:
@@ -143,53 +115,11 @@ def _worst(sightings: Iterable[Sighting], otherwise: str) -> Sighting:
     return max(found, key=lambda one: one.order)
 
 
-def _rare_levels(case: Case) -> Sighting:
-    schema = case.confidential.schema
-    levels, records, said = 0, [np.zeros(0, dtype=np.int64)], []
-    for name in case.own:
-        if not schema[name].kind.has_levels or name in case.recipe.generalised:
-            continue
-        having = [one for one in case.earlier(partial(ReleasedData.has, names=(name,), schema=schema)) if one.synthetic]
-        cells = case.pool(case.release, *having).cells
-        count, those = rare_levels(case.own[name], (one[name] for one in cells), case.policy.smallest_cell)
-        levels += count
-        records.append(those)
-        said += [f"{name} ({counted(count, 'level')})"] * bool(count)
-    people = np.unique(np.concatenate(records))
-    few = f"fewer than {case.policy.smallest_cell} {case.noun}"
-    words = (
-        f"{case.count(len(people))} {agree(len(people), 'has', 'have')} a category that {few} have and that is released: {', '.join(said)}"
-        if levels
-        else f"no category that {few} have is released"
-    )
-    if case.related:
-        words += f" ({len(case.related) + 1} releases together)"
-    return Sighting(words, levels, records=numbered(people))
-
-
 def _several(seen: Sighting) -> Sighting:
     """What several datasets show together. Raises DoesNotApply where nothing can be taken together."""
     if not seen.measured:
         raise DoesNotApply(seen.said)
     return seen
-
-
-def _recurring(case: Case) -> Sighting:
-    kept, drawn = _facts(case)
-    if not case.synthetic or not drawn:
-        raise DoesNotApply(WEIGHT_ALONE if case.synthetic else NOT_DRAWN)
-
-    def look(pool: Pool) -> Sighting:
-        if len(pool.datasets) < 2:
-            return Sighting("there is one dataset")
-        found = recurring_records(case.confidential, case.own, pool.cells, kept, drawn)
-        said = (
-            f"{percent_of(found.value)} of the confidential records are alone with their values and stand whole in at least half of the "
-            f"{counted(len(pool.datasets), 'dataset')}; {percent_of(found.baseline)} would by chance ({pool.size})"
-        )
-        return beyond(found, said)
-
-    return _several(pooled(case, _alike(case, kept, drawn), look, together=True))
 
 
 def _rows_of_records(case: Case, release: ReleasedData) -> Integers:
@@ -377,39 +307,9 @@ DATA_CHECKS = (
         "identical matches against a holdout: Platzer & Reutterer (2021); excess risk: Giomi et al. (2023)",
     ),
     Check(
-        "near_records", "released rows that are nearly a confidential record", "excess (0 as an independent sample, 1 as a copy)", 0.05, 0.2,
-        "a copy with a little noise equals no record and still shows each person's own values; " + OURS, MORE_ROOM, _near_records,
-        "distance to the closest record against a holdout: Platzer & Reutterer (2021)",
-    ),
-    Check(
-        "equal_sensitive", "released rows with all sensitive values of one record", "excess (0 as an independent sample, 1 as a copy)", 0.05, 0.2,
-        "they may belong to another row's quasi-identifiers, so that more is borne than of whole records; " + OURS, MORE_ROOM, _equal_sensitive,
-        "Platzer & Reutterer (2021)",
-    ),
-    Check(
-        "lone_values", "values of a single record that are released unchanged", "excess (0 as an independent sample, 1 as a copy)", 0.05, 0.2,
-        "whoever knows such a value knows that the person is in the data; " + OURS, "smoothing = true for trees, a model instead of donors, or a rounded variable",
-        look_at_lone_values, "an independent sample: Good (1953)",
-    ),
-    Check(
-        "rare_levels", "rare categories that are released", "levels", 0, None,
-        "whoever is alone in a category is known by it; a model that has the level draws it too, so that it only warns",
-        "join rare levels in the data before they are imported", _rare_levels, "smallest cell of the policy",
-    ),
-    Check(
-        "tail_values", "values of the smallest and largest records that leave", "excess (0 by chance, 1 for all)", 0.05, 0.25,
-        "they belong to the persons who are known best; " + OURS, "smoothing = true for trees, a model instead of donors, or top and bottom codes before the import",
-        look_at_tails, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
-    ),
-    Check(
         "extremes", "smallest and largest values that are released unchanged", "values", None, 0,
         "a minimum or maximum is one person's value", "smoothing = true for trees, bounds that the recipe declares, or top and bottom codes before the import",
         look_at_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
-    ),
-    Check(
-        "recurring_records", "records that come again in half of the datasets", "excess (0 as an independent sample, 1 as a copy)", 0.01, 0.05,
-        "a row that comes again is a person's with more certainty than a row of one dataset; " + OURS, f"fewer datasets, {MORE_ROOM}",
-        _recurring, "datasets taken together: Reiter & Mitra (2009), §2",
     ),
     Check(
         "agreed_values", "values that the datasets give away together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,

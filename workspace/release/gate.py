@@ -49,6 +49,11 @@ CHECKS: tuple[Check, ...] = (
     *KEPT_TABLE_CHECKS,
     *PUBLIC_FIGURE_CHECKS,
 )
+IN_MEMBERSHIP_EVIDENCE = frozenset(
+    ("standing_people", "near_people", "recoded_people", "moved_people", "repeated_people", "copied_counts", "lone_values", "tail_values", "rare_levels",
+     "near_records", "equal_sensitive", "recurring_records")
+)  # fmt: skip
+"""Keys of checks of older versions, whose looks are part of ``membership_evidence``."""
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
 
@@ -200,8 +205,13 @@ def check_policy(policy: Policy) -> None:
     known = [check.key for check in CHECKS]
     for key in policy.findings:
         if key not in known:
-            hint = suggestion(key, known) or f"; checks: {', '.join(known)}"
-            raise BadInput(f"{POLICY_FILE}: findings.{key}", f"no such check{hint}")
+            raise BadInput(f"{POLICY_FILE}: findings.{key}", f"no such check{_hint(key, known)}")
+
+
+def _hint(key: str, known: Sequence[str]) -> str:
+    if key in IN_MEMBERSHIP_EVIDENCE:
+        return "; it is part of membership_evidence now"
+    return suggestion(key, known) or f"; checks: {', '.join(known)}"
 
 
 def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
@@ -371,7 +381,8 @@ def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
     known = [check.key for check in CHECKS]
     for key, why in waive.items():
         if key not in known:
-            raise BadInput("--waive", f'no check "{key}"{suggestion(key, known)}')
+            hint = _hint(key, ()) if key in IN_MEMBERSHIP_EVIDENCE else suggestion(key, known)
+            raise BadInput("--waive", f'no check "{key}"{hint}')
         checked_justification(why, f"--waive {key}")
         if key not in blocking:
             raise BadInput("--waive", f"{key} does not block this release; leave it out")

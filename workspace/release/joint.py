@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from sfumato.engine.data.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.cells import Keys, cells_of, comparable, rows_of
-from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, rarest_first, rarity
-from sfumato.engine.disclosure.evidence import Found
+from sfumato.engine.disclosure.agreement import reproduced
+from sfumato.engine.disclosure.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
+from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
+from sfumato.engine.disclosure.independent_rows import RowCoincidences
+from sfumato.engine.disclosure.membership_evidence import Look
 from sfumato.engine.disclosure.moved import moved_together
-from sfumato.engine.disclosure.people import Standing, Subset, family, marked, standing
+from sfumato.engine.disclosure.people import PeopleInRelease, Subset, family, marked, standing
 from sfumato.engine.disclosure.renamed import by_company, other_names, renamed_back
+from sfumato.engine.disclosure.single_values import extreme, lone, looks_of_several
 
 from .checks import Case, Pool
 from .read_on_demand import MOST_CELLS
@@ -32,6 +36,11 @@ class Joint:
     @cached_property
     def records(self) -> int:
         return self.members + (0 if self.case.controls is None else len(self.case.controls))
+
+    @property
+    def units(self) -> Integers | None:
+        """The unit of each record, (N,), where records were held out by units; None where each record stands for itself."""
+        return None
 
     def cells(self, name: str) -> Keys:
         own, controls = self.case.own[name], self.case.controls
@@ -63,17 +72,17 @@ class Joint:
     @cached_property
     def columns(self) -> list[Column]:
         """Every column with its released cells."""
-        found = []
-        for name in self.names:
-            cells = [one[name] for one in self.pool.cells[: self.looked_at]]
-            if self.is_number(name):
-                released = [
-                    comparable(one, name, self.case.confidential) for one in self.pool.variable(name)[: self.looked_at]
-                ]
-                found.append(Column(name, self.cells(name), cells, self.numbers(name), released))
-            else:
-                found.append(Column(name, self.cells(name), cells))
-        return found
+        return [self._column(name) for name in self.names]
+
+    def _column(self, name: str) -> Column:
+        if not self.is_number(name):
+            return pool_rare_levels(name, self.cells(name), [one[name] for one in self.pool.cells[: self.looked_at]])
+        # Values written with fewer digits stand for those of members or of hold-out people alike: held against members alone they find members.
+        parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
+        originals = np.concatenate([one.numbers(name) for one in parts])
+        tables = self.pool.variable(name)[: self.looked_at]
+        released = [written_as(originals, one.numbers(name)) for one in tables]
+        return Column(name, self.cells(name), list(map(number_cells, released)), self.numbers(name), released)
 
     @cached_property
     def coded(self) -> list[Coded]:
@@ -110,9 +119,9 @@ class Joint:
         return family(self.names, numbers, keys, sensitive, self.records)
 
     @cached_property
-    def standing(self) -> Standing:
+    def standing(self) -> PeopleInRelease:
         """Who stands in the datasets, and who often."""
-        return standing(self.own, self.members, self.released, self.subsets, self.order)
+        return standing(self.own, self.released, self.subsets, self.order)
 
     @cached_property
     def renamed(self) -> list[Coded]:
@@ -120,22 +129,73 @@ class Joint:
         return by_company(self.columns)
 
     @cached_property
-    def named_back(self) -> list[Found]:
-        """Who stands in the datasets once renamed levels have their own names; nobody is looked for where none is renamed."""
+    def looks(self) -> list[Look]:
+        """All looks for people in datasets of which every column is drawn."""
+        near = "stand in the release with nearly their own values, nearer to them {how} than another person would be"
+        looks = list(self.standing.looks)
+        looks += reproduced(self.coded, self.order, self.rows, near.format(how="by value"))
+        looks += reproduced(self.renamed, self.order, self.rows, near.format(how="by ranks and renamed levels"))
+        return [*looks, *self.under_own_names.looks, *self._looks_for_moved_people(), *self.single_value_looks]
+
+    @cached_property
+    def looks_beside_kept_columns(self) -> list[Look]:
+        """The looks that ask nothing of whole rows, which follow from the kept columns too: single values and all sensitive ones."""
+        schema = self.case.confidential.schema
+        sensitive = [name for name in self.names if schema[name].role is Role.SENSITIVE]
+        if len(sensitive) < 2:
+            return self.single_value_looks
+        whole = [Subset(tuple(sensitive), "all sensitive columns")]
+        everybody = f"all {self.records:,} people"
+        found = standing(self.own, self.released, whole, self.order).looks
+        return [*self.single_value_looks, *(one for one in found if one.who == everybody)]
+
+    @cached_property
+    def single_value_looks(self) -> list[Look]:
+        """Looks for people who are alone with a value, or have one of the smallest and largest, by column and together."""
+        # A model draws the levels that members have, and never one that only hold-out people have: single levels say nothing of it.
+        alone = [lone(one.name, one.own, one.released) for one in self.columns if one.numbers is not None]
+        ends = [self._extreme(one) for one in self.columns if one.numbers is not None]
+        looks = [*alone, *ends]
+        if len(alone) > 1:
+            looks.append(looks_of_several(alone, "who are alone with a value have it in the release"))
+        if len(ends) > 1:
+            looks.append(looks_of_several(ends, "with one of the smallest and largest values have it in the release"))
+        return looks
+
+    def _extreme(self, column: Column) -> Look:
+        variable = self.case.confidential.schema[column.name]
+        known = [one for one in (variable.lower, variable.upper) if one is not None]
+        numbers, cell = column.numbers, self.case.policy.smallest_cell
+        assert numbers is not None
+        return extreme(column.name, column.own, numbers, self.members, column.released, cell, known)
+
+    @cached_property
+    def under_own_names(self) -> PeopleInRelease:
+        """Who stands in the datasets once renamed levels have their own names; nobody is looked for where no column is renamed."""
         columns = [renamed_back(one, coded) for one, coded in zip(self.columns, self.renamed, strict=True)]
         if not any(map(other_names, self.columns, columns)):
-            return []
+            return PeopleInRelease((), ())
         released = [marked({one.name: one.released[at] for one in columns}, self.names) for at in range(self.looked_at)]
-        return list(standing(self.own, self.members, released, self.subsets, self.order).found)
+        found, how = standing(self.own, released, self.subsets, self.order), ", under other names of levels"
+        return PeopleInRelease(
+            tuple(replace(one, what=f"{one.what}{how}", shows_copies=False) for one in found.looks),
+            tuple(replace(one, what=f"{one.what}{how}") for one in found.coincidences),
+        )
+
+    @property
+    def coincidences(self) -> tuple[RowCoincidences, ...]:
+        """Rows that stand once in the joint table and once in a dataset, under the names of levels that they have and under their own."""
+        return (*self.standing.coincidences, *self.under_own_names.coincidences)
 
     @property
     def scaled(self) -> list[Column]:
         """The columns that are numbers or dates."""
         return [one for one in self.columns if one.numbers is not None]
 
-    @cached_property
-    def moved(self) -> list[Found]:
-        """Who stands in the datasets once one common change of numbers or of dates is undone."""
+    def _looks_for_moved_people(self) -> list[Look]:
+        """Return looks for people once one common change of numbers or of dates is undone."""
+        if len(self.scaled) < 2:
+            return []
         levels = [one for one in self.columns if one.numbers is None]
         dates = {name for name in self.names if self.case.confidential.schema[name].kind is Kind.DATE}
         names = [one.name for one in levels]
@@ -144,4 +204,4 @@ class Joint:
             rows_of({one.name: one.released[at] for one in levels}, names, len(self.scaled[0].released[at]))
             for at in range(self.looked_at)
         ]
-        return moved_together(self.scaled, dates, own, released, self.members)
+        return moved_together(self.scaled, dates, own, released)

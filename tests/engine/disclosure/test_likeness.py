@@ -12,10 +12,10 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure import neighbours
 from sfumato.engine.disclosure.cells import cells_of, occurrences, rows_of
-from sfumato.engine.disclosure.copies import equal_records, lone_values, near_records, rare_levels
+from sfumato.engine.disclosure.copies import equal_records
 from sfumato.engine.disclosure.likeness import Likeness, score_margin, standard_error
 from sfumato.engine.disclosure.neighbours import nearest_pairs
-from sfumato.engine.disclosure.pooled import agreed_values, recurring_records
+from sfumato.engine.disclosure.pooled import agreed_values
 from sfumato.engine.disclosure.tails import tails
 from sfumato.engine.statistics.smoothing import steps
 
@@ -62,21 +62,6 @@ def equal(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()
     return equal_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], kept, drawn)
 
 
-def near(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()) -> Likeness:
-    drawn = tuple(name for name in NAMES if name not in kept)
-    return near_records(
-        data, releases, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], kept, drawn
-    )
-
-
-def recurring(data: Microdata, releases: list[Microdata]) -> Likeness:
-    return recurring_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], (), NAMES)
-
-
-def lone(data: Microdata, releases: list[Microdata], name: str) -> Likeness:
-    return lone_values(cells_of(data, NAMES)[name], [cells_of(one, NAMES, data)[name] for one in releases])
-
-
 @pytest.fixture
 def data() -> Microdata:
     return population(1)
@@ -93,34 +78,6 @@ def test_a_copy_is_a_copy_and_a_sample_a_sample(data: Microdata, kept: tuple[str
     assert (copies.value, copies.excess, len(copies.records)) == (1.0, 1.0, N)
     found = equal(data, [with_drawn(data, one, kept) for one in samples()], kept)
     assert found.excess == 0.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kept", [(), ("region",), ("region", "visits")])
-def test_a_copy_with_a_little_noise_is_still_a_copy(data: Microdata, kept: tuple[str, ...]) -> None:
-    rng = np.random.default_rng(6)
-    blurred = [
-        Microdata(SCHEMA, data.frame.assign(income=data.frame["income"] * (1 + rng.normal(0, 0.002, N))))
-        for _ in range(3)
-    ]
-    assert equal(data, blurred, kept).excess == 0.0
-    assert near(data, blurred, kept).excess > 0.95
-    assert near(data, [data], kept).excess == pytest.approx(1.0)
-    assert near(data, [with_drawn(data, one, kept) for one in samples()], kept).excess == 0.0
-
-
-def test_nearness_is_what_loops_over_records_find() -> None:
-    names, (data, other) = ("region", "income"), (population(3, 120), population(4, 120))
-    rows = [data.frame[list(names)], other.frame[list(names)]]
-    mine, theirs = ([*frame.itertuples(index=False, name=None)] for frame in rows)
-
-    def close(a: tuple[str, float], b: tuple[str, float]) -> bool:
-        return a[0] == b[0] and abs(a[1] - b[1]) <= 0.01 * a[1]
-
-    found = near_records(data, [other], cells_of(data, names), [cells_of(other, names)], (), names)
-    assert found.value == pytest.approx(sum(any(close(a, b) for b in mine) for a in theirs) / 120)
-    alone = sum(any(close(a, b) for j, b in enumerate(mine) if j != i) for i, a in enumerate(mine)) / 120
-    assert found.baseline == pytest.approx(alone)
 
 
 def test_one_row_in_ten_that_is_a_persons_own_is_found(data: Microdata) -> None:
@@ -159,34 +116,6 @@ def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata
     assert found.excess == 0.0
 
 
-@pytest.mark.parametrize("name", ["income", "day"])
-def test_lone_values_of_donors_are_all_found_and_of_samples_none(data: Microdata, name: str) -> None:
-    donors = [
-        Microdata(SCHEMA, data.frame.sample(N, replace=True, random_state=seed).reset_index(drop=True))
-        for seed in range(4)
-    ]
-    assert lone(data, donors, name).excess > 0.9
-    assert lone(data, [data], name).excess == 1.0
-    assert lone(data, samples(), name).excess < 0.05
-
-
-def test_counts_that_many_share_hold_hardly_a_lone_value(data: Microdata) -> None:
-    assert lone(data, samples(), "visits").excess == 0.0
-
-
-@pytest.mark.slow
-def test_the_chance_of_a_lone_value_agrees_with_a_thousand_samples() -> None:
-    """Good's estimate against the samples that it speaks of."""
-    rng = np.random.default_rng(3)
-    truth, told = [], []
-    for _ in range(300):
-        own, other = (rng.geometric(0.02, size=400).astype(np.uint64) for _ in range(2))
-        found = lone_values(own, [other])
-        truth.append(found.value)
-        told.append(found.baseline)
-    assert np.mean(told) == pytest.approx(np.mean(truth), rel=0.05)
-
-
 def test_tails_of_a_copy_leave_and_those_of_samples_do_not(data: Microdata) -> None:
     own = data.numbers("income")
     found = tails(own, [own], 10, (None, None))
@@ -217,36 +146,6 @@ def test_an_end_that_is_declared_or_that_many_share_does_not_count() -> None:
 )
 def test_the_steps_of_a_column_are_read_off_it(numbers: list[float], step: float) -> None:
     assert steps(np.array(numbers, dtype=np.float64)) == pytest.approx(step)
-
-
-def test_records_that_come_again_are_found_and_samples_are_not(data: Microdata) -> None:
-    donors = [
-        Microdata(SCHEMA, data.frame.sample(N, replace=True, random_state=seed).reset_index(drop=True))
-        for seed in range(6)
-    ]
-    assert recurring(data, donors).excess > 0.8
-    assert recurring(data, samples(6)).excess == 0.0
-    assert recurring(data, [data]).excess == 0.0  # one dataset cannot agree with itself
-
-
-@pytest.mark.slow
-def test_discrete_cells_come_again_in_a_model_that_remembers_nobody() -> None:
-    rng = np.random.default_rng(11)
-    probabilities = rng.dirichlet(np.full(3000, 0.4))
-    own = rng.choice(3000, size=2000, p=probabilities)
-    schema = Schema((Variable("code", Kind.COUNT),))
-
-    def table(codes: np.ndarray) -> Microdata:
-        return conform(pd.DataFrame({"code": codes}), schema)
-
-    def found(releases: list[np.ndarray]) -> Likeness:
-        cells = [cells_of(table(one), ("code",)) for one in releases]
-        return recurring_records(table(own), cells_of(table(own), ("code",)), cells, (), ("code",))
-
-    fresh = found([rng.choice(3000, size=2000, p=probabilities) for _ in range(10)])
-    assert fresh.value > 0.005
-    assert fresh.excess <= 0.05
-    assert found([rng.choice(own, size=2000) for _ in range(10)]).excess > 0.5
 
 
 def agreed(data: Microdata, releases: list[Microdata], name: str) -> Likeness:
@@ -291,8 +190,7 @@ def test_a_record_whose_rows_cannot_be_told_is_not_given_away(data: Microdata) -
 
 
 def everything(data: Microdata, releases: list[Microdata]) -> list[float]:
-    found = [near(data, releases), equal(data, releases), equal(data, releases, ("region",)), recurring(data, releases)]
-    found += [lone(data, releases, name) for name in ("visits", "income", "day")]
+    found = [equal(data, releases), equal(data, releases, ("region",))]
     found += [tails(data.numbers("income"), [one.numbers("income") for one in releases], 10, (None, None)).likeness]
     return [number for one in found for number in (one.value, one.baseline, one.excess)]
 
@@ -339,17 +237,9 @@ def test_the_spelling_of_numbers_changes_nothing(data: Microdata) -> None:
         exact.frame["income"].map(lambda value: float(f"{value:.9g}")),
     ):
         release = Microdata(SCHEMA, exact.frame.assign(income=written))
-        assert (equal(exact, [release]).value, lone(exact, [release], "income").excess) == (1.0, 1.0)
+        assert equal(exact, [release]).value == 1.0
     rounded = Microdata(SCHEMA, exact.frame.assign(income=exact.frame["income"].round(-2)))
-    assert lone(exact, [rounded], "income").excess == 0.0
-
-
-def test_levels_of_a_few_are_counted_where_they_leave(data: Microdata) -> None:
-    own = np.array([1] * 20 + [2] * 3 + [3], dtype=np.uint64)
-    assert rare_levels(own, [own[:20]], 10)[0] == 0
-    count, records = rare_levels(own, [own[:20], own[20:21]], 10)
-    assert (count, records.tolist()) == (1, [20, 21, 22])
-    assert rare_levels(own, [own], 3)[0] == 1
+    assert equal(exact, [rounded]).value == 0.0
 
 
 def test_rows_are_equal_where_their_cells_are_and_add_up(data: Microdata) -> None:
@@ -374,7 +264,7 @@ def test_missing_values_equal_missing_ones_alone() -> None:
     frame["region"] = pd.Categorical(frame["region"], ["a", "b", "c"])
     cells = cells_of(Microdata(SCHEMA, frame), NAMES)
     assert cells["region"][1] == cells["visits"][1] == cells["income"][0] == cells["day"][0]
-    assert lone_values(cells["income"], [cells["income"]]).copy == 1.0
+    assert cells["income"][1] != cells["income"][0]
 
 
 def test_neighbours_are_the_nearest_others() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.disclosure import moved
 from sfumato.engine.disclosure.coded import Column
-from sfumato.engine.disclosure.evidence import Found, corrected
+from sfumato.engine.disclosure.membership_evidence import Look, LookCounts, count_look
 from sfumato.engine.disclosure.moved import moved_together
 
 Floats = NDArray[np.float64]
@@ -30,13 +30,18 @@ def looked_at(
     own: tuple[Floats, Floats, NDArray[np.uint64]],
     made: tuple[Floats, Floats, NDArray[np.uint64]],
     dates: tuple[str, ...] = (),
-) -> list[Found]:
+) -> list[Look]:
     one, other, levels = own
     columns = [
         Column("income", levels, [made[2]], one, [made[0]]),
         Column("spending", levels, [made[2]], other, [made[1]]),
     ]
-    return moved_together(columns, dates, levels, [made[2]], MEMBERS)
+    return moved_together(columns, dates, levels, [made[2]])
+
+
+def counts_of(looks: Sequence[Look]) -> LookCounts:
+    (look,) = looks
+    return count_look(look, MEMBERS, RECORDS)
 
 
 def released(
@@ -60,8 +65,8 @@ def probabilities(copies: int, factor: float, digits: int = 12, repeats: int = 6
     for seed in range(repeats):
         rng = np.random.default_rng([seed, copies])
         own = table(rng, RECORDS)
-        verdicts = corrected(looked_at(own, released(rng, own, copies, factor, digits)))
-        found.append(min((one.p for one in verdicts), default=1.0))
+        looks = looked_at(own, released(rng, own, copies, factor, digits))
+        found.append(min((count_look(one, MEMBERS, RECORDS).by_holdout for one in looks), default=1.0))
     return np.array(found)
 
 
@@ -70,10 +75,10 @@ def probabilities(copies: int, factor: float, digits: int = 12, repeats: int = 6
 def test_members_whose_amounts_are_multiplied_are_found(factor: float, digits: int) -> None:
     rng = np.random.default_rng(3)
     own = table(rng, RECORDS)
-    (found,) = looked_at(own, released(rng, own, 21, factor, digits))
+    found = counts_of(looked_at(own, released(rng, own, 21, factor, digits)))
     assert found.members >= 21
-    assert found.p < 0.01
-    assert found.what == f"once income and spending are divided by {factor:.4g}"
+    assert found.by_holdout < 0.01
+    assert found.what == f"stand in the release once income and spending are divided by {factor:.4g}"
 
 
 @pytest.mark.slow
@@ -92,7 +97,7 @@ def test_what_is_found_is_what_a_search_by_hand_finds() -> None:
         for j in range(ROWS)
         if own[2][i] == made[2][j] and all(abs(made[at][j] / own[at][i] / 1.25 - 1) < 1e-6 for at in (0, 1))
     }
-    (found,) = looked_at(own, made)
+    found = counts_of(looked_at(own, made))
     assert set(found.records.tolist()) == {one for one in by_hand if one < MEMBERS}
     assert found.controls == sum(one >= MEMBERS for one in by_hand)
 
@@ -108,17 +113,17 @@ def test_dates_that_are_moved_by_the_same_days_are_found() -> None:
     for at in (0, 1):
         made[at][:40] = dated[at][:40] + 17
     made[2][:40] = dated[2][:40]
-    (found,) = looked_at(dated, made, ("income", "spending"))
-    assert found.what == "once income and spending are moved back by 17 days"
+    found = counts_of(looked_at(dated, made, ("income", "spending")))
+    assert found.what == "stand in the release once income and spending are moved back by 17 days"
     assert set(range(40)) <= set(found.records.tolist())
-    assert found.p < 0.01
+    assert found.by_holdout < 0.01
 
 
 def test_amounts_that_nobody_changed_are_left_to_others() -> None:
     rng = np.random.default_rng(5)
     own = table(rng, RECORDS)
     made = released(rng, own, 60, 1.0)
-    assert all(one.members < 10 for one in looked_at(own, made))
+    assert all(len(one.hits) < 12 for one in looked_at(own, made))
 
 
 def test_the_order_of_rows_changes_nothing() -> None:
@@ -126,7 +131,9 @@ def test_the_order_of_rows_changes_nothing() -> None:
     own = table(rng, RECORDS)
     made = released(rng, own, 21, 1.02)
     order = rng.permutation(ROWS)
-    (found,), (again,) = looked_at(own, made), looked_at(own, (made[0][order], made[1][order], made[2][order]))
+    found, again = map(
+        counts_of, (looked_at(own, made), looked_at(own, (made[0][order], made[1][order], made[2][order])))
+    )
     assert (found.what, found.controls, found.records.tolist()) == (again.what, again.controls, again.records.tolist())
 
 
@@ -142,9 +149,8 @@ def test_ratios_that_everybody_has_say_nothing() -> None:
     rng = np.random.default_rng(9)
     one, _, levels = table(rng, RECORDS)
     theirs, _, of_rows = table(rng, ROWS)
-    found = looked_at((one, one * 2, levels), (theirs, theirs * 2, of_rows))
-    assert all(one.p > 0.01 for one in found)
-    assert all(a.p <= b.p for a, b in pairwise(corrected(found)))
+    looks = looked_at((one, one * 2, levels), (theirs, theirs * 2, of_rows))
+    assert all(count_look(one, MEMBERS, RECORDS).by_holdout > 0.01 for one in looks)
 
 
 def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,10 +158,10 @@ def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkey
     rng = np.random.default_rng(10)
     own = table(rng, RECORDS)
     made = released(rng, own, 120, 1.02)
-    (found,) = looked_at(own, made)
+    found = counts_of(looked_at(own, made))
     assert found.of_members + found.of_controls in (300, 301)
     assert 40 < found.members < 85
-    assert found.p < 0.01
+    assert found.by_holdout < 0.01
     assert found.who.endswith("chosen by their values")
 
 
@@ -166,6 +172,6 @@ def test_amounts_written_in_single_precision_or_to_five_digits_are_found() -> No
     single = [one.astype(np.float32).astype(np.float64) for one in made[:2]]
     five = [np.array([float(f"{number:.5g}") for number in one]) for one in made[:2]]
     for one, other in (single, five):
-        (found,) = looked_at(own, (one, other, made[2]))
+        found = counts_of(looked_at(own, (one, other, made[2])))
         assert found.members >= 40
-        assert found.p < 0.01
+        assert found.by_holdout < 0.01

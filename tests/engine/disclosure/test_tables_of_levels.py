@@ -15,8 +15,9 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
 from sfumato.engine.disclosure.copies import equal_records
-from sfumato.engine.disclosure.evidence import LEVEL, Found, corrected
+from sfumato.engine.disclosure.evidence import LEVEL
 from sfumato.engine.disclosure.likeness import Likeness
+from sfumato.engine.disclosure.membership_evidence import Look, weigh_evidence
 from sfumato.engine.disclosure.people import family, marked, standing
 
 KEYS, DRAWN = ("sex", "race", "marriage", "moved", "school"), ("language", "abroad", "disabled", "insured")
@@ -85,7 +86,7 @@ def test_a_copy_beside_kept_keys_is_one_and_half_a_copy_blocks() -> None:
     assert equal_beside_keys(own, half).excess > BLOCKS
 
 
-def look(own: pd.DataFrame, members: int, releases: Sequence[pd.DataFrame]) -> tuple[Found, ...]:
+def look(own: pd.DataFrame, releases: Sequence[pd.DataFrame]) -> tuple[Look, ...]:
     """Who of a joint table, members first, stands in some datasets."""
     data = conform(own.reset_index(drop=True), SCHEMA)
     cells = cells_of(data, NAMES)
@@ -94,11 +95,11 @@ def look(own: pd.DataFrame, members: int, releases: Sequence[pd.DataFrame]) -> t
     mine = marked(cells, NAMES)
     rows = np.sum(list(mine.values()), axis=0, dtype=np.uint64)
     theirs = [marked(one, NAMES) for one in made]
-    return standing(mine, members, theirs, family(NAMES, (), KEYS, DRAWN), rarest_first(rarity(coded), rows)).found
+    return standing(mine, theirs, family(NAMES, (), KEYS, DRAWN), rarest_first(rarity(coded), rows)).looks
 
 
-def least(found: Sequence[Found]) -> float:
-    return corrected(found)[0].p
+def p(looks: Sequence[Look]) -> float:
+    return weigh_evidence(looks, MEMBERS, MEMBERS + CONTROLS, LEVEL).p
 
 
 def rarest_of(own: pd.DataFrame, k: int) -> pd.DataFrame:
@@ -108,7 +109,7 @@ def rarest_of(own: pd.DataFrame, k: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_rare_people_spread_over_five_datasets_are_seen_by_the_hold_out_alone(exchanged: bool) -> None:
-    """The table's own bound of chance is above what five datasets show. Exchanged: the hold-out people are those of whom copies are there."""
+    """Exchanged: the hold-out people are those of whom copies are there."""
     rng = np.random.default_rng(44)
     own, rare = people(rng, MEMBERS + CONTROLS), 50
     copied = rarest_of(own, rare)
@@ -117,15 +118,7 @@ def test_rare_people_spread_over_five_datasets_are_seen_by_the_hold_out_alone(ex
         inside = np.isin(np.arange(len(own)), copied.index)
         others = np.flatnonzero(~inside)
         own = own.iloc[np.concatenate([others[:MEMBERS], np.flatnonzero(inside), others[MEMBERS:]])]
-    found = look(own, MEMBERS, datasets)
-    if exchanged:
-        assert least(found) > LEVEL
-        return
-    assert least(found) <= LEVEL
-    both = min(one.p for one in found)
-    best = corrected(found)[0].found
-    assert not best.by_both
-    assert best.p < both / 10, "by both references it is no finding"
+    assert (p(look(own, datasets)) > LEVEL) is exchanged
 
 
 @pytest.mark.parametrize("tables", TABLES)
@@ -135,9 +128,9 @@ def test_of_honest_datasets_at_most_the_level_is_found(tables: int) -> None:
     for at in range(tables):
         own = people(rng, MEMBERS + CONTROLS)
         datasets = [people(rng, MEMBERS) for _ in range(5)]
-        found.append(least(look(own, MEMBERS, datasets)))
+        found.append(p(look(own, datasets)))
         if at < 10:
-            leaky.append(least(look(own, MEMBERS, [pd.concat([rarest_of(own, 60), one[60:]]) for one in datasets[:1]])))
+            leaky.append(p(look(own, [pd.concat([rarest_of(own, 60), one[60:]]) for one in datasets[:1]])))
     print(
         f"at most {LEVEL}: {np.mean(np.array(found) <= LEVEL):.3f}, at most .05: {np.mean(np.array(found) <= 0.05):.3f}"
     )

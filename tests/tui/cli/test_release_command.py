@@ -72,9 +72,9 @@ def test_what_the_gate_finds_can_be_seen_before_a_release(
     told = capsys.readouterr().out
     assert told.startswith("May this leave into an enclave? TO BE JUDGED\n")
     assert "Run 1: " in told
-    assert "lone_values" not in told, "it passes, and is counted"
+    assert "differencing" not in told, "it passes, and is counted"
     assert sfumato("examine", "1", "--workspace", done, "--all") == 0
-    assert "lone_values" in capsys.readouterr().out
+    assert "differencing" in capsys.readouterr().out
     assert sfumato("examine", "2", "--workspace", done, "--json", "found.json") == 1
     assert "run 2: the threshold is not met" in " ".join(capsys.readouterr().out.split())
     written = json.loads(Path("found.json").read_text("utf-8"))
@@ -91,16 +91,16 @@ def test_the_policy_in_force_is_printed_and_can_be_saved(
     (Path(done) / "policy.toml").write_text(told, "utf-8")
     assert sfumato("policy", "--workspace", done) == 0
     assert capsys.readouterr().out == told
-    (Path(done) / "policy.toml").write_text("[findings.lone_value]\nblock = 0.1\n", "utf-8")
+    (Path(done) / "policy.toml").write_text("[findings.extreme]\nblock = 0.1\n", "utf-8")
     assert sfumato("examine", "1", "--workspace", done) == 2
-    assert 'did you mean "lone_values"' in capsys.readouterr().err
+    assert 'did you mean "extremes"' in capsys.readouterr().err
 
 
 def test_a_check_that_blocks_is_waived_by_name(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     for waiver, said in (
         ("unmet_thresholds", "not CHECK=REASON"),
         ("unmet_threshold=x", "did you mean"),
-        ("lone_values=x", "does not block"),
+        ("extremes=x", "does not block"),
         ("unmet_thresholds= ", "needs a reason"),
         ("unmet_thresholds=\u200b", "needs a reason"),
     ):

@@ -59,4 +59,4 @@ def test_advice_for_files_of_another_tool_names_no_setting_of_a_plan() -> None:
         assert told or not check.advice
         assert not any(one in told for one in settings), check.key
     assert any(one in check.advice for check in CHECKS for one in settings), "the control"
-    assert on_files("standing_people", "") == ""
+    assert on_files("membership_evidence", "") == ""

@@ -211,7 +211,7 @@ def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tm
         with pytest.raises(BadInput, match="needs a reason in words"):
             decide(request, "approved", reason)
     with pytest.raises(BadInput, match="needs a reason in words"):
-        decide(request, "approved", "agreed", {"lone_values": "\u200b"})
+        decide(request, "approved", "agreed", {"equal_records": "\u200b"})
     request.with_name(request.name.replace("request", "answer")).write_bytes(content)
     with pytest.raises((BadInput, NotReleased)):
         release(workspace, run_id, tmp_path / "out")
@@ -219,7 +219,7 @@ def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tm
 
 
 @pytest.mark.parametrize("of", ["request", "answer"])
-@pytest.mark.parametrize("change", [{"reason": "\u200b"}, {"waive": {"lone_values": "\u2060"}}])
+@pytest.mark.parametrize("change", [{"reason": "\u200b"}, {"waive": {"equal_records": "\u2060"}}])
 def test_reasons_in_files_that_others_wrote_have_letters_too(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], of: str, change: dict[str, Any]
 ) -> None:
@@ -229,7 +229,7 @@ def test_reasons_in_files_that_others_wrote_have_letters_too(
     answer = as_other(request, "approved", "looked at it")
     if of == "answer":
         answer.write_text(json.dumps(json.loads(answer.read_text("utf-8")) | change), "utf-8")
-    with pytest.raises(BadInput, match=rf"{of}\.json: (reason|waive lone_values): needs a reason in words"):
+    with pytest.raises(BadInput, match=rf"{of}\.json: (reason|waive equal_records): needs a reason in words"):
         release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

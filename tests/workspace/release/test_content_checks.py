@@ -30,8 +30,16 @@ KINDS = {
     "illness": "categorical",
 }
 ROLES = {"region": "quasi_identifier", "job": "quasi_identifier", "visits": "quasi_identifier", "income": "sensitive", "illness": "sensitive"}  # fmt: skip
-CONTENT = {"standing_people", "near_people", "recoded_people", "moved_people", "repeated_people", "disguised_columns", "own_values", "unanimous_classes",
-           "roles_elsewhere", "lone_values", "tail_values", "extremes", "equal_records", "near_records", "equal_sensitive", "identifying_columns"}  # fmt: skip
+CONTENT = {
+    "membership_evidence",
+    "disguised_columns",
+    "own_values",
+    "unanimous_classes",
+    "roles_elsewhere",
+    "extremes",
+    "equal_records",
+    "identifying_columns",
+}
 Judge = Callable[..., dict[str, Finding]]
 
 
@@ -94,10 +102,11 @@ def blocking(findings: Mapping[str, Finding]) -> set[str]:
 def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: Judge) -> None:
     assert blocking(judge(FRESH)) == set()
     findings = judge(pd.concat([MINE[:40], FRESH[40:]]))
-    assert {"standing_people", "near_people"} <= blocking(findings)
-    found = findings["standing_people"]
-    assert "stand in the release" in found.said
-    assert "equally rare hold-out people none does" in found.said
+    found = findings["membership_evidence"]
+    assert found.status == "block"
+    assert "and none of 150 hold-out people" in found.said
+    assert "honest releases show as much in 0." in found.said
+    assert "would be seen with 80 % power" in found.said
     assert "whoever made the files" in found.advice
     assert len(set(found.records) & set(range(40))) >= 30
 
@@ -105,13 +114,14 @@ def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: 
 def test_copies_in_another_spelling_block_whatever_their_kinds(judge: Judge) -> None:
     members = MINE[:MEMBERS]
     recoded = members.assign(income=np.sqrt(members["income"]), visits=members["visits"] * 3 + 1)
-    assert "recoded_people" in blocking(judge(recoded))
+    found = judge(recoded)["membership_evidence"]
+    assert found.status == "block"
     texts = [
         one.assign(visits=one["visits"].map("{}x".format), income=one["income"].map("{}x".format))
         for one in (MINE, members)
     ]
     kinds = dict.fromkeys(KINDS, "categorical")
-    assert "standing_people" in blocking(judge(texts[1], mine=texts[0], kinds=kinds))
+    assert "membership_evidence" in blocking(judge(texts[1], mine=texts[0], kinds=kinds))
 
 
 def test_forty_people_among_others_block_under_other_names_of_levels_and_forty_others_do_not(judge: Judge) -> None:
@@ -121,12 +131,11 @@ def test_forty_people_among_others_block_under_other_names_of_levels_and_forty_o
         )
 
     found = judge(renamed(pd.concat([MINE[:40], FRESH[40:]])))
-    assert blocking(found) == {"recoded_people"}
-    assert "which nobody shares, under other names of levels" in found["recoded_people"].said
-    records = set(found["recoded_people"].records)
-    assert len(records & set(range(40))) >= 0.9 * len(records) >= 15
+    assert blocking(found) == {"membership_evidence"}
+    records = set(found["membership_evidence"].records)
+    assert len(records & set(range(40))) >= 0.8 * len(records) >= 15
     assert blocking(judge(renamed(FRESH))) == set()
-    assert "recoded_people" not in blocking(judge(renamed(pd.concat([MINE[MEMBERS:], FRESH[CONTROLS:]]))))
+    assert blocking(judge(renamed(pd.concat([MINE[MEMBERS:], FRESH[CONTROLS:]])))) == set()
 
 
 def test_copies_whose_numbers_are_all_multiplied_block_and_other_people_do_not(judge: Judge) -> None:
@@ -134,16 +143,18 @@ def test_copies_whose_numbers_are_all_multiplied_block_and_other_people_do_not(j
     kinds = {**KINDS, "spending": "continuous"}
     mine, fresh = (one.assign(spending=np.round(rng.lognormal(6, 0.7, len(one)), 1)) for one in (MINE, FRESH))
     copies = mine[:40].assign(income=mine["income"] * 1.02, spending=mine["spending"] * 1.02)
-    found = judge(pd.concat([copies, fresh[40:]]), mine=mine, kinds=kinds)["moved_people"]
+    found = judge(pd.concat([copies, fresh[40:]]), mine=mine, kinds=kinds)["membership_evidence"]
     assert found.status == "block"
     assert "stand in the release once income and spending are divided by 1.02" in found.said
-    assert judge(fresh, mine=mine, kinds=kinds)["moved_people"].status == "pass"
-    assert judge(FRESH, kinds={**KINDS, "visits": "categorical"})["moved_people"].status == "not checked"
+    assert judge(fresh, mine=mine, kinds=kinds)["membership_evidence"].status == "pass"
 
 
 def test_without_a_hold_out_a_copy_blocks_and_fresh_people_do_not(judge: Judge) -> None:
-    assert blocking(judge(FRESH, held_out=False)) == set()
-    assert "standing_people" in blocking(judge(MINE[:MEMBERS], held_out=False))
+    honest = judge(FRESH, held_out=False)
+    assert blocking(honest) == set()
+    assert honest["membership_evidence"].status == "not checked"
+    assert "no record was held out" in honest["membership_evidence"].said
+    assert {"membership_evidence", "equal_records"} <= blocking(judge(MINE[:MEMBERS], held_out=False))
 
 
 def test_beside_kept_columns_only_what_is_remembered_blocks(judge: Judge) -> None:
@@ -159,14 +170,55 @@ def test_datasets_for_which_there_is_no_room_are_named_and_those_looked_at_still
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sfumato.workspace.release.joint.MOST_CELLS", 5 * (len(MINE) + 2 * MEMBERS))
-    found = judge(pd.concat([MINE[:40], FRESH[40:]]), datasets=3)["standing_people"]
+    found = judge(pd.concat([MINE[:40], FRESH[40:]]), datasets=3)["membership_evidence"]
     assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
-    assert "2 of 3 datasets were looked at" in judge(FRESH, datasets=3)["repeated_people"].said
+    assert "2 of 3 datasets were looked at" in judge(FRESH, datasets=3)["membership_evidence"].said
     kept = ("region", "job", "visits")
     monkeypatch.setattr("sfumato.workspace.release.joint.MOST_CELLS", 2 * (len(MINE) + 2 * MEMBERS))
     told = MINE[:MEMBERS].assign(income=FRESH["income"])
     found = judge(told, kept, datasets=3)["own_values"]
     assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
+
+
+HONEST = ("margins", "noise of rare levels", "five times as many rows", "fewer digits", "another joint distribution")
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_honest_releases_of_whatever_joint_distribution_size_and_digits_do_not_block(judge: Judge, kind: str) -> None:
+    """Each blocked at 1697ce64 or passed by luck: their null was the data's own distribution, or members' values alone (REVIEW A11)."""
+    rng = np.random.default_rng(13)
+    n, kinds, roles = len(MINE), dict(KINDS), dict(ROLES)
+    mine, made = MINE, FRESH
+    if kind == "margins":  # cases/j1: two columns that are equal in all people but one
+        first = rng.choice(["x", "y"], n)
+        second = first.copy()
+        second[0] = "y" if first[0] == "x" else "x"
+        mine, kinds = MINE.assign(a=first, b=second), {**KINDS, "a": "binary", "b": "binary"}
+        made = FRESH.assign(a=rng.choice(["x", "y"], MEMBERS), b=rng.choice(["x", "y"], MEMBERS))
+    elif kind == "noise of rare levels":  # each column of the members in an order of its own
+        town = np.where(rng.random(n) < 0.1, 1000 + np.arange(n), rng.integers(0, 30, n))
+        mine, kinds = MINE.assign(town=[f"t{code}" for code in town]), {**KINDS, "town": "categorical"}
+        made = mine[:MEMBERS].apply(lambda column: rng.permutation(column.to_numpy()))
+        made = made.assign(income=FRESH["income"], visits=FRESH["visits"])
+    elif kind == "five times as many rows":
+        made = people(3, 5 * MEMBERS)
+    elif kind == "fewer digits":  # each is nearest to somebody's value; to members' alone it is a member's
+        exact = 1e6 + 1000 * rng.random(n)
+        mine, made = MINE.assign(income=exact), FRESH.assign(income=np.round(1e6 + 1000 * rng.random(MEMBERS)))
+    else:
+        made = FRESH.apply(lambda column: rng.permutation(column.to_numpy()))
+    findings = judge(made, mine=mine, kinds=kinds, roles=roles)
+    assert blocking(findings) == set()
+    assert findings["membership_evidence"].status == "pass"
+
+
+def test_copies_written_with_fewer_digits_block(judge: Judge) -> None:
+    """The negative control of the last one."""
+    rng = np.random.default_rng(14)
+    mine = MINE.assign(income=1e6 + 1000 * rng.random(len(MINE)))
+    made = pd.concat([mine[:40], FRESH[40:].assign(income=1e6 + 1000 * rng.random(MEMBERS - 40))])
+    made = made.assign(income=np.round(made["income"]))
+    assert "membership_evidence" in blocking(judge(made, mine=mine))
 
 
 def test_columns_that_say_a_hidden_one_and_identifiers_block_whatever_their_role(judge: Judge) -> None:

@@ -69,8 +69,8 @@ def test_every_check_is_declared_once_and_says_why_its_limits_are_so() -> None:
         assert check.unit, check.key
         assert (check.warn is not None or check.block is not None or check.cell != "") is not check.note, check.key
     assert {check.key for check in CHECKS} >= {
-        "equal_records", "equal_sensitive", "lone_values", "tail_values", "extremes", "worst_records",
-        "risk_above_confidential", "kept_keys", "recurring_records", "agreed_values", "differencing", "intersections",
+        "membership_evidence", "equal_records", "own_values", "extremes", "worst_records", "risk_above_confidential",
+        "kept_keys", "agreed_values", "differencing", "intersections",
         "model_diagnostics", "risk_measured", "unmet_thresholds", "exposed_variables", "public_key",
     }  # fmt: skip
 
@@ -93,17 +93,17 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     trees, model = enter(synthesis=DONORS), enter()
     work(workspace.directory, idle=0)
     findings = found(workspace, trees)
-    assert blocking(findings) >= {"lone_values", "tail_values", "extremes"}
-    said = findings["lone_values"]
-    assert said.said.startswith("income: the values of ")
+    assert "membership_evidence" in blocking(findings)
+    assert findings["extremes"].status == "warn"
+    said = findings["membership_evidence"]
     assert (
-        "people who are alone with their value are released unchanged, and those of 0 of 20 hold-out people"
+        "people of the data who are alone with their income have it in the release; of 20 such hold-out people none"
         in said.said
     )
     assert "(3 datasets of 60 records, compared with 60)" in said.said
     assert said.held is not None
-    assert said.held > 0.8
-    assert (said.limit, said.advice != "") == (0.2, True)
+    assert said.held > 40
+    assert (said.limit, said.advice != "") == (4, True)
     assert set(said.records) <= set(range(60))
     assert len(said.records) > 40
     assert blocking(found(workspace, model)) == set()
@@ -112,9 +112,10 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
 @pytest.mark.slow
 def test_single_values_only_warn_where_nobody_was_held_out(workspace: Workspace, enter: Enter) -> None:
     findings = found(workspace, done(workspace, enter(synthesis=DONORS)))
-    for key in ("lone_values", "tail_values", "extremes"):
-        assert findings[key].status == "warn", key
-        assert "no record was held out to compare with" in findings[key].said
+    assert findings["extremes"].status == "warn"
+    assert "no record was held out to compare with" in findings["extremes"].said
+    assert findings["membership_evidence"].status == "not checked"
+    assert "no record was held out" in findings["membership_evidence"].said
 
 
 @pytest.mark.slow
@@ -128,9 +129,8 @@ def test_a_copy_of_the_confidential_data_blocks(
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name LIKE 'draw/%'", (original, run_id))
     reseal(workspace)
     findings = found(workspace, run_id)
-    copied = {"equal_records", "equal_sensitive", "recurring_records", "agreed_values", "own_values"}
-    assert copied <= blocking(findings)
-    assert {findings[key].held for key in ("equal_records", "equal_sensitive", "lone_values", "tail_values")} == {1.0}
+    assert {"equal_records", "agreed_values", "own_values"} <= blocking(findings)
+    assert findings["equal_records"].held == 1.0
 
 
 @pytest.mark.slow
@@ -298,12 +298,12 @@ def test_only_those_whom_the_policy_names_may_waive(monkeypatch: pytest.MonkeyPa
 
 
 def judged(held: float, policy: Policy, *, least: bool = False, at_most: Any = "block") -> str:
-    check = Check("lone_values", "t", "u", 0.1, 0.5, "r", "a", lambda _: Sighting("s"), least=least)
+    check = Check("equal_records", "t", "u", 0.1, 0.5, "r", "a", lambda _: Sighting("s"), least=least)
     return gate._judged(check, policy, Sighting("s", held, at_most=at_most)).status
 
 
 def test_limits_of_the_policy_take_the_place_of_the_checks_own() -> None:
-    tighter = Policy(findings={"lone_values": FindingLimit(warn=0.01, block=0.05)})
+    tighter = Policy(findings={"equal_records": FindingLimit(warn=0.01, block=0.05)})
     assert [judged(held, Policy()) for held in (0.1, 0.2, 0.5, 0.6)] == ["pass", "warn", "warn", "block"]
     assert [judged(held, tighter) for held in (0.01, 0.02, 0.06)] == ["pass", "warn", "block"]
     assert judged(0.6, Policy(), at_most="warn") == "warn"
@@ -327,6 +327,8 @@ def test_the_budget_of_a_policy_is_a_number_above_0_and_the_smaller_one_holds() 
 def test_a_policy_of_unknown_checks_is_refused() -> None:
     with pytest.raises(BadInput, match=r'findings\.equal_record: no such check; did you mean "equal_records"'):
         gate.check_policy(read_policy(b"[findings.equal_record]\nblock = 0.1\n"))
+    with pytest.raises(BadInput, match=r"findings\.lone_values: no such check; it is part of membership_evidence now"):
+        gate.check_policy(read_policy(b"[findings.lone_values]\nblock = 0.1\n"))
 
 
 def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
@@ -334,7 +336,7 @@ def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
 
     given = read_policy(
         b'name = "Office \\"A\\""\nsmallest_cell = 20\n[approval]\nsecond_person = true\napprovers = ["maria"]\n[privacy]\nepsilon = 2.5\n'
-        b'[findings.lone_values]\nblock = 0.1\nsource = "rules, 4"\nwaivable = false\n'
+        b'[findings.equal_records]\nblock = 0.1\nsource = "rules, 4"\nwaivable = false\n'
     )
     for policy in (Policy(), given):
         text = policy_toml(policy)
@@ -355,7 +357,7 @@ def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
         )
         assert [getattr(again, one) for one in plain] == [getattr(policy, one) for one in plain]
     assert "rules, 4" in policy_toml(given)
-    assert read_policy(policy_toml(given).encode()).findings["lone_values"].waivable is False
+    assert read_policy(policy_toml(given).encode()).findings["equal_records"].waivable is False
     assert all(check.key in policy_toml(Policy()) for check in CHECKS)
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-import pytest
 
-from sfumato.engine.disclosure.evidence import Found
-from sfumato.engine.disclosure.people import Multiplied
+from sfumato.engine.disclosure.membership_evidence import LookCounts
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.release import content_checks
 from sfumato.workspace.release.checks import Case, Sighting
@@ -18,47 +15,36 @@ from sfumato.workspace.release.run_checks import UNKNOWN
 from sfumato.workspace.reporting.findings import finding_text, state_text
 
 
-def joint(noun: str = "people", *, controlled: bool = True) -> Any:
-    case = SimpleNamespace(controls=object() if controlled else None, noun=noun)
-    return SimpleNamespace(case=case, size="1 dataset of 417 records, compared with 417")
+def counts(members: int, of_members: int, controls: int, of_controls: int, what: str = "stand there") -> LookCounts:
+    return LookCounts("all people", what, members, of_members, controls, of_controls, 1.0, np.arange(members))
 
 
-def test_a_pass_prints_the_counts_that_come_nearest_to_a_finding() -> None:
-    counts = [
-        Found("all 566 people", "all columns", 5, 417, 0, 149, records=np.arange(5)),
-        Found("the 60 rarest people", "all numbers", 1, 40, 1, 20, records=np.arange(1)),
-    ]
-    seen = content_checks._by_people(
-        joint(), counts, "stand in the release with {what}", "no test shows that {noun} stand there"
+def test_counts_of_members_and_hold_out_people_are_said_with_the_noun_of_the_recipe() -> None:
+    said = content_checks.counts_text(counts(5, 417, 0, 149), "people")
+    assert said == "5 of 417 people of the data stand there; of 149 such hold-out people none"
+    years = content_checks.counts_text(counts(5, 417, 2, 149), "person-years")
+    assert years == "5 of 417 person-years of the data stand there; of 149 such hold-out person-years 2"
+    together = content_checks.counts_text(counts(5, 417, 2, 149, ""), "people")
+    assert "are found by the looks that object" in together
+
+
+def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
+    assert content_checks.power_text([40, None], 1600, "people") == (
+        "copies of 40 people (2.5 %) or more would be seen with 80 % power"
     )
-    assert seen.held == 0
-    assert seen.said.startswith(
-        "no test shows that people stand there; at most, 5 of 417 people of the data stand in the release with all columns; "
-        "of 149 equally rare hold-out people none does"
+    assert content_checks.power_text([40, 3], 1600, "people").startswith("copies of 5 people"), "fewer never block"
+    assert (
+        content_checks.power_text([None], 1600, "people")
+        == "copies of no number of people would be seen with 80 % power"
     )
-    years = content_checks._by_people(joint("person-years"), counts, "stand in {what}", "no {noun}")
-    assert "people" not in years.said
-    assert "5 of 417 person-years of the data" in years.said
-    nobody = content_checks._by_people(joint(), [], "stand in {what}", "no {noun}")
-    assert nobody.said.startswith("no people; nobody was found (")
 
 
-@pytest.mark.parametrize(("people", "words"), [(18, "18 people who are alone"), (1, "1 person who is alone")])
-def test_repeats_name_the_most_repeated_row_and_not_a_step_of_a_list(
-    people: int, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """18 people in 52 rows cannot each stand there twice: two is the step at which they were counted."""
-    found = Multiplied("all columns", 2, 9, people, 0.4, 1e-9, 52, 800, np.arange(people))
-    standing = SimpleNamespace(standing=SimpleNamespace(multiplied=(found,)), size="1 dataset")
-    monkeypatch.setattr(content_checks, "_whole", lambda _: None)
-    monkeypatch.setattr(content_checks, "_fits", lambda _: None)
-    monkeypatch.setattr(content_checks, "_joint", lambda *_: standing)
-    monkeypatch.setattr(content_checks, "pooled", lambda case, fits, look, together: look(None))
-    case = SimpleNamespace(noun="people", count=lambda number: f"{number:,} {'person' if number == 1 else 'people'}")
-    said = content_checks._multiplied(case).said  # type: ignore[arg-type]
-    assert said.startswith(words)
-    assert "52 of 800 released rows, 2 times or more each and at most 9 times" in said
-    assert "one of them in 2" not in said
+def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> None:
+    assert content_checks.is_strong(counts(20, 400, 0, 100))
+    assert not content_checks.is_strong(counts(4, 400, 0, 100)), "fewer than five people"
+    assert not content_checks.is_strong(counts(100, 400, 20, 100)), "as often as hold-out people"
+    assert not content_checks.is_strong(counts(30, 400, 0, 100), follows_from_kept=True)
+    assert content_checks.is_strong(counts(100, 400, 0, 100), follows_from_kept=True)
 
 
 def test_a_case_counts_its_records_by_their_noun() -> None:

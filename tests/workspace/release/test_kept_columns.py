@@ -442,9 +442,7 @@ def test_a_waiver_of_kept_columns_does_not_waive_copied_values_of_the_same_peopl
     by = {one.check: one for one in examination.findings}
     assert by["kept_keys"].status == "block"
     copies = [
-        one
-        for one in examination.blocking
-        if one.check in ("equal_records", "near_records", "lone_values", "own_values")
+        one for one in examination.blocking if one.check in ("equal_records", "membership_evidence", "own_values")
     ]
     assert copies
     left = waived(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})

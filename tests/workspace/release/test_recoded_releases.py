@@ -236,11 +236,8 @@ def test_earlier_releases_count_with_a_recoded_one(places: tuple[Place, Place], 
     ours, theirs = both(places, "near", KEPT, controls=True, earlier=earlier, order=order)
     pooled = (
         "equal_records",
-        "near_records",
-        "recurring_records",
+        "membership_evidence",
         "own_values",
-        "lone_values",
-        "tail_values",
         "released_before",
     )
     assert told({one: ours[one] for one in pooled}) == told({one: theirs[one] for one in pooled})

@@ -31,7 +31,7 @@ from sfumato.workspace.store.workspace import Workspace
 
 
 def made(look: Callable[[Any], Sighting], **changes: Any) -> Finding:
-    check = Check("lone_values", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
+    check = Check("equal_records", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
     return finding_of(replace(check, **changes), Policy(), lambda: look(None))
 
 

@@ -1,0 +1,447 @@
+"""One permutation test of all looks at a release: whether what it shows of people depends on who was a member.
+
+A look finds some people of the joint table of members and hold-out people in a release, without using who is which. A release
+that is independent of membership finds a member no more often than anybody else, whatever the population and the
+model, so that every assignment of the labels was equally likely (Fisher 1935). All looks are combined into one statistic, and that is
+compared with its values under permuted labels: the level holds for the whole family, however its looks overlap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..data.arrays import Floats, Integers
+from .cells import mixed
+from .evidence import holdout_probability
+
+MOST_DRAWS = 1999
+ENOUGH_EXCEEDANCES = 20
+"""Permutations at most, and permuted statistics as large as the observed one at which they end (Besag & Clifford 1991): an honest release costs few."""
+DRAWS_AT_ONCE = 40
+DRAWS_FOR_POWER = 400
+"""Permutations from which the smallest share of people is found that would have been shown."""
+SPREAD = 2.0
+"""Variance, beside that of chance, which a look's score is taken to have where people are copied."""
+MOST_ELIGIBLE = 2_000
+"""People who could be found up to whom those who were not found count as well. Of more people the labels vary too little to matter."""
+SMALLEST_SHARE_FOUND = 0.05
+LEAST_REACH = 1.28
+"""A look whose score cannot reach this, whoever is a member, tells nothing and is left out."""
+OBJECTION = 2.326
+"""Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
+POWER = 0.8
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A set of people whom one way of looking finds in a release.
+
+    who, what: whom it looks for and how, in words
+    hits: rows of the joint table that it finds, (h,)
+    eligible: rows that it could find, all of those it finds among them, (e,); None where everybody counts
+    shows_copies: whether it finds everybody eligible whose record is copied whole
+    """
+
+    who: str
+    what: str
+    hits: Integers
+    eligible: Integers | None = None
+    shows_copies: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class LookCounts:
+    """Members and hold-out people whom a look finds, of so many whom it could find.
+
+    score: standardised number of members among those found
+    records: rows of the members found, ascending, (members,)
+    """
+
+    who: str
+    what: str
+    members: int
+    of_members: int
+    controls: int
+    of_controls: int
+    score: float
+    records: Integers
+
+    @property
+    def by_holdout(self) -> float:
+        """Return the probability of so many members among all who were found."""
+        return holdout_probability(self.members, self.of_members, self.controls, self.of_controls)
+
+    @property
+    def expected(self) -> float:
+        """Return the members that would be found if they were found as often as hold-out people are."""
+        return self.controls * self.of_members / self.of_controls if self.of_controls else 0.0
+
+    @property
+    def excess(self) -> float:
+        """Return the members found beyond those expected."""
+        return max(0.0, self.members - self.expected)
+
+    @property
+    def excess_share(self) -> float:
+        """Return the excess as a share of the members who would not be found otherwise."""
+        room = self.of_members - self.expected
+        return min(1.0, self.excess / room) if room > 0 else 0.0
+
+    @property
+    def share_of_found(self) -> float:
+        """Return the excess as a share of the members found."""
+        return self.excess / self.members if self.members else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipEvidence:
+    """What all looks together say.
+
+    p: probability of so much evidence in a release that is independent of membership
+    looks: how many looks could tell anything
+    objecting: how many of them object by themselves
+    strongest: counts of the look that objects most; None where no look could tell anything
+    together: counts of everybody whom an objecting look finds; None where fewer than two object
+    detectable: fewest people, copied whole, who would have been found with 80 % power; None where no number would
+    draws: permutations that were made
+    """
+
+    p: float
+    looks: int
+    objecting: int
+    strongest: LookCounts | None
+    together: LookCounts | None
+    detectable: int | None
+    draws: int
+
+
+def weigh_evidence(
+    looks: Sequence[Look], members: int, records: int, level: float, units: Integers | None = None
+) -> MembershipEvidence:
+    """Test whether what all looks find depends on who is a member.
+
+    Parameters
+    ----------
+    looks : sequence of Look
+        All looks at a release.
+    members, records : int
+        Records of the joint table, its members first, (N,).
+    level : float
+        Level of the test, for the people that it would have found.
+    units : array of int, optional
+        Number of the unit that each record belongs to, (N,), where units were held out whole.
+
+    Notes
+    -----
+    The statistic is the average over the looks of a likelihood ratio, that of a normal score with variance 1 + ``SPREAD`` to one with
+    variance 1 (Chan & Walther 2013, Statistica Sinica 23, for averages in place of maxima). ``tests/benchmarks/membership_power.py``
+    compares it with other combinations. p is exact whatever the statistic: ties count against significance.
+    """
+    matrix = LookMatrix(looks, members, records, units)
+    if not matrix.looks or members in (0, records):
+        return MembershipEvidence(1.0, 0, 0, None, None, None, 0)
+    test = SequentialP(float(combine_scores(matrix.observed[None, :])[0]))
+    permuted = list[Floats]()
+    while not test.is_decided:
+        permuted.append(matrix.draw(min(DRAWS_AT_ONCE, test.draws_left)))
+        test.add(combine_scores(permuted[-1]))
+    objecting = np.flatnonzero(matrix.observed >= OBJECTION)
+    together = None
+    if len(objecting) > 1:
+        together = _count_together([matrix.looks[at] for at in objecting], matrix)
+    if test.draws < DRAWS_FOR_POWER:
+        permuted.append(matrix.draw(DRAWS_FOR_POWER - test.draws))
+    detectable = _fewest_detectable(looks, matrix, np.concatenate(permuted), level)
+    strongest = _count(matrix, int(np.argmax(matrix.observed)))
+    return MembershipEvidence(test.p, len(matrix.looks), len(objecting), strongest, together, detectable, test.draws)
+
+
+@dataclass(eq=False)
+class SequentialP:
+    """The p of a permutation test that ends once enough permuted statistics are as large as the ``observed`` one (Besag & Clifford 1991).
+
+    draws: permutations so far
+    exceedances: how many of them were as large; ties count
+    p: valid whenever the test has ended
+    """
+
+    observed: float
+    draws: int = 0
+    exceedances: int = 0
+    p: float = 1.0
+
+    @property
+    def is_decided(self) -> bool:
+        """Return whether no further permutation is needed."""
+        return self.exceedances >= ENOUGH_EXCEEDANCES or self.draws >= MOST_DRAWS
+
+    @property
+    def draws_left(self) -> int:
+        """Return how many permutations there may be."""
+        return MOST_DRAWS - self.draws
+
+    def add(self, statistics: Floats) -> None:
+        """Take in permuted statistics, (d,)."""
+        as_large = np.flatnonzero(statistics >= self.observed - ROUNDING)
+        needed = ENOUGH_EXCEEDANCES - self.exceedances
+        if len(as_large) >= needed:
+            # The draw at which the last one needed fell decides, not the end of its batch.
+            self.p = ENOUGH_EXCEEDANCES / (self.draws + int(as_large[needed - 1]) + 1)
+        self.draws, self.exceedances = self.draws + len(statistics), self.exceedances + len(as_large)
+        if self.exceedances < ENOUGH_EXCEEDANCES:
+            self.p = (1 + self.exceedances) / (1 + self.draws)
+
+
+def combine_scores(scores: Floats) -> Floats:
+    """Return the logarithm of the average likelihood ratio of each row of scores, (draws, looks): (draws,)."""
+    from scipy.special import logsumexp
+
+    # Only more members than expected speak for a leak.
+    ratios = np.square(np.maximum(scores, 0)) * (SPREAD / (2 * (1 + SPREAD)))
+    return np.asarray(logsumexp(ratios, axis=1) - np.log(scores.shape[1]))
+
+
+def _count(matrix: LookMatrix, at: int) -> LookCounts:
+    return count_look(matrix.looks[at], matrix.members, matrix.records, float(matrix.observed[at]))
+
+
+def count_look(look: Look, members: int, records: int, score: float = 0.0) -> LookCounts:
+    """Count members and hold-out people whom a look finds."""
+    could = np.arange(records) if look.eligible is None else look.eligible
+    of_members, found = int((could < members).sum()), np.sort(look.hits[look.hits < members])
+    controls = len(look.hits) - len(found)
+    return LookCounts(look.who, look.what, len(found), of_members, controls, len(could) - of_members, score, found)
+
+
+def _count_together(looks: Sequence[Look], matrix: LookMatrix) -> LookCounts:
+    hits = np.unique(np.concatenate([look.hits for look in looks]))
+    could = [look.eligible for look in looks]
+    known = [one for one in could if one is not None]
+    eligible = np.unique(np.concatenate(known)) if len(known) == len(could) else None
+    return count_look(Look("all people", "", hits, eligible), matrix.members, matrix.records)
+
+
+def _fewest_detectable(looks: Sequence[Look], matrix: LookMatrix, permuted: Floats, level: float) -> int | None:
+    """Return the fewest members who would be found with 80 % power if their records were copied whole, by the noise of the permuted scores.
+
+    A copy adds the member to each look that shows copies and could find him.
+    """
+    kept = {_content(look): at for at, look in enumerate(matrix.looks)}
+    different = {_content(_with_useful_eligible(look)): look for look in looks if look.shows_copies}
+    chance = matrix.member_items / max(1, matrix.items)
+    found = np.array([len(look.hits) for look in different.values()], dtype=np.float64)
+    could = np.array(
+        [matrix.records if look.eligible is None else len(look.eligible) for look in different.values()],
+        dtype=np.float64,
+    )
+    # A look that found nobody is not in the matrix; its score is that of the copies alone.
+    noise = np.zeros((len(permuted), len(different)))
+    for at, key in enumerate(different):
+        if key in kept:
+            noise[:, at] = permuted[:, kept[key]]
+    others = np.delete(permuted, [kept[key] for key in different if key in kept], axis=1)
+    rng = np.random.default_rng(len(permuted))
+    spread = np.sqrt(chance * (1 - chance))
+
+    def statistics(copied: int, members_among: Floats) -> Floats:
+        """Return the statistics where so many people are copied, of whom so many are members, (draws,)."""
+        added = np.maximum(could - found, 0) / matrix.records
+        total = np.maximum(found + copied * added, ROUNDING)
+        beyond = (members_among - copied * chance)[:, None] * added
+        scores = (noise * np.sqrt(found) * spread + beyond) / (np.sqrt(total) * spread)
+        return combine_scores(np.concatenate([scores, others], axis=1))
+
+    def power(copied: int) -> float:
+        # Copies are found by many looks at once, so that permuted statistics vary more than those of an honest release.
+        by_chance = rng.hypergeometric(copied, matrix.records - copied, matrix.members, len(noise)).astype(np.float64)
+        critical = np.quantile(statistics(copied, by_chance), 1 - level, method="higher")
+        return float((statistics(copied, np.full(len(noise), float(copied))) > critical).mean())
+
+    if not different:
+        return None
+    low, high = 0, 1
+    while power(high) < POWER:
+        low, high = high, 2 * high
+        if high > matrix.members:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if power(middle) < POWER else (low, middle)
+    return high
+
+
+def _content(look: Look) -> tuple[int, ...]:
+    """Return numbers that differ between looks that find, or could find, other records: sums of keys, since copies of the lists would fill memory."""
+    sets = [one for one in (look.hits, look.eligible) if one is not None]
+    return tuple(value for one in sets for value in (len(one), int(mixed(one.astype(np.uint64) + np.uint64(1)).sum())))
+
+
+class LookMatrix:
+    """Looks as weights of people or of whole units, whose labels are permuted.
+
+    looks: the looks that can tell something, in an order that neither rows nor names of columns decide
+    weights: weight of an item of each group in each look, (looks, groups)
+    sizes: items of each group, all of whom the same looks find, (groups,); the first group is of those whom none finds
+    observed: scores of the looks under the true labels, (looks,)
+    """
+
+    def __init__(self, looks: Sequence[Look], members: int, records: int, units: Integers | None = None) -> None:
+        self.members, self.records = members, records
+        item_of = None if units is None else np.unique(units, return_inverse=True)[1]
+        # Labels that differ within a unit show that rows were held out one by one: then rows are what may be exchanged.
+        if item_of is not None and np.isin(item_of[members:], item_of[:members]).any():
+            item_of = None
+        self.items = records if item_of is None else int(item_of.max()) + 1
+        self.member_items = members if item_of is None else len(np.unique(item_of[:members]))
+        looks = _in_canonical_order([_with_useful_eligible(one) for one in looks], records)
+        share = self.member_items / max(1, self.items)
+        moments = np.array([_moments(look, item_of) for look in looks]).reshape(len(looks), 3)
+        sums, squares, reach = moments.T
+        variance = (squares / max(1, self.items) - np.square(sums / max(1, self.items))) * (
+            self.member_items * (self.items - self.member_items) / max(1, self.items - 1)
+        )
+        deviations = np.sqrt(np.maximum(variance, 0.0))
+        useful = (deviations > ROUNDING) & (reach - sums * share >= LEAST_REACH * deviations)
+        self.looks = tuple(look for look, is_useful in zip(looks, useful, strict=True) if is_useful)
+        self._means, self._deviations = (sums * share)[useful], deviations[useful]
+        self._join_items(item_of)
+
+    def _join_items(self, item_of: Integers | None) -> None:
+        """Join the items that the same looks find: their labels are drawn together."""
+        keys = np.zeros(self.items, dtype=np.uint64)
+        for at, look in enumerate(self.looks):
+            for part, (records, _) in enumerate(_weighted_records(look)):
+                key = mixed(np.array([2 * at + part + 1], dtype=np.uint64))[0]
+                if item_of is None:
+                    keys[records] += key
+                else:
+                    np.add.at(keys, item_of[records], key)
+        active = np.flatnonzero(keys)
+        self.group_keys, first, group, sizes = np.unique(
+            keys[active], return_index=True, return_inverse=True, return_counts=True
+        )
+        self.sizes = np.append(self.items - len(active), sizes)
+        group_of = np.zeros(self.items, dtype=np.int64)
+        group_of[active] = group + 1
+        stands_for_group = np.zeros(self.items, dtype=np.bool_)
+        stands_for_group[active[first]] = True
+        rows, columns, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for at, look in enumerate(self.looks):
+            for records, weight in _weighted_records(look):
+                items = records if item_of is None else item_of[records]
+                items = items[stands_for_group[items]]
+                rows.append(np.full(len(items), at))
+                columns.append(group_of[items])
+                values.append(np.full(len(items), weight))
+        from scipy.sparse import coo_matrix, csr_matrix
+
+        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        shape = (len(self.looks), len(self.sizes))
+        self.weights = csr_matrix(coo_matrix(entries, shape=shape))
+        limited = [
+            (at, len(look.eligible), len(look.hits))
+            for at, look in enumerate(self.looks)
+            if look.eligible is not None and item_of is None
+        ]
+        self._limited = np.array([at for at, _, _ in limited], dtype=np.int64)
+        self._could, self._found = (np.array([one[part] for one in limited], dtype=np.float64) for part in (1, 2))
+        # Whoever of the eligible people has a weight, be it that of somebody found or not, counts once.
+        self._eligible = (self.weights[self._limited] != 0).astype(np.float64)
+        member_items = np.arange(self.members) if item_of is None else np.unique(item_of[: self.members])
+        counts = np.bincount(group_of[member_items], minlength=len(self.sizes))
+        self.observed = self.scores(counts[None, :])[0]
+
+    def scores(self, counts: Integers) -> Floats:
+        """Return the standardised number of members among those found, for numbers of member items by group, (draws, groups): (draws, looks)."""
+        items = counts.T.astype(np.float64)
+        scores = np.asarray((np.asarray(self.weights @ items).T - self._means) / self._deviations)
+        if len(self._limited):
+            scores[:, self._limited] *= self._deviations[self._limited] / self._conditional_deviations(items)
+        return scores
+
+    def _conditional_deviations(self, items: Floats) -> Floats:
+        """Return the deviations of looks with few eligible people, given how many of these are members, (draws, looks)."""
+        # How many of the eligible people were held out says nothing of the release, so that a test of one look would be given it too (Fisher 1935).
+        could, found = self._could, self._found
+        members = np.asarray(self._eligible @ items).T
+        variance = found * (could - found) / (could - 1) * (members / could) * (1 - members / could)
+        return np.where(variance > ROUNDING, np.sqrt(np.maximum(variance, ROUNDING)), np.inf)
+
+    @cached_property
+    def _generator(self) -> np.random.Generator:
+        """Random numbers that follow from what the looks find, not from where records stand."""
+        content = np.concatenate([self.group_keys, self.sizes.astype(np.uint64)])
+        about = (self.records, self.members, self.items, self.member_items)
+        digest = hashlib.blake2b(content.tobytes() + repr(about).encode(), digest_size=16).digest()
+        return np.random.default_rng(int.from_bytes(digest, "big"))
+
+    def draw(self, draws: int) -> Floats:
+        """Return the scores of the looks under permuted labels, (draws, looks)."""
+        rng, sizes, others = self._generator, self.sizes[1:], int(self.sizes[0])
+        people = int(sizes.sum())
+        counts = np.zeros((draws, len(self.sizes)), dtype=np.int64)
+        if len(sizes) * 4 < people:
+            groups = np.append(sizes, others)
+            drawn = rng.multivariate_hypergeometric(groups, self.member_items, size=draws, method="marginals")
+            counts[:, 1:] = drawn[:, :-1]
+        elif people:
+            # Where most groups are single people, a permutation of these is faster than a draw a group.
+            chosen = rng.hypergeometric(people, others, self.member_items, size=draws)
+            places = rng.permuted(np.tile(np.arange(people, dtype=np.int32), (draws, 1)), axis=1)
+            starts = np.append(0, np.cumsum(sizes)[:-1])
+            counts[:, 1:] = np.add.reduceat((places < chosen[:, None]).astype(np.int64), starts, axis=1)
+        return self.scores(counts)
+
+
+def _with_useful_eligible(look: Look) -> Look:
+    """Return the look without its eligible people where these are so many that they hardly vary with the labels."""
+    eligible = look.eligible
+    if eligible is None or (len(eligible) <= MOST_ELIGIBLE and len(look.hits) >= SMALLEST_SHARE_FOUND * len(eligible)):
+        return look
+    return replace(look, eligible=None)
+
+
+def _weighted_records(look: Look) -> list[tuple[Integers, float]]:
+    """Return the records of a look with their weights: those found, and where few could be found the share found of all of these."""
+    if look.eligible is None:
+        return [(look.hits, 1.0)]
+    return [(look.hits, 1.0), (look.eligible, -len(look.hits) / len(look.eligible))]
+
+
+def _moments(look: Look, item_of: Integers | None) -> tuple[float, float, float]:
+    """Return the sum of the weights of all items, of their squares, and of those above 0."""
+    found = len(look.hits)
+    if item_of is None:
+        if look.eligible is None:
+            return float(found), float(found), float(found)
+        could = len(look.eligible)
+        share = found / could
+        return 0.0, found * (1 - share) ** 2 + (could - found) * share**2, found * (1 - share)
+    weights = np.zeros(int(item_of.max()) + 1)
+    for records, weight in _weighted_records(look):
+        np.add.at(weights, item_of[records], weight)
+    return float(weights.sum()), float(np.square(weights).sum()), float(np.maximum(weights, 0).sum())
+
+
+def _in_canonical_order(looks: Sequence[Look], records: int) -> list[Look]:
+    """Return looks that differ, each once, in an order by how many people they find and how many looks find these."""
+    different: dict[tuple[int, ...], Look] = {}
+    for look in looks:
+        if len(look.hits):
+            different.setdefault(_content(look), look)
+    times = np.zeros(records, dtype=np.int64)
+    for look in different.values():
+        times[look.hits] += 1
+
+    def content(look: Look) -> tuple[int, int, int, int]:
+        eligible = records if look.eligible is None else len(look.eligible)
+        found = times[look.hits]
+        return len(look.hits), eligible, int(found.sum()), int(np.square(found).sum())
+
+    return sorted(different.values(), key=content)

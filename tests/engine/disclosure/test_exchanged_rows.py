@@ -1,0 +1,95 @@
+"""Rows exchanged within classes of equal kept values: at its level however much follows from what is kept, and remembered values are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, kstest
+
+from sfumato.engine.disclosure.cells import mixed, number_cells
+from sfumato.engine.disclosure.coded import Coded, Column, as_they_are
+from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
+
+N = 400
+Rng = np.random.Generator
+
+
+def coded(own: list[np.ndarray], datasets: list[list[np.ndarray]]) -> list[Coded]:
+    """Columns: the first of levels, the second of numbers."""
+    level, number = own
+    columns = [
+        Column("illness", mixed(level.astype(np.uint64)), [mixed(one[0].astype(np.uint64)) for one in datasets]),
+        Column(
+            "income",
+            number_cells(number),
+            [number_cells(one[1]) for one in datasets],
+            number,
+            [one[1] for one in datasets],
+        ),
+    ]
+    return [as_they_are(one) for one in columns]
+
+
+def draw(rng: Rng, kept: np.ndarray) -> list[np.ndarray]:
+    """A level and a number that follow closely from what is kept."""
+    return [(kept + rng.geometric(0.6, len(kept))) % 9, np.round(100.0 * kept + rng.exponential(30, len(kept)))]
+
+
+def look(rng: Rng, *, told: int = 0, datasets: int = 1, classes: int = 60) -> ExchangeEvidence | None:
+    kept = rng.integers(0, classes, N)
+    own = draw(rng, kept)
+    released = [draw(rng, kept) for _ in range(datasets)]
+    for one in released:
+        for values, true in zip(one, own, strict=True):
+            values[:told] = true[:told]
+    keys = mixed(kept.astype(np.uint64))
+    return exchange_rows(coded(own, released), keys, mixed(np.arange(N, dtype=np.uint64)), datasets)
+
+
+@pytest.mark.slow
+def test_draws_that_follow_from_kept_values_keep_the_level() -> None:
+    found = [look(np.random.default_rng([seed, 3]), datasets=1 + seed % 3) for seed in range(150)]
+    p = np.array([one.p for one in found if one is not None])
+    assert kstest(p, "uniform").pvalue > 0.001
+    assert binomtest(int((p <= 0.05).sum()), len(p), 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_remembered_values_are_found_with_about_their_number() -> None:
+    found = look(np.random.default_rng(4), told=120)
+    assert found is not None
+    assert found.p <= 0.001
+    assert 50 <= found.excess <= 130
+    assert (found.records < 120).mean() > 1.5 * 120 / N
+
+
+def test_a_model_that_knows_only_a_class_says_nothing_of_records_alone_in_theirs() -> None:
+    rng = np.random.default_rng(5)
+    kept = np.arange(N)
+    own = draw(rng, kept)
+    keys = mixed(kept.astype(np.uint64))
+    assert exchange_rows(coded(own, [own]), keys, keys, 1) is None
+
+
+def test_the_order_of_records_changes_nothing() -> None:
+    rng = np.random.default_rng(6)
+    kept, order = rng.integers(0, 40, N), rng.permutation(N)
+    own, released = draw(rng, kept), draw(rng, kept)
+    rows = mixed(np.arange(N, dtype=np.uint64))
+
+    def ask(at: np.ndarray) -> ExchangeEvidence:
+        columns = coded([one[at] for one in own], [[one[at] for one in released]])
+        found = exchange_rows(columns, mixed(kept[at].astype(np.uint64)), rows[at], 1)
+        assert found is not None
+        return found
+
+    first, second = ask(np.arange(N)), ask(order)
+    assert (first.p, first.found, first.what) == (second.p, second.found, second.what)
+    assert first.expected == pytest.approx(second.expected)
+
+
+def test_of_a_large_table_some_classes_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.disclosure.exchanged_rows.MOST_CELLS", 200)
+    found = look(np.random.default_rng(7), told=N)
+    assert found is not None
+    assert 20 < found.people <= 100
+    assert found.p <= 0.01

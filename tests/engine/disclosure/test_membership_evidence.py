@@ -1,0 +1,189 @@
+"""The permutation test of all looks: exact by enumeration, at its level with ties and units, silent for honest releases, and what it says it would see."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, kstest
+
+from sfumato.engine.disclosure.membership_evidence import (
+    ENOUGH_EXCEEDANCES,
+    MOST_DRAWS,
+    Look,
+    LookMatrix,
+    SequentialP,
+    combine_scores,
+    weigh_evidence,
+)
+
+MEMBERS, RECORDS = 160, 200
+
+
+def random_looks(rng: np.random.Generator, records: int = RECORDS, looks: int = 30) -> list[Look]:
+    """Looks that find people of whom half are the same in all of them."""
+    often = rng.permutation(records)[: records // 2]
+    found = []
+    for at in range(looks):
+        some = np.concatenate([often[rng.random(len(often)) < 0.2], rng.permutation(records)[:5]])
+        eligible = np.unique(np.concatenate([some, rng.permutation(records)[: 40 + at]])) if at % 2 else None
+        found.append(Look("all people", f"look {at}", np.unique(some), eligible))
+    return found
+
+
+@given(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=4), st.integers(3, 6))
+def test_p_is_that_of_all_assignments_of_labels(hits: list[set[int]], members: int) -> None:
+    """Of eight people every assignment is counted; the sequential p agrees with it within its error."""
+    looks = [Look("all", str(at), np.array(sorted(one), dtype=np.int64)) for at, one in enumerate(hits)]
+    matrix = LookMatrix(looks, members, 8)
+    if not matrix.looks:
+        return
+    observed = combine_scores(matrix.observed[None, :])[0]
+    statistics = []
+    for chosen in combinations(range(8), members):
+        turned = np.array([*chosen, *(i for i in range(8) if i not in chosen)])
+        place = np.empty(8, dtype=np.int64)
+        place[turned] = np.arange(8)
+        relabelled = [Look(one.who, one.what, np.sort(place[one.hits])) for one in matrix.looks]
+        statistics.append(combine_scores(LookMatrix(relabelled, members, 8).observed[None, :])[0])
+    exact = np.mean(np.array(statistics) >= observed - 1e-9)
+    evidence = weigh_evidence(looks, members, 8, 0.01)
+    # The relative error of p from k exceedances is about 1 / sqrt(k).
+    assert exact * 0.3 - 0.01 <= evidence.p <= exact * 3 + 0.01
+
+
+def test_scores_are_hypergeometric_deviations() -> None:
+    hits, eligible = np.arange(10), np.arange(30)
+    matrix = LookMatrix([Look("all", "", hits), Look("all", "", hits, eligible)], MEMBERS, RECORDS)
+    n, k = MEMBERS, len(hits)
+    mean, variance = k * n / RECORDS, k * n / RECORDS * (1 - n / RECORDS) * (RECORDS - k) / (RECORDS - 1)
+    plain = next(at for at, one in enumerate(matrix.looks) if one.eligible is None)
+    assert matrix.observed[plain] == pytest.approx((k - mean) / np.sqrt(variance))
+    drawn = matrix.draw(4000)
+    assert np.abs(drawn.mean(axis=0)).max() < 0.08
+    assert np.abs(drawn.std(axis=0) - 1).max() < 0.08
+
+
+def test_the_order_of_rows_and_of_looks_changes_nothing() -> None:
+    rng = np.random.default_rng(3)
+    looks = random_looks(rng)
+    place = np.concatenate([rng.permutation(MEMBERS), MEMBERS + rng.permutation(RECORDS - MEMBERS)])
+    turned = [
+        Look(one.who, one.what, place[one.hits], None if one.eligible is None else place[one.eligible]) for one in looks
+    ]
+    first, second = (
+        weigh_evidence(some, MEMBERS, RECORDS, 0.01)
+        for some in (looks, [turned[i] for i in rng.permutation(len(looks))])
+    )
+    assert (first.p, first.draws, first.objecting) == (second.p, second.draws, second.objecting)
+    assert first.detectable == second.detectable
+
+
+def test_looks_that_find_nobody_or_everybody_say_nothing() -> None:
+    nobody, everybody = np.zeros(0, dtype=np.int64), np.arange(RECORDS)
+    evidence = weigh_evidence([Look("", "", nobody), Look("", "", everybody)], MEMBERS, RECORDS, 0.01)
+    assert (evidence.p, evidence.looks, evidence.strongest) == (1.0, 0, None)
+
+
+def test_an_end_by_exceedances_gives_their_number_over_the_draws() -> None:
+    test = SequentialP(1.0)
+    test.add(np.array([0.0, 1.0] * 10))
+    assert not test.is_decided
+    test.add(np.array([0.0, 1.0] * 20))
+    assert test.is_decided
+    assert test.p == ENOUGH_EXCEEDANCES / 40, "ties count, and draws after the last exceedance do not"
+    silent = SequentialP(1.0)
+    silent.add(np.zeros(MOST_DRAWS))
+    assert (silent.is_decided, silent.p) == (True, 1 / (MOST_DRAWS + 1))
+
+
+def test_people_who_are_found_for_being_members_are_a_finding_and_as_many_controls_are_not() -> None:
+    rng = np.random.default_rng(5)
+    looks = random_looks(rng)
+    copied = np.arange(40)
+    leaky = [Look(one.who, one.what, np.union1d(one.hits, copied[rng.random(40) < 0.7])) for one in looks]
+    found = weigh_evidence(leaky, MEMBERS, RECORDS, 0.01)
+    assert found.p <= 0.001
+    assert found.objecting > 5
+    assert found.strongest is not None
+    assert found.together is not None
+    assert found.together.members >= found.strongest.members
+    swapped = [Look(one.who, one.what, np.sort((one.hits + RECORDS - 40) % RECORDS)) for one in leaky]
+    assert weigh_evidence(swapped, MEMBERS, RECORDS, 0.01).p > 0.05
+
+
+def test_two_looks_of_two_warnings_are_a_finding() -> None:
+    """13 of 583 members and no control, 42 of 1,193 and 2 of 423: each among fifty looks that had to convince alone."""
+    members, records = 1193, 1616
+    first = Look("all", "first", np.arange(13), np.concatenate([np.arange(583), members + np.arange(227)]))
+    second = Look("all", "second", np.concatenate([100 + np.arange(42), members + np.arange(2)]))
+    assert weigh_evidence([first], members, records, 0.01).p > 0.005
+    assert weigh_evidence([first, second], members, records, 0.01).p <= 0.005
+
+
+def test_a_small_stratum_that_is_found_whole_is_a_finding() -> None:
+    """Giants: 12 of 12 members and none of 6 hold-out people."""
+    eligible = np.concatenate([np.arange(12), MEMBERS + np.arange(6)])
+    evidence = weigh_evidence([Look("all", "giants", np.arange(12), eligible)], MEMBERS, RECORDS, 0.01)
+    assert evidence.p <= 0.001
+
+
+def p_values(repeats: int, *, households: bool, by_unit: bool) -> np.ndarray:
+    """P-values of releases that find whole households of equal rows at random, with labels of whole households."""
+    found = []
+    for seed in range(repeats):
+        rng = np.random.default_rng([seed, households])
+        size = 4 if households else 1
+        units = np.repeat(np.arange(RECORDS // size), size)
+        looks = []
+        for at in range(20):
+            chosen = rng.permutation(RECORDS // size)[: 40 // size]
+            looks.append(Look("all", str(at), np.flatnonzero(np.isin(units, chosen))))
+        found.append(weigh_evidence(looks, MEMBERS, RECORDS, 0.01, units if by_unit else None).p)
+    return np.array(found)
+
+
+@pytest.mark.slow
+def test_p_is_uniform_for_people_and_for_households_whose_labels_are_permuted_whole() -> None:
+    for households in (False, True):
+        p = p_values(300, households=households, by_unit=True)
+        assert kstest(p, "uniform").pvalue > 0.001
+        assert binomtest(int((p <= 0.05).sum()), 300, 0.05, alternative="greater").pvalue > 0.001
+
+
+@pytest.mark.slow
+def test_rows_of_households_that_are_permuted_one_by_one_raise_alarms() -> None:
+    """The negative control: labels permuted by row where people come in households of equal rows."""
+    p = p_values(300, households=True, by_unit=False)
+    assert np.mean(p <= 0.01) > 0.05
+
+
+def test_units_with_members_and_hold_out_people_were_held_out_by_rows() -> None:
+    looks = random_looks(np.random.default_rng(8))
+    mixed = np.tile(np.arange(RECORDS // 2), 2)
+    assert weigh_evidence(looks, MEMBERS, RECORDS, 0.01, mixed).p == weigh_evidence(looks, MEMBERS, RECORDS, 0.01).p
+
+
+@pytest.mark.slow
+def test_as_many_people_as_it_says_are_found_with_the_power_that_it_says() -> None:
+    members, records, level = 800, 1000, 0.01
+    found, fewest = [], []
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 9])
+        noise = [rng.permutation(records)[: 20 + at] for at in range(12)]
+
+        def looks(copied: np.ndarray, noise: list[np.ndarray] = noise) -> list[Look]:
+            return [Look("all", str(at), np.union1d(one, copied), shows_copies=at < 6) for at, one in enumerate(noise)]
+
+        honest = weigh_evidence(looks(np.zeros(0, dtype=np.int64)), members, records, level)
+        assert honest.detectable is not None
+        fewest.append(honest.detectable)
+        copied = rng.permutation(members)[: honest.detectable]
+        # Copies are seen by the looks that show copies, and by no other.
+        leaky = [Look("all", str(at), np.union1d(one, copied) if at < 6 else one) for at, one in enumerate(noise)]
+        found.append(weigh_evidence(leaky, members, records, level).p <= level)
+    assert 15 <= np.median(fewest) <= 60
+    assert binomtest(sum(found), len(found), 0.8).pvalue > 0.001
