@@ -569,7 +569,9 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
     members = people.members if case.members is None else case.members
     controls = people.controls if case.controls is None else case.controls
     frames = case.frames if case.kept else [shuffle_rows(one, people.rng) for one in case.frames]
-    verdict = enter_and_examine(workspace, recipe_of(people, case), members, controls, frames)
+    verdict = enter_and_examine(
+        workspace, recipe_of(people.table.name, people.table.roles, case), members, controls, frames
+    )
     blocking, warning = (verdict.named(status, MEASURED) for status in ("block", "warn"))
     said = tuple(f"{one.check}: {one.said}" for one in verdict.findings(MEASURED) if one.status == "block")
     return Judged(

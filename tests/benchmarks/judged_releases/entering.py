@@ -36,6 +36,7 @@ class Case:
 
     ``kept`` are the columns that the recipe keeps, in the members' order; ``steps`` sections of a recipe that makes the release itself.
     ``audience`` is who receives it: a release that keeps true columns is honest towards users who may not look for people, not towards the public.
+    ``assessment`` has sections of measures and limits in place of one measure of utility.
     """
 
     frames: Sequence[Frame] = ()
@@ -47,17 +48,18 @@ class Case:
     members: Frame | None = None
     controls: Frame | None = None
     audience: str = "public"
+    assessment: Mapping[str, Any] = field(default_factory=dict)
 
 
 Maker = Callable[[People], Case | None]
 
 
-def recipe_of(people: People, case: Case) -> Recipe:
-    """Return the recipe of a case."""
-    roles = case.roles or people.table.roles
+def recipe_of(title: str, roles: Roles, case: Case) -> Recipe:
+    """Return the recipe of a case; ``roles`` are those of its table where it has none of its own."""
+    roles = case.roles or roles
     variables = {name: {"kind": kind, **({"role": role} if role else {})} for name, (kind, role) in roles.items()}
     table: dict[str, Any] = {
-        "title": people.table.name,
+        "title": title,
         "data": {"file": "people.csv", "holdout": "held_out"},
         "variables": variables,
         "release": {"m": max(1, len(case.frames)), "seed": 1},
@@ -78,7 +80,7 @@ def recipe_of(people: People, case: Case) -> Recipe:
         table["measure"] = [{"method": "quality.non_suppressed"}]
     elif "anonymisation" not in case.steps and not any(roles[name][0] in (N, X) for name in released):
         table["measure"] = [{"method": "utility.distribution_distance"}]
-    return Recipe.from_table(table)
+    return Recipe.from_table({**table, **case.assessment})
 
 
 @dataclass(frozen=True)
