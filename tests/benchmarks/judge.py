@@ -6,7 +6,7 @@
 
 Cases are dealt by this checkout from families with random parameters (``judged_releases``): honest releases and leaks in turn. The tables of the two
 halves are named in ``judged_releases/tables.py``: the gate is developed on one, the other is for the report. A release is blocked where any finding
-blocks that is about the release or about people, measures and limits of a draft included, which one case in eight has; that a recipe without
+blocks that is about the release or about people, measures and limits of a draft (by the version that judges) included, which one case in eight has; that a recipe without
 measures measured nothing is none. No case keeps a column, so that it does not matter who receives it. ``--out`` gets a line of JSON a case,
 and a second call judges only what is missing there.
 """
@@ -32,14 +32,8 @@ from judged_releases.tables import HALVES
 
 def give_case(case: DealtCase) -> dict[str, Any]:
     """Return what a judge is given of a case, in plain values."""
-    assessment: dict[str, Any] = {}
-    if case.has_drafted_measures:
-        # Heavy imports that other cases do not need.
-        from judged_releases.assessments import draft_assessment
-
-        assessment = draft_assessment(case)
     return {
-        "title": case.table, "roles": dict(case.roles), "people": case.people, "assessment": assessment,
+        "title": case.table, "roles": dict(case.roles), "has_drafted_measures": case.has_drafted_measures,
         "members": case.members, "controls": case.controls, "frame": case.frame,
     }  # fmt: skip
 

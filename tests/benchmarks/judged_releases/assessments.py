@@ -1,4 +1,4 @@
-"""Measures and limits of disclosure risk as ``sfumato draft`` writes them for people of a case."""
+"""Measures and limits of disclosure risk as ``sfumato draft`` of the imported version writes them for the people of a case."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sfumato.workspace.plan.drafting import Wanted, drafted
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.draft_data import gate_limit
 
-from .dealing import DealtCase
 from .entering import Case, recipe_of
+from .tables import Frame, Roles
 
 
-def draft_assessment(case: DealtCase) -> dict[str, Any]:
+def draft_assessment(title: str, roles: Roles, members: Frame, controls: Frame, frame: Frame) -> dict[str, Any]:
     """Return the sections of measures and limits of a draft that synthesises every column of a file of members and hold-out people.
 
     Limits of utility are left out: an honest release of a poor model need not meet them, and that says nothing of people.
     """
-    recipe = recipe_of(case.table, case.roles, Case([case.frame]))
-    everybody = pd.concat([case.members, case.controls], ignore_index=True)
+    recipe = recipe_of(title, roles, Case([frame]))
+    everybody = pd.concat([members, controls], ignore_index=True)
     data = conform(everybody[list(recipe.schema.names)], recipe.schema)
     # A draft sees one file, holds people out of it, and sets no limit that so few cannot decide.
     table = {**recipe.to_table(), "data": {"file": "people.csv"}}
     wanted = Wanted("synthesis", full=True, m=1, holdout=True)
-    plan = drafted(table, table_seen(data), wanted, gate_limit(Policy()), policy=Policy(), data=data)
+    plan = drafted(table, table_seen(data), wanted, gate_limit(Policy()))
     steps = [(step.section, dict(step.table)) for step in plan.steps]
     measures = [table for section, table in steps if section == "measure" and is_of_people(table["method"])]
     limits = [table for section, table in steps if section == "threshold" and is_of_people(table["value"])]

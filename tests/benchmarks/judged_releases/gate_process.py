@@ -45,12 +45,10 @@ class Judge:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
     def judge(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the verdict on what a case gives: title, roles, members, controls, frame, people, assessment."""
+        """Return the verdict on what a case gives: title, roles, members, controls, frame, has_drafted_measures."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         sent = pickle.dumps(dict(given))
@@ -77,15 +75,18 @@ def judge_given(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the gate of the imported package says of a case, and the seconds it took."""
     from sfumato.workspace.store.workspace import Workspace
 
+    from .assessments import draft_assessment
     from .entering import KEY, Case, enter_and_examine, recipe_of
 
-    case = Case([given["frame"]], given["people"], given["roles"], assessment=given["assessment"])
-    recipe = recipe_of(given["title"], given["roles"], case)
-    without = set() if given["assessment"] else UNMEASURED
+    title, roles, people, is_drafted = given["title"], given["roles"], given["members"], given["has_drafted_measures"]
+    assessment = draft_assessment(title, roles, people, given["controls"], given["frame"]) if is_drafted else {}
+    case = Case([given["frame"]], assessment=assessment)
+    recipe = recipe_of(title, roles, case)
+    without = set() if is_drafted else UNMEASURED
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_STATE_HOME"] = directory
         with Workspace.create(Path(directory) / "workspace", KEY) as workspace:
-            verdict = enter_and_examine(workspace, recipe, given["members"], given["controls"], case.frames)
+            verdict = enter_and_examine(workspace, recipe, people, given["controls"], case.frames)
     findings = verdict.findings(without)
     blocking, warning = verdict.named("block", without), verdict.named("warn", without)
     return {
