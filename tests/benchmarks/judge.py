@@ -8,7 +8,7 @@ Cases are dealt by this checkout from families with random parameters (``judged_
 halves are named in ``judged_releases/tables.py``: the gate is developed on one, the other is for the report. A release is blocked where any finding
 blocks that is about the release or about people, measures and limits of a draft (by the version that judges) included, which one case in eight has; that a recipe without
 measures measured nothing is none. No case keeps a column, so that it does not matter who receives it. ``--out`` gets a line of JSON a case,
-and a second call judges only what is missing there.
+and a second call judges only what is missing there or is dealt otherwise by now. Which checks fired is printed for the half that is developed on; for the other only with ``--checks``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -41,6 +40,18 @@ def give_case(case: DealtCase) -> dict[str, Any]:
 def read_lines(file: Path) -> list[dict[str, Any]]:
     """Return the results of a file, none where there is no file."""
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+
+def known_lines(file: Path, judge: str, half: str, seed: int, cases: int) -> list[dict[str, Any]]:
+    """Return the results that a file has of this judge and these cases; of a case that is dealt otherwise today it has none.
+
+    A judge whose engine or workspace has changes that are not committed has none: nothing says which changes judged.
+    """
+    return [
+        line for line in read_lines(file)
+        if (line["judge"], line["half"], line["seed"]) == (judge, half, seed) and not judge.endswith("+")
+        and line["number"] < cases and line["digest"] == deal_case(half, seed, line["number"]).digest
+    ]  # fmt: skip
 
 
 def judge_cases(half: str, seed: int, numbers: list[int], checkout: Path, out: Path | None) -> list[dict[str, Any]]:
@@ -76,6 +87,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--report", type=Path, nargs="+", metavar="FILE", help="print what such files say, and judge nothing"
     )
+    parser.add_argument(
+        "--checks",
+        action="store_true",
+        help="name the checks for the held-out half too: whoever then changes them has no held-out half",
+    )
     parser.add_argument("--deal", action="store_true", help="print the cases, and judge nothing")
     asked = parser.parse_args()
     if not asked.report and not asked.half:
@@ -86,17 +102,18 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     asked = parse_arguments()
     if asked.report:
-        print_summary([line for file in asked.report for line in read_lines(file)])
+        print_summary([line for file in asked.report for line in read_lines(file)], asked.checks)
         return
     numbers = list(range(asked.cases))
     if asked.deal:
         for number in numbers:
             print(json.dumps(deal_case(asked.half, asked.seed, number).describe()))
         return
-    name = name_checkout(asked.judge)
-    known = [] if asked.out is None else [
-        line for line in read_lines(asked.out) if (line["judge"], line["half"], line["seed"]) == (name, asked.half, asked.seed)
-    ]  # fmt: skip
+    known = (
+        []
+        if asked.out is None
+        else known_lines(asked.out, name_checkout(asked.judge), asked.half, asked.seed, asked.cases)
+    )
     judged = {line["number"] for line in known}
     left = [number for number in numbers if number not in judged]
     with ThreadPoolExecutor(asked.jobs) as pool:
@@ -105,8 +122,8 @@ def main() -> None:
             for at in range(asked.jobs)
         ]
         found = [line for part in parts for line in part.result()]
-    print_summary([*(line for line in known if line["number"] < asked.cases), *found])
+    print_summary([*known, *found], asked.checks)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -34,7 +34,8 @@ import numpy as np
 import pandas as pd
 from judged_releases.entering import KEY, Case, Maker, enter_and_examine, recipe_of, shuffle_rows
 from judged_releases.people import People, draw_from_trees, sample_people
-from judged_releases.tables import DEVELOP, TABLES, C, Frame, N, Q, Rng, Roles, S, X
+from judged_releases.spellings import as_continuous
+from judged_releases.tables import DEVELOP, TABLES, C, Frame, N, Q, Rng, S, X
 from leak_power import DRAWS, Trace, by_holdout, by_model
 from scipy.stats import binomtest, rankdata
 
@@ -117,10 +118,6 @@ def mapped(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[People, Fr
         return made
 
     return change
-
-
-def as_continuous(roles: Roles) -> dict[str, tuple[str, str]]:
-    return {name: (X if kind == N else kind, role) for name, (kind, role) in roles.items()}
 
 
 def transformed(make: Maker) -> Maker:

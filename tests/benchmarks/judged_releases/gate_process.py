@@ -62,13 +62,13 @@ class Judge:
 
 
 def name_checkout(checkout: Path) -> str:
-    """Return the commit of a checkout, with a + where engine or workspace differ from it."""
-    say = ["git", "-C", str(checkout)]
-    commit = subprocess.run([*say, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=True).stdout
-    changed = subprocess.run(
-        [*say, "status", "--porcelain", "engine", "workspace"], capture_output=True, text=True, check=True
+    """Return the last commit of a checkout that changed engine or workspace, with a + where they differ from it now."""
+    git, package = ["git", "-C", str(checkout)], ["--", "engine", "workspace"]
+    commit = subprocess.run(
+        [*git, "log", "-1", "--format=%h", "--abbrev=8", *package], capture_output=True, text=True, check=True
     )
-    return commit.strip() + ("+" if changed.stdout.strip() else "")
+    changed = subprocess.run([*git, "status", "--porcelain", *package], capture_output=True, text=True, check=True)
+    return commit.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 
 def judge_given(given: Mapping[str, Any]) -> dict[str, Any]:

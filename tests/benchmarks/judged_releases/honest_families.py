@@ -40,7 +40,7 @@ class FamilyRelease:
     people: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
     roles: Roles | None = None
-    concerned: Sequence[int] = ()
+    concerned: Sequence[int] | np.ndarray = ()
     trace: Trace | None = None
 
 

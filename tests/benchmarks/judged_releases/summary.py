@@ -46,8 +46,11 @@ def is_small(line: Line) -> bool:
     return bool(SMALL[0] * line["members"] - 0.5 <= line["people"] <= SMALL[1] * line["members"] + 0.5)
 
 
-def print_summary(lines: Iterable[Line]) -> None:
-    """Print the table, with a column for each judge; where judges judged different cases, only those that all judged."""
+def print_summary(lines: Iterable[Line], names_checks: bool = False) -> None:
+    """Print the table, with a column for each judge; where judges judged different cases, only those that all examined.
+
+    ``names_checks``: whether checks are named for cases of the held-out half too.
+    """
     by_judge: dict[str, dict[tuple[str, int, int], Line]] = {}
     for one in lines:
         by_judge.setdefault(one["judge"], {})[one["half"], one["seed"], one["number"]] = one
@@ -62,7 +65,9 @@ def print_summary(lines: Iterable[Line]) -> None:
                 f"{judge} did not examine {len(refused)}: "
                 + "; ".join(f"{one['number']} {one['error']}" for one in refused)
             )
-    examined = {judge: [one for one in cases if "error" not in one] for judge, cases in columns.items()}
+    refused_by_some = {key for cases in by_judge.values() for key in common if "error" in cases[key]}
+    common -= refused_by_some
+    examined = {judge: [cases[key] for key in sorted(common)] for judge, cases in by_judge.items()}
     halves = sorted({half for half, _, _ in common})
     print(f"\n{len(common)} cases of {', '.join(halves)}" + "".join(f"{judge:>40}" for judge in examined))
 
@@ -100,7 +105,11 @@ def print_summary(lines: Iterable[Line]) -> None:
             for value in sorted(values):
                 row(f"  {value}", only(lambda one, v=value, k=key, w=leak: one["is_leak"] is w and one[k] == v))  # type: ignore[misc]
     for judge, cases in examined.items():
-        print_checks(judge, cases)
+        wrong = [one for one in cases if not one["is_leak"] and one["blocking"]]
+        alone = sum(len(one["blocking"]) == 1 for one in wrong)
+        print(f"\n{judge}: honest releases that one check alone blocks: {alone} of {len(wrong)}")
+        if halves == ["develop"] or names_checks:
+            print_checks(judge, cases)
 
 
 def split(cases: Sequence[Line]) -> tuple[list[Line], list[Line]]:

@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from judged_releases.dealing import DealtCase, deal_from_table, rng_of, rows_in_common
+from judged_releases.dealing import DealtCase, deal_case, deal_from_table, rng_of, rows_in_common
 from judged_releases.gate_process import HERE, Judge
 from judged_releases.honest_families import HONEST_FAMILIES
 from judged_releases.leak_families import EXACT_LEAKS, LEAK_FAMILIES, lone_members
 from judged_releases.models import code_number, code_table
 from judged_releases.people import sample_people
 from judged_releases.summary import area_under_curve, exact_limits, is_small
-from judged_releases.tables import DEVELOP, HELD_OUT, TABLES
+from judged_releases.tables import DEVELOP, HALVES, HELD_OUT, TABLES
+from public_data import PUBLIC_DATA
 
 UNLIKE = "generated"
 """A table with amounts in cents: nobody has the row of another by chance."""
@@ -66,6 +67,22 @@ def test_a_seed_deals_the_same_case_again_whatever_was_dealt_before(family: str)
     deal(ALIKE, "trees of members", 9)
     assert deal(UNLIKE, family, 3).describe() == first
     assert other["digest"] != first["digest"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", HALVES)
+def test_families_come_in_turns_and_a_case_is_of_its_half(half: str) -> None:
+    if not PUBLIC_DATA.exists():
+        pytest.skip("the public tables are not here")
+    cases = [deal_case(half, 1, number) for number in range(2 * len(HONEST_FAMILIES))]
+    honest, leaks = [case for case in cases if not case.is_leak], [case for case in cases if case.is_leak]
+    assert {case.family for case in honest} == set(HONEST_FAMILIES)
+    assert {case.family for case in leaks[: len(LEAK_FAMILIES)]} == set(LEAK_FAMILIES)
+    assert {case.table for case in cases} <= set(HALVES[half])
+    for case in cases:
+        assert case.people == len(case.concerned)
+        assert (case.people > 0) is case.is_leak
+        assert set(case.frame) == set(case.members) == set(case.roles)
 
 
 @pytest.mark.slow
