@@ -73,7 +73,7 @@ class DealtCase:
             return None
         table = TABLES[self.table]
         counts = [name for name, (kind, _) in self.roles.items() if kind == N]
-        rng = rng_of(self.half, self.seed, self.number, 3)
+        rng = case_rng(self.half, self.seed, self.number, 3)
         return by_holdout(self.members, self.controls, [self.frame], self.trace, counts, table.numbers, rng)
 
     def describe(self) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def deal_case(half: str, seed: int, number: int) -> DealtCase:
     is_leak = bool(number % 2)
     families = LEAK_FAMILIES if is_leak else HONEST_FAMILIES
     turn, place = divmod(number // 2, len(families))
-    family = list(families)[rng_of(half, seed, turn, 1 + is_leak).permutation(len(families))[place]]
-    rng = rng_of(half, seed, number, 0)
+    family = list(families)[case_rng(half, seed, turn, 1 + is_leak).permutation(len(families))[place]]
+    rng = case_rng(half, seed, number, 0)
     for name in rng.permutation(HALVES[half]):
         case = deal_from_table(half, seed, number, str(name), family, rng)
         if case is not None:
@@ -99,7 +99,7 @@ def deal_case(half: str, seed: int, number: int) -> DealtCase:
     raise LookupError(f"no table of {half} has what {family} needs")
 
 
-def rng_of(half: str, seed: int, number: int, stream: int) -> Rng:
+def case_rng(half: str, seed: int, number: int, stream: int) -> Rng:
     """Return the random numbers of a case or of a turn of families."""
     return np.random.default_rng([seed, number, stream, *half.encode()])
 

@@ -80,7 +80,7 @@ def fresh_people(people: People, rng: Rng) -> FamilyRelease:
     return FamilyRelease(people.fresh.iloc[:rows].reset_index(drop=True), parameters={"model": "none", "of": "others"})
 
 
-def of_model(kind: str, of: str = "") -> Family:
+def model_family(kind: str, of: str = "") -> Family:
     """Return the family of one model."""
 
     def make(people: People, rng: Rng) -> FamilyRelease:
@@ -90,19 +90,21 @@ def of_model(kind: str, of: str = "") -> Family:
     return make
 
 
-def of_other_size(low: float, high: float) -> Family:
+def size_family(low: float, high: float) -> Family:
     """Return the family of releases that have so many times as many rows as there are members."""
 
     def make(people: People, rng: Rng) -> FamilyRelease:
         times = float(np.exp(rng.uniform(np.log(low), np.log(high))))
         rows = min(round(people.n * times), MOST_ROWS)
-        frame, parameters = draw_honest(people, rng, rows)
+        # A leaf of 20 people that is drawn from a hundred times shows all of them: it has as many people more as rows are drawn.
+        size = round(int(rng.integers(20, 101)) * max(1.0, rows / people.n))
+        frame, parameters = draw_honest(people, rng, rows, size=size)
         return FamilyRelease(frame, parameters={**parameters, "times": round(times, 2)})
 
     return make
 
 
-def in_other_spelling(choose: Callable[[People, Rng], Spelling], needs: str) -> Family:
+def spelling_family(choose: Callable[[People, Rng], Spelling], needs: str) -> Family:
     """Return the family of releases of any model that are written in another way, of tables that have ``numbers`` or ``levels``."""
 
     def make(people: People, rng: Rng) -> FamilyRelease | None:
@@ -184,17 +186,17 @@ def decode_part(coded: CodedTable, codes: Frame, people: People, rng: Rng) -> Fr
 
 HONEST_FAMILIES: dict[str, Family] = {
     "fresh people": fresh_people,
-    "independent margins": of_model("margins"),
-    "copula": of_model("copula"),
-    "Bayesian network": of_model("network"),
-    "trees of others": of_model("trees", "others"),
-    "trees of members": of_model("trees", "members"),
-    "latent classes": of_model("latent classes"),
-    "much larger": of_other_size(2.5, 10),
-    "much smaller": of_other_size(0.3, 0.6),
-    "rounded": in_other_spelling(round_numbers, "numbers"),
-    "levels renamed": in_other_spelling(rename_levels, "levels"),
-    "other units": in_other_spelling(change_units, "numbers"),
+    "independent margins": model_family("margins"),
+    "copula": model_family("copula"),
+    "Bayesian network": model_family("network"),
+    "trees of others": model_family("trees", "others"),
+    "trees of members": model_family("trees", "members"),
+    "latent classes": model_family("latent classes"),
+    "much larger": size_family(2.5, 10),
+    "much smaller": size_family(0.3, 0.6),
+    "rounded": spelling_family(round_numbers, "numbers"),
+    "levels renamed": spelling_family(rename_levels, "levels"),
+    "other units": spelling_family(change_units, "numbers"),
     "strata with models": strata_with_models,
     "households": households,
 }

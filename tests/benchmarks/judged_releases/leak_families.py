@@ -65,7 +65,7 @@ def put_in_carrier(people: People, rng: Rng, rows: Frame) -> tuple[Frame, dict[s
     return frame[list(people.table.roles)], {f"carrier {name}": value for name, value in parameters.items()}
 
 
-def release_of(
+def carrier_release(
     chosen: ChosenMembers,
     people: People,
     frame: Frame,
@@ -78,7 +78,7 @@ def release_of(
     return FamilyRelease(frame, len(chosen.rows), {"chosen": chosen.how, **parameters}, roles, chosen.rows, trace)
 
 
-def share_of(people: People, rng: Rng, low: float, high: float) -> int:
+def random_share(people: People, rng: Rng, low: float, high: float) -> int:
     """Return a random share of the members as a number of people."""
     return int(np.clip(round(rng.uniform(low, high) * people.n), FEWEST, people.n))
 
@@ -127,16 +127,16 @@ def overfitted_trees(people: People, rng: Rng) -> FamilyRelease:
 
 def few_copied(people: People, rng: Rng) -> FamilyRelease | None:
     """Copy 1 to 3 % of the members."""
-    chosen = choose_members(people, rng, share_of(people, rng, 0.01, 0.03))
+    chosen = choose_members(people, rng, random_share(people, rng, 0.01, 0.03))
     if chosen is None:
         return None
     frame, parameters = put_in_carrier(people, rng, people.members.iloc[chosen.rows])
-    return release_of(chosen, people, frame, parameters)
+    return carrier_release(chosen, people, frame, parameters)
 
 
 def copied_in_other_spelling(people: People, rng: Rng) -> FamilyRelease | None:
     """Copy 5 to 10 % of the members in a release that has other units, shifted numbers or renamed levels."""
-    chosen = choose_members(people, rng, share_of(people, rng, 0.05, 0.1))
+    chosen = choose_members(people, rng, random_share(people, rng, 0.05, 0.1))
     if chosen is None:
         return None
     choices = [*([rename_levels] if people.table.levels else [])]
@@ -144,7 +144,7 @@ def copied_in_other_spelling(people: People, rng: Rng) -> FamilyRelease | None:
     spelling: Spelling = choices[int(rng.integers(len(choices)))](people, rng)
     frame, parameters = put_in_carrier(people, rng, people.members.iloc[chosen.rows])
     frame, roles = spell(frame, people.table.roles, spelling)
-    return release_of(chosen, people, frame, {"spelling": spelling.name, **parameters}, roles, spelling.write)
+    return carrier_release(chosen, people, frame, {"spelling": spelling.name, **parameters}, roles, spelling.write)
 
 
 def repeated_members(people: People, rng: Rng) -> FamilyRelease | None:
@@ -153,9 +153,9 @@ def repeated_members(people: People, rng: Rng) -> FamilyRelease | None:
     chosen = choose_members(people, rng, count)
     if chosen is None:
         return None
-    total = max(2 * count, share_of(people, rng, 0.01, 0.05))
+    total = max(2 * count, random_share(people, rng, 0.01, 0.05))
     frame, parameters = put_in_carrier(people, rng, people.members.iloc[np.resize(chosen.rows, total)])
-    return release_of(chosen, people, frame, {"rows": total, **parameters})
+    return carrier_release(chosen, people, frame, {"rows": total, **parameters})
 
 
 def memorised_stratum(people: People, rng: Rng) -> FamilyRelease | None:
@@ -213,7 +213,7 @@ def dense_cells_copied(people: People, rng: Rng) -> FamilyRelease | None:
     common = members.groupby(keys)[keys[0]].transform("size").to_numpy()
     lone = lone_members(people)
     order = np.lexsort((rng.random(people.n), -common))
-    rows = order[lone[order]][: share_of(people, rng, 0.03, 0.1)]
+    rows = order[lone[order]][: random_share(people, rng, 0.03, 0.1)]
     if len(rows) < FEWEST:
         return None
     frame, parameters = put_in_carrier(people, rng, members.iloc[rows])
@@ -229,7 +229,7 @@ def dense_cells_copied(people: People, rng: Rng) -> FamilyRelease | None:
 
 def near_copies(people: People, rng: Rng) -> FamilyRelease | None:
     """Copy 1 to 3 % of the members with a little noise in numbers and, of every third, the level of somebody else in one column."""
-    chosen = choose_members(people, rng, share_of(people, rng, 0.01, 0.03))
+    chosen = choose_members(people, rng, random_share(people, rng, 0.01, 0.03))
     if chosen is None:
         return None
     noise = float(rng.uniform(0.002, 0.02))

@@ -20,7 +20,7 @@ UNITS = (1000.0, 500.0, 100.0, 50.0, 10.0, 5.0, 1.0, 0.5, 0.1, 0.01, 0.001, 0.00
 """Units that numbers may be multiples of, largest first."""
 
 
-def unit_of(values: np.ndarray) -> float:
+def coarsest_unit(values: np.ndarray) -> float:
     """Return the largest unit of which nine in ten of the numbers other than 0 are multiples."""
     numbers = values[values != 0]
     for unit in UNITS:
@@ -126,7 +126,7 @@ def code_number(values: np.ndarray, least: int) -> tuple[np.ndarray, CodedNumber
             high.append(float(distinct[at]))
         group[at:end] = len(low) - 1
         at = end
-    return group[inverse], CodedNumber(np.array(low), np.array(high), unit_of(values))
+    return group[inverse], CodedNumber(np.array(low), np.array(high), coarsest_unit(values))
 
 
 def code_levels(values: np.ndarray, others: np.ndarray, least: int) -> tuple[np.ndarray, CodedLevels]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from judged_releases.dealing import DealtCase, deal_case, deal_from_table, rng_of, rows_in_common
+from judged_releases.dealing import DealtCase, case_rng, deal_case, deal_from_table, rows_in_common
 from judged_releases.gate_process import HERE, Judge
 from judged_releases.honest_families import HONEST_FAMILIES
 from judged_releases.leak_families import EXACT_LEAKS, LEAK_FAMILIES, lone_members
@@ -26,7 +26,7 @@ ALIKE = "hospital"
 def deal(table: str, family: str, seed: int, number: int = 0) -> DealtCase:
     """Deal a case of a family on a table of the developed half."""
     number = 2 * number + (family in LEAK_FAMILIES)
-    case = deal_from_table("develop", seed, number, table, family, rng_of("develop", seed, number, 0))
+    case = deal_from_table("develop", seed, number, table, family, case_rng("develop", seed, number, 0))
     assert case is not None, f"{table} has not what {family} needs"
     return case
 
