@@ -96,9 +96,10 @@ def size_family(low: float, high: float) -> Family:
     def make(people: People, rng: Rng) -> FamilyRelease:
         times = float(np.exp(rng.uniform(np.log(low), np.log(high))))
         rows = min(round(people.n * times), MOST_ROWS)
-        # A leaf of 20 people that is drawn from a hundred times shows all of them: it has as many people more as rows are drawn.
-        size = round(int(rng.integers(20, 101)) * max(1.0, rows / people.n))
-        frame, parameters = draw_honest(people, rng, rows, size=size)
+        of = str(rng.choice(["members", "others"]))
+        # A leaf of 20 members that is drawn from a hundred times shows all of them: it has as many people more as rows are drawn.
+        size = round(int(rng.integers(20, 101)) * (max(1.0, rows / people.n) if of == "members" else 1.0))
+        frame, parameters = draw_honest(people, rng, rows, of=of, size=size)
         return FamilyRelease(frame, parameters={**parameters, "times": round(times, 2)})
 
     return make
