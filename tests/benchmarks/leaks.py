@@ -19,271 +19,36 @@ import os
 import re
 import sys
 import tempfile
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from judged_releases.entering import KEY, Case, Maker, enter_and_examine, recipe_of, shuffle_rows
+from judged_releases.people import People, draw_from_trees, sample_people
+from judged_releases.spellings import as_continuous
+from judged_releases.tables import DEVELOP, TABLES, C, Frame, N, Q, Rng, S, X
 from leak_power import DRAWS, Trace, by_holdout, by_model
-from public_data import PUBLIC_DATA
 from scipy.stats import binomtest, rankdata
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.disclosure.evidence import LEVEL
-from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.store.workspace import Workspace
 
-Rng = np.random.Generator
-Frame = pd.DataFrame
-Roles = Mapping[str, tuple[str, str]]
-"""Kind and role by column."""
 MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "questions_open"}
+NAMED = tuple(name for name in DEVELOP if TABLES[name].sizes)
+"""Tables that have the named leaks."""
 MANY = 20
 """Leaks that concern so many people or more are counted apart."""
 TRIED = 20
 """An oracle that does not know the kind of leak tests so many kinds, each at a twentieth of the level: the smallest p that the permutations can give."""
-KEY = sha256(b"a key of the benchmark").digest()
-Q, S, C, N, X = "quasi_identifier", "sensitive", "categorical", "count", "continuous"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table to draw members, hold-out records and other people from.
-
-    ``sizes`` are the numbers of members and hold-out records; ``partial`` the columns of a partly synthetic recipe, kept ones first, and
-    ``targets`` those that it draws.
-    """
-
-    name: str
-    read: Callable[[], Frame]
-    roles: Roles
-    sizes: tuple[tuple[int, int], ...]
-    partial: tuple[str, ...]
-    targets: tuple[str, ...]
-
-    @property
-    def keys(self) -> list[str]:
-        return [name for name, (_, role) in self.roles.items() if role == Q]
-
-    @property
-    def sensitive(self) -> list[str]:
-        return [name for name, (_, role) in self.roles.items() if role == S]
-
-    @property
-    def numbers(self) -> list[str]:
-        return [name for name, (kind, _) in self.roles.items() if kind in (N, X)]
-
-    @property
-    def levels(self) -> list[str]:
-        return [name for name in self.roles if name not in self.numbers]
-
-
-def adult() -> Frame:
-    return pd.read_csv(PUBLIC_DATA / "adult.csv", na_values="?").dropna()
-
-
-def airbnb() -> Frame:
-    return pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
-
-
-def generated() -> Frame:
-    """Twelve thousand records of six classes of people: levels of different rarity, counts, and amounts in cents."""
-    rng = np.random.default_rng(77)
-    n = 12_000
-    kind = rng.choice(6, n, p=[0.35, 0.25, 0.2, 0.12, 0.06, 0.02])
-    level = lambda k, spread: (kind * 2 + rng.geometric(spread, n)) % k  # noqa: E731
-    age = np.clip(rng.normal(30 + 8 * kind, 12), 16, 99).astype(int)
-    visits = rng.negative_binomial(2, 1 / (1.5 + 0.5 * kind))
-    income = np.round(np.exp(rng.normal(9.5 + 0.15 * kind + 0.004 * age, 0.6)), 2)
-    return pd.DataFrame(
-        {
-            "region": [f"r{i}" for i in level(12, 0.3)],
-            "job": [f"j{i}" for i in level(25, 0.2)],
-            "sex": rng.choice(["f", "m"], n),
-            "origin": [f"o{i}" for i in np.minimum(rng.geometric(0.6, n), 9)],
-            "family": [f"f{i}" for i in level(6, 0.4)],
-            "age": age,
-            "children": np.minimum(rng.poisson(0.4 + 0.3 * kind), 9),
-            "illness": [f"i{i}" for i in level(15, 0.25)],
-            "visits": visits,
-            "income": income,
-            "debt": np.where(rng.random(n) < 0.5, 0, np.round(income * rng.gamma(1.5, 0.3, n), 2)),
-        }
-    )
-
-
-def hospital() -> Frame:
-    """Twelve thousand patients, twenty diagnoses that follow age and sex a little."""
-    rng = np.random.default_rng(78)
-    n = 12_000
-    age = np.clip(rng.normal(52, 21, n), 0, 100).astype(int)
-    sex = rng.choice(["f", "m"], n)
-    shift = age // 10 + (sex == "f") * 3
-    return pd.DataFrame(
-        {
-            "age": age,
-            "sex": sex,
-            "zip": [f"{8000 + i}" for i in rng.geometric(0.05, n) % 60],
-            "ward": [f"w{i}" for i in rng.integers(0, 8, n)],
-            "diagnosis": [f"d{i}" for i in (shift + rng.geometric(0.12, n)) % 20],
-            "days": rng.negative_binomial(1, 0.15, n),
-        }
-    )
-
-
-TABLES = {
-    one.name: one
-    for one in (
-        Table(
-            "adult", adult,
-            {"age": (N, Q), "workclass": (C, Q), "education": (C, Q), "marital_status": (C, Q), "relationship": (C, Q), "race": (C, Q),
-             "sex": (C, Q), "native_country": (C, Q), "occupation": (C, S), "capital_gain": (N, S), "capital_loss": (N, S),
-             "hours_per_week": (N, S), "income": (C, S)},
-            ((1600, 400), (4000, 1000)), ("age", "sex", "race", "marital_status", "education"), ("occupation", "income"),
-        ),
-        Table(
-            "airbnb", airbnb,
-            {"neighbourhood_group": (C, Q), "neighbourhood": (C, Q), "room_type": (C, Q), "number_of_reviews": (N, Q),
-             "minimum_nights": (N, Q), "calculated_host_listings_count": (N, Q), "price": (X, S), "availability_365": (N, S)},
-            ((1600, 400), (4000, 1000)), ("neighbourhood_group", "room_type", "number_of_reviews"), ("price",),
-        ),
-        Table(
-            "acs", lambda: pd.read_csv(PUBLIC_DATA / "acs.csv"),
-            {"SEX": (C, Q), "RACE": (C, Q), "MAR": (C, Q), "MIG": (C, Q), "SCH": (C, Q), "LANX": (C, S), "WAOB": (C, S),
-             "DIS": (C, S), "HICOV": (C, S)},
-            ((1600, 400), (4000, 1000)), ("SEX", "RACE", "MAR", "MIG", "SCH"), ("LANX", "WAOB", "DIS", "HICOV"),
-        ),
-        Table(
-            "ce", lambda: pd.read_csv(PUBLIC_DATA / "ce.csv"),
-            {"UrbanRural": (C, Q), "Race": (C, Q), "Income": (X, S), "Expenditure": (X, S)},
-            ((420, 150),), ("UrbanRural", "Race"), ("Income", "Expenditure"),
-        ),
-        Table(
-            "generated", generated,
-            {"region": (C, Q), "job": (C, Q), "sex": (C, Q), "origin": (C, Q), "family": (C, Q), "age": (N, Q), "children": (N, Q),
-             "illness": (C, S), "visits": (N, S), "income": (X, S), "debt": (X, S)},
-            ((1600, 400), (4000, 1000)), ("region", "sex", "family", "age"), ("illness", "income"),
-        ),
-        Table(
-            "hospital", hospital,
-            {"age": (N, Q), "sex": (C, Q), "zip": (C, Q), "ward": (C, Q), "diagnosis": (C, S), "days": (N, S)},
-            ((1600, 400), (4000, 1000)), ("age", "sex", "ward"), ("diagnosis",),
-        ),
-    )
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class People:
-    """Members, hold-out records, and two groups of others: ``fitted`` for carriers' models, ``fresh`` for fresh people."""
-
-    table: Table
-    members: Frame
-    controls: Frame
-    fitted: Frame
-    fresh: Frame
-    rng: Rng
-
-    @property
-    def n(self) -> int:
-        return len(self.members)
-
-    @property
-    def rarest(self) -> np.ndarray:
-        """The members by the product of the shares of their values, numbers in twentieths; rarest first."""
-        score = np.zeros(self.n)
-        for name in self.table.roles:
-            values = self.members[name]
-            if name in self.table.numbers:
-                values = (rankdata(values) * 20 / self.n).astype(int)
-            codes = pd.factorize(values)[0]
-            score += np.log(np.bincount(codes)[codes])
-        return np.argsort(score + 1e-6 * self.rng.random(self.n))
-
-    def some(self, share: float) -> int:
-        return max(1, round(share * self.n))
-
-    def carrier(self, leaf: int = 20) -> Frame:
-        return by_trees(self.fitted, self.n, leaf, self.rng, self.table)
-
-
-def people(table: Table, members: int, controls: int, seed: int) -> People:
-    rng = np.random.default_rng([seed, members, *table.name.encode()])
-    whole = table.read()[list(table.roles)]
-    whole = whole.iloc[rng.permutation(len(whole))].reset_index(drop=True)
-    for name, (kind, _) in table.roles.items():
-        if kind == C:
-            whole[name] = whole[name].astype(str)
-    rest = whole[members + controls :]
-    half = min(members, len(rest) // 2) if len(rest) >= 2 * members else len(rest)
-    fitted, fresh = rest[:half], rest[half : half + members] if len(rest) >= 2 * members else rest[:members]
-    parts = [
-        one.reset_index(drop=True) for one in (whole[:members], whole[members : members + controls], fitted, fresh)
-    ]
-    return People(table, *parts, rng)
-
-
-def by_trees(of: Frame, n: int, leaf: int, rng: Rng, table: Table) -> Frame:
-    """Records drawn by one tree a variable given those before it: values of donors in the leaf (Reiter 2005)."""
-    codes = {
-        name: of[name].to_numpy(float) if name in table.numbers else pd.factorize(of[name], sort=True)[0]
-        for name in table.roles
-    }
-    first, *others = table.roles
-    chosen = rng.integers(0, len(of), n)
-    donors = {first: chosen}
-    seen, made = [codes[first]], [codes[first][chosen]]
-    for name in others:
-        kind = DecisionTreeRegressor if name in table.numbers else DecisionTreeClassifier
-        tree = kind(min_samples_leaf=leaf, random_state=int(rng.integers(1 << 30)))
-        given = np.column_stack(seen)
-        tree.fit(given, codes[name])
-        own, theirs = tree.apply(given), tree.apply(np.column_stack(made))
-        order = np.argsort(own, kind="stable")
-        start, end = np.searchsorted(own[order], theirs), np.searchsorted(own[order], theirs, side="right")
-        donors[name] = order[start + (rng.random(n) * (end - start)).astype(int)]
-        seen.append(codes[name])
-        made.append(codes[name][donors[name]])
-    return pd.DataFrame({name: of[name].to_numpy()[donors[name]] for name in table.roles})
-
-
-@dataclass(frozen=True)
-class Case:
-    """A release to examine: its datasets, the people that a leak is about, and what its recipe says besides.
-
-    ``kept`` are the columns that the recipe keeps, in the members' order; ``steps`` sections of a recipe that makes the release itself.
-    ``audience`` is who receives it: a release that keeps true columns is honest towards users who may not look for people, not towards the public.
-    """
-
-    frames: Sequence[Frame] = ()
-    people: int = 0
-    roles: Roles | None = None
-    kept: tuple[str, ...] = ()
-    steps: Mapping[str, Any] = field(default_factory=dict)
-    form: Mapping[str, Any] = field(default_factory=dict)
-    members: Frame | None = None
-    controls: Frame | None = None
-    audience: str = "public"
-
-
-Maker = Callable[[People], Case | None]
 
 
 def put(people: People, rows: np.ndarray, columns: Sequence[str] | None = None, carrier: Frame | None = None) -> Frame:
@@ -353,10 +118,6 @@ def mapped(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[People, Fr
         return made
 
     return change
-
-
-def as_continuous(roles: Roles) -> dict[str, tuple[str, str]]:
-    return {name: (X if kind == N else kind, role) for name, (kind, role) in roles.items()}
 
 
 def transformed(make: Maker) -> Maker:
@@ -617,7 +378,7 @@ BY_OTHER_SPELLING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 LEAKS: dict[str, Maker] = {
     "full copy": whole(lambda people, made: made),
-    "trees, leaves of 1": lambda people: Case([by_trees(people.members, people.n, 1, people.rng, people.table)], people.n),
+    "trees, leaves of 1": lambda people: Case([draw_from_trees(people.members, people.n, 1, people.rng, people.table.numbers)], people.n),
     **{f"{100 * share:g} % verbatim": verbatim(share) for share in (0.005, 0.01, 0.02, 0.05, 0.2)},
     **{f"{100 * share:g} % rarest verbatim": verbatim(share, rare=True) for share in (0.005, 0.01, 0.02, 0.05, 0.2)},
     **{f"keys and target of the {100 * share:g} % rarest": keys_and_target(share) for share in (0.01, 0.02, 0.05)},
@@ -739,7 +500,7 @@ PLAIN = ("5 % verbatim", "2 % rarest verbatim", "keys and target of the 2 % rare
 @cache
 def honest_draws(table: str, size: tuple[int, int], seed: int) -> list[Frame]:
     """Honest releases by the model of the carrier."""
-    one = people(TABLES[table], *size, seed)
+    one = sample_people(TABLES[table], *size, seed)
     drawn = replace(one, rng=np.random.default_rng([seed, 5, *table.encode()]))
     return [drawn.carrier() for _ in range(DRAWS)]
 
@@ -748,7 +509,7 @@ def with_power(case: Judged) -> Judged:
     """The same with what oracles find: p by the hold-out and, of leaks that it does not find, by the model; of honest releases both for some traces."""
     table = TABLES[case.table]
     size = next(one for one in table.sizes if one[0] == case.members)
-    which = people(table, *size, case.seed)
+    which = sample_people(table, *size, case.seed)
     made = (LEAKS if case.leak else HONEST)[case.name](which)
     assert made is not None
     rng = np.random.default_rng([case.seed, *case.name.encode()])
@@ -798,59 +559,21 @@ class Judged:
     by_model: tuple[float, ...] = ()
 
 
-def recipe_of(people: People, case: Case) -> Recipe:
-    roles = case.roles or people.table.roles
-    variables = {name: {"kind": kind, **({"role": role} if role else {})} for name, (kind, role) in roles.items()}
-    table: dict[str, Any] = {
-        "title": people.table.name,
-        "data": {"file": "people.csv", "holdout": "held_out"},
-        "variables": variables,
-        "release": {"m": max(1, len(case.frames)), "seed": 1},
-        "measure": [{"method": "utility.ecdf"}],
-        **case.steps,
-    }
-    if "anonymisation" in case.steps:
-        table["release"] = {"seed": 1}
-        table["measure"] = [{"method": "risk.anonymity"}]
-    elif not case.steps:
-        released = [name for name in roles if name not in case.kept]
-        order = "original" if case.kept else "shuffled"
-        table["release"] |= {"released": released, "order": order, **case.form}
-    table["release"]["audience"] = case.audience
-    released = table["release"].get("released", [step["target"] for step in case.steps.get("synthesis", [])])
-    if case.form:
-        table["measure"] = [{"method": "quality.non_suppressed"}]
-    elif "anonymisation" not in case.steps and not any(roles[name][0] in (N, X) for name in released):
-        table["measure"] = [{"method": "utility.distribution_distance"}]
-    return Recipe.from_table(table)
-
-
 def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: bool) -> Judged | None:
     case = make(people)
     if case is None:
         return None
-    recipe = recipe_of(people, case)
-    names = list(recipe.schema.names)
     members = people.members if case.members is None else case.members
     controls = people.controls if case.controls is None else case.controls
-    data = conform(members[names], recipe.schema).with_controls(conform(controls[names], recipe.schema))
-    given = []
-    for i, frame in enumerate(case.frames):
-        one = frame[names]
-        if not case.kept:
-            one = one.iloc[people.rng.permutation(len(one))].reset_index(drop=True)
-        made = conform(one, recipe.released_schema, origin=recipe.origin)
-        made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
-        given.append((Source(f"release-{i}.csv", f"{i}".encode()), made))
-    run = enter_run(workspace, recipe, Source("people.csv", people.table.name.encode()), data, given=given)
-    work(workspace.directory, idle=0)
-    started = time.perf_counter()
-    found = examine(workspace, plan_release(workspace, run), Policy())
-    seconds = time.perf_counter() - started
-    counted = [one for one in found.findings if one.check not in MEASURED]
-    by = {status: tuple(one.check for one in counted if one.status == status) for status in ("block", "warn")}
-    said = tuple(f"{one.check}: {one.said}" for one in counted if one.status == "block")
-    return Judged(people.table.name, people.n, 0, name, leak, case.people, by["block"], by["warn"], seconds, said)
+    frames = case.frames if case.kept else [shuffle_rows(one, people.rng) for one in case.frames]
+    verdict = enter_and_examine(
+        workspace, recipe_of(people.table.name, people.table.roles, case), members, controls, frames
+    )
+    blocking, warning = (verdict.named(status, MEASURED) for status in ("block", "warn"))
+    said = tuple(f"{one.check}: {one.said}" for one in verdict.findings(MEASURED) if one.status == "block")
+    return Judged(
+        people.table.name, people.n, 0, name, leak, case.people, blocking, warning, verdict.gate_seconds, said
+    )
 
 
 def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, bool]) -> list[Judged]:
@@ -864,7 +587,7 @@ def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, bool]) ->
                 for name, make in makers.items():
                     if chosen and not any(one in name for one in chosen):
                         continue
-                    one = judged(workspace, people(TABLES[table], members, controls, seed), name, make, leak)
+                    one = judged(workspace, sample_people(TABLES[table], members, controls, seed), name, make, leak)
                     if one is not None:
                         one = replace(one, seed=seed)
                         found.append(with_power(one) if power else one)
@@ -978,7 +701,7 @@ def report_power(leaks: Sequence[Judged], fair: Sequence[Judged]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default=",".join(TABLES), help="names, comma-separated")
+    parser.add_argument("--tables", default=",".join(NAMED), help="names, comma-separated")
     parser.add_argument(
         "--leaks", default="", help="parts of names of leaks and honest releases, comma-separated; default: all"
     )

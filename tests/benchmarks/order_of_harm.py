@@ -27,7 +27,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 from honest_attacker import AttackResult, attack
-from leaks import KEY, MEASURED, TABLES, C, N, Q, S, Table, X, people
+from judged_releases.entering import KEY
+from judged_releases.people import sample_people
+from judged_releases.tables import TABLES, C, N, Q, S, Table, X
+from leaks import MEASURED
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind
@@ -198,7 +201,7 @@ def plain_frame(data: Microdata) -> pd.DataFrame:
 
 def judge_table(table: Table, size: tuple[int, int], seed: int, directory: Path, *, attacked: bool) -> list[HarmRow]:
     """Make the eight releases of a table, attack them, and ask the gate of this version of the code."""
-    sampled = people(table, *size, seed)
+    sampled = sample_people(table, *size, seed)
     rng = np.random.default_rng([seed, 8])
     rows = []
     os.environ["XDG_STATE_HOME"] = str(directory / "state")

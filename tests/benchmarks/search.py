@@ -32,7 +32,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
-from leaks import generated
+from judged_releases.tables import generated
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.toml import read_toml

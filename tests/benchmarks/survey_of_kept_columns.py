@@ -19,7 +19,9 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pandas as pd
-from leaks import KEY, TABLES, people
+from judged_releases.entering import KEY
+from judged_releases.people import sample_people
+from judged_releases.tables import TABLES
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.disclosure.kept_columns import Lever, list_levers, plan_protection
@@ -138,7 +140,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    frame = people(TABLES["adult"], chosen.people, 100, chosen.seed).members
+    frame = sample_people(TABLES["adult"], chosen.people, 100, chosen.seed).members
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_STATE_HOME"] = directory
         with Workspace.create(Path(directory) / "workspace", KEY) as workspace:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from leaks import KEY
+from judged_releases.entering import KEY
 from survey_of_kept_columns import (
     BEST,
     DRAWN,
