@@ -273,9 +273,11 @@ def residual_risk(attack: float, control: float) -> float:
 
 
 def residual_interval(attack: Rate, control: Rate) -> tuple[float, float]:
-    """The 95 % limits of R for guesses that are independent of each other (MOVER), of unscaled rates. ZeroDivisionError where c is 1."""
+    """The 95 % limits of R for guesses that are independent of each other (MOVER). ZeroDivisionError where c is 1."""
     p, q = 1 - attack.value, 1 - control.value
     (p_low, p_high), (q_low, q_high) = (tuple(1 - end for end in reversed(rate.interval)) for rate in (attack, control))
+    # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all guesses is the least that is taken.
+    q_low = min(q, max(q_low, 1 / (control.guesses + 1)))
     under = (p * q) ** 2 - p_low * q_high * (2 * p - p_low) * (2 * q - q_high)
     above = (p * q) ** 2 - p_high * q_low * (2 * p - p_high) * (2 * q - q_low)
     low = p_low * (2 * p - p_low) / (p * q + math.sqrt(max(0.0, under))) if p else 0.0

@@ -84,6 +84,14 @@ def test_a_perfect_attack_has_an_interval_that_ends_at_1() -> None:
     assert 0.9 < low < 1.0
 
 
+def test_a_scaled_control_rate_that_may_be_1_has_limits() -> None:
+    """Scaled, the upper limit of the control rate is 1, so that nothing limits the ratio of what is left from above."""
+    control = Rate(40, 195, scale=939 / 195)
+    assert control.value < 1 == control.interval[1]
+    low, high = residual_interval(Rate(900, 939), control)
+    assert -np.inf < low < 0 < high <= 1
+
+
 def test_datasets_together_are_as_uncertain_as_one() -> None:
     def row(draw: int, value: float) -> Row:
         return Row("risk", "x", "excess_risk", "", "synthetic", draw, None, value, value - 0.1, value + 0.2)
