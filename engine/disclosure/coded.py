@@ -180,17 +180,46 @@ def by_frequency(cells: Keys) -> tuple[Codes, Integers]:
 
 def rarity(columns: Sequence[Coded]) -> Floats:
     """The product of the shares of a record's values among all, as a logarithm, (N,): lower is rarer. Numbers in twentieths."""
+    return -surprise_of_records(columns)
+
+
+def surprise_of_records(columns: Sequence[Coded]) -> Floats:
+    """Return how rare the values of each record are: the sum of - log of their shares in the joint table, (N,). Numbers in twentieths."""
     total = np.zeros(len(columns[0].own) if columns else 0)
     for one in columns:
-        total -= _share(one)
+        total += _surprises(one)[_classes(one, one.own, one.place)]
     return total
 
 
-def _share(one: Coded) -> Floats:
-    if one.place is None or len(one.counts) <= 2 * BINS:
-        return one.surprise.astype(np.float64)
-    part = np.clip((one.place * BINS).astype(np.int64), -1, BINS - 1) + 1
-    return np.asarray(-np.log(np.maximum(np.bincount(part, minlength=BINS + 1), 1) / len(part)))[part]
+def surprise_of_released(columns: Sequence[Coded], release: int) -> Floats:
+    """Return the same of each row of a dataset, (r,). A level that nobody has counts as that of half a record."""
+    total = np.zeros(len(columns[0].released[release]) if columns else 0)
+    for one in columns:
+        places = one.released_places[release] if one.place is not None else None
+        total += _surprises(one)[_classes(one, one.released[release], places)]
+    return total
+
+
+def _classes(one: Coded, codes: Codes, places: Singles | None) -> Integers:
+    """Return the class of each value, by its place for numbers of many values: classes of which rarity asks the shares; -1 of unknown levels."""
+    if places is None or one.place is None or len(one.counts) <= 2 * BINS:
+        return codes.astype(np.int64)
+    return np.clip((places * BINS).astype(np.int64), -1, BINS - 1) + 1
+
+
+def _surprises(one: Coded) -> Floats:
+    """Return - log of the share of each class, that of unknown values last."""
+    counts = (
+        one.counts
+        if one.place is None or len(one.counts) <= 2 * BINS
+        else np.bincount(_classes(one, one.own, one.place), minlength=BINS + 1)
+    )
+    return np.asarray(-np.log(np.append(np.maximum(counts, 1), 0.5) / len(one.own)))
+
+
+def near_cells(places: Singles, parts: int, offset: float) -> Keys:
+    """Return cells of places (n,) that are equal within a part of the distribution, with limits moved by a share of a part; a missing one is its own."""
+    return np.where(places < 0, np.uint64(0), (np.maximum(places, 0) * parts + offset + 1).astype(np.uint64))
 
 
 def rarest_first(score: Floats, rows: Keys) -> Integers:

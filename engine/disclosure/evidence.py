@@ -4,8 +4,12 @@ from __future__ import annotations
 
 LEVEL = 0.01
 """Probability that an honest release is blocked for its content, by any test of it."""
-PERMUTATION_LEVEL, INDEPENDENCE_LEVEL, COPY_LEVEL = 0.005, 0.004, 0.001
-"""Parts of the level: all looks together, rows that no independent draw repeats, and rows that equal a record."""
+COPY_LEVEL = 0.001
+"""The part of it of rows that equal a record."""
+EVIDENCE_LEVEL = 0.009
+"""The part of all evidence of membership, where no column stays as it is."""
+BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
+"""Beside columns that stay: the parts of all evidence of membership, and of a record's own row."""
 
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:

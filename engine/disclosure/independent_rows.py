@@ -1,98 +1,299 @@
-"""Rows of people that a release repeats more often than any release with independently drawn rows can.
+"""Rows of people that a release has more often than any release whose rows are drawn independently of the data can.
 
-A row that stands once in the joint table and once in a dataset is a coincidence. Let N people be independent draws of the population p and
-the r released rows independent draws of any distribution q, which a model of whatever kind has. The expected number of coincidences
-is the sum over possible rows of N p exp(-N p) r q exp(-r q). By Cauchy and Schwarz it is at most twice the root of the expected numbers of rows
-that occur exactly twice in the one and in the other, and so at most their sum. Given coincidences and such pairs together, the coincidences are
-at most binomial with probability one half.
+Who is a member and who was held out is not used here, so that what these tests say adds to the permutation test of ``membership_evidence``.
 
-So nothing is taken from the distribution of the data, and no hold-out is needed: nine copied people are beyond .002 where no row occurs twice.
-The bound rests on rows that are drawn independently of each other. A release without repeated rows on purpose has no pairs: the hold-out,
-where there is one, has to agree weakly.
+**Coincidences.** A row that stands once in the joint table and once in a dataset is a coincidence. Let N people be independent draws of the
+population p, and the r released rows independent draws of any distribution q, which a model of whatever kind has. A row x is a coincidence with
+probability N p exp(-N p) r q exp(-r q), and occurs exactly twice in one of the two tables with probability (N p)^2 exp(-N p) / 2 + (r q)^2 exp(-r q) / 2,
+which is at least as much since 2 a b <= a^2 + b^2. So each coincidence or pair is a coincidence with probability one half at most, whatever p and q are.
+Nothing is taken from the distribution of the data. The sequence of them is examined from the rarest row on, since copies of rare rows stand beside
+few pairs; the probability is that of the strongest beginning of so many throws of a coin (exact, by recursion).
+
+**Repeated rows.** A row that a dataset repeats stands in the joint table exactly once with probability N p exp(-N p) <= 1 / e, whatever p is: rows that were
+chosen without knowing the data meet nobody, or several people, more often than exactly one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.arrays import Integers
-from .cells import Keys, counted_keys, occurrences
-from .evidence import holdout_probability
+from ..data.arrays import Booleans, Floats, Integers
+from .cells import Keys, counted_keys, occurrences, rows_of
+from .coded import Coded, Column, near_cells, surprise_of_records, surprise_of_released
+from .evidence import COPY_LEVEL
 
-WEAK = 0.2
-"""What the hold-out alone must show at least: a fifth of all people as hold-out misses all of nine copied ones with probability .13."""
+WHOLE, REPEATED, NEAR, SOME_COLUMNS = "whole", "repeated", "near", "some columns"
+SHARES = {WHOLE: 0.5, REPEATED: 0.2, NEAR: 0.2, SOME_COLUMNS: 0.1}
+"""Parts of the level by kind of test, named beforehand."""
+MOST_EXAMINED = 400
+"""Coincidences and pairs, the rarest ones, of which every beginning is examined."""
+REPEATS = (2, 3, 5, 8)
+"""A row counts as repeated that a dataset has so many times or more."""
+PARTS = (30, 10)
+"""Parts of a number's distribution within which two numbers count as the same, where people are looked for who are nearly copied."""
+MANY = 200_000
+"""Records from which on nobody is looked for who is only nearly copied."""
+WEIGHTS = ((0.005, 20.0), (0.05, 3.0))
+OTHER_WEIGHT = 0.8
+"""What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .995, at most 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class RowCoincidences:
-    """Rows of some columns that stand once in the joint table and once in a dataset.
+class RowTest:
+    """Rows that stand in the joint table and in a dataset more often than by chance.
 
-    what: the columns, in words
-    records: rows of the joint table, (x,)
-    pairs: rows that occur exactly twice, in the joint table and in the dataset together
-    is_whole: whether these are all columns
+    what: how rows are compared, in words
+    kind: one of ``SHARES``
+    records: rows of the joint table that were found, ascending, (x,)
+    expected: how many of them chance would find
+    chance: what chance could have found, in words
+    p: the probability of so many
+    least: the smallest p that so many coincidences and pairs, or repeated rows, could have had
+    pairs: rows that occur exactly twice, in the joint table and in the dataset together; of repeated rows 0
     """
 
     what: str
+    kind: str
     records: Integers
-    pairs: int
-    is_whole: bool = False
+    expected: float
+    chance: str
+    p: float
+    least: float
+    pairs: int = 0
 
-    @classmethod
-    def from_rows(cls, what: str, rows: Keys, released: Keys, *, is_whole: bool = False) -> RowCoincidences:
-        """Count the coincidences between rows of the joint table (N,) and of a dataset (r,)."""
-        times = occurrences(rows, rows)
-        alone = np.flatnonzero(times == 1)
-        once = alone[occurrences(rows[alone], released) == 1]
-        released_times = counted_keys(released)[1]
-        pairs = int((times == 2).sum()) // 2 + int((released_times == 2).sum())
-        return cls(what, once, pairs, is_whole)
 
-    @property
-    def p(self) -> float:
-        """Return the probability of so many coincidences under independent draws, at most."""
-        from scipy.stats import binom
+def compare_counts(what: str, kind: str, records: Integers, pairs: int) -> RowTest:
+    """Test coincidences, records of the joint table (x,), against ``pairs``, rows that occur exactly twice in one of the two tables."""
+    from scipy.stats import binom
 
-        found = len(self.records)
-        return float(binom.sf(found - 1, found + self.pairs, 0.5)) if found else 1.0
+    found = len(records)
+    p = float(binom.sf(found - 1, found + pairs, 0.5)) if found else 1.0
+    least = 0.5 ** min(1000, found + pairs)
+    return RowTest(what, kind, np.sort(records), float(min(found, pairs)), _of_pairs(pairs), p, least, pairs)
+
+
+def _of_pairs(pairs: int) -> str:
+    return f"{pairs:,} such {'row occurs' if pairs == 1 else 'rows occur'} twice in one of the two"
+
+
+def compare_rows(what: str, own: Keys, released: Keys) -> RowTest:
+    """Test the coincidences between whole rows of the joint table (N,) and of a dataset (r,), all at once."""
+    alone, pairs = _coincidences(own, released)
+    return compare_counts(what, WHOLE, alone, len(pairs[0]) + len(pairs[1]))
+
+
+def _coincidences(own: Keys, released: Keys) -> tuple[Integers, tuple[Integers, Integers]]:
+    """Return the records that coincide with a row, and the first of each two rows that are equal in the joint table and in the dataset."""
+    times, theirs = occurrences(own, own), occurrences(released, released)
+    alone = np.flatnonzero(times == 1)
+    once = alone[occurrences(own[alone], released) == 1]
+    return once, (_first_of_two(own, times), _first_of_two(released, theirs))
+
+
+def _first_of_two(rows: Keys, times: Integers) -> Integers:
+    twice = np.flatnonzero(times == 2)
+    return twice[np.unique(rows[twice], return_index=True)[1]]
+
+
+def scan_rows(what: str, kind: str, own: Keys, released: Keys, surprise: Floats, released_surprise: Floats) -> RowTest:
+    """Test the coincidences between rows of the joint table (N,) and of a dataset (r,), the most surprising rows first.
+
+    Parameters
+    ----------
+    what, kind : str
+        How rows are compared, in words, and which of ``SHARES`` the test is of.
+    own, released : Keys
+        The rows, (N,) and (r,).
+    surprise, released_surprise : Floats
+        How rare the values of each row are, a function of these values, (N,) and (r,).
+    """
+    alone, (own_pairs, released_pairs) = _coincidences(own, released)
+    pairs = np.concatenate([surprise[own_pairs], released_surprise[released_pairs]])
+    surprises = np.concatenate([surprise[alone], pairs])
+    is_found = np.arange(len(surprises)) < len(alone)
+    # Of equally rare rows a pair comes first, so that no order of the rows helps the coincidences.
+    order = np.lexsort((is_found, -np.round(surprises, 6)))[:MOST_EXAMINED]
+    p, length = strongest_beginning(is_found[order])
+    everybody = compare_counts(what, kind, alone, len(pairs))
+    if len(surprises) > MOST_EXAMINED:
+        # The beginning and the whole are two tests.
+        if everybody.p < p:
+            return replace(everybody, p=min(1.0, 2 * everybody.p))
+        p = min(1.0, 2 * p)
+    beginning = order[:length]
+    records = alone[beginning[is_found[beginning]]]
+    beside = length - len(records)
+    return replace(
+        everybody, records=np.sort(records), expected=float(min(len(records), beside)), chance=_of_pairs(beside), p=p
+    )
+
+
+def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
+    """Return the probability that some beginning of so many throws of a coin has as many heads as the strongest beginning here, and its length.
+
+    A beginning is as strong as the probability of as many heads among its throws is small.
+    """
+    n = len(is_found)
+    if not is_found.any():
+        return 1.0, 0
+    heads = np.cumsum(is_found)
+    tails = _tails(n)
+    strength = tails[np.arange(n), heads]
+    length = int(np.argmin(strength)) + 1
+    limit = strength[length - 1] * (1 + 1e-9)
+    reach, crossed = np.zeros(n + 2), 0.0
+    reach[0] = 1.0
+    for thrown in range(n):
+        reach = 0.5 * (reach + np.concatenate([[0.0], reach[:-1]]))
+        beyond = np.flatnonzero(tails[thrown, : thrown + 2] <= limit)
+        if len(beyond):
+            crossed += float(reach[beyond[0] :].sum())
+            reach[beyond[0] :] = 0.0
+    return min(1.0, crossed), length
+
+
+@cache
+def _tails(n: int) -> NDArray[np.float64]:
+    """Return the probability of at least k heads in t + 1 throws, (n, n + 1)."""
+    from scipy.stats import binom
+
+    return np.asarray(binom.sf(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
+
+
+def find_repeated(what: str, own: Keys, released: Keys) -> list[RowTest]:
+    """Test for each number of repetitions whether rows that a dataset (r,) repeats stand once in the joint table (N,) too often."""
+    from scipy.stats import binom
+
+    rows, counts = counted_keys(released)
+    tests = list[RowTest]()
+    for least in REPEATS:
+        repeated = rows[counts >= least]
+        if not len(repeated):
+            break
+        times = occurrences(repeated, own)
+        met = repeated[times == 1]
+        if not len(met):
+            continue
+        records = np.flatnonzero(np.isin(own, met))
+        p = float(binom.sf(len(met) - 1, len(repeated), 1 / np.e))
+        chance = f"{len(repeated):,} rows are repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
+        tests.append(
+            RowTest(
+                f"{what}, in {least} rows of a dataset or more", REPEATED, records, len(repeated) / np.e, chance, p,
+                float(np.exp(-min(700, len(repeated)))),
+            )
+        )  # fmt: skip
+    return tests
+
+
+def find_whole_rows(
+    columns: Sequence[Column], coded: Sequence[Coded], respelled: Sequence[Column] | None = None
+) -> list[RowTest]:
+    """Test the rows in all columns: whole ones, repeated ones, and those that are nearly the same or are under other names and in other units.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns as they are.
+    coded : sequence of Coded
+        Their codes, by value.
+    respelled : sequence of Column, optional
+        The columns with the names, units and places that the data have, where the release has others.
+    """
+    names = tuple(one.name for one in columns)
+    surprise = surprise_of_records(coded)
+    own, tests = rows_of({one.name: one.own for one in columns}, names), list[RowTest]()
+    for at in range(len(columns[0].released)):
+        theirs = surprise_of_released(coded, at)
+        released = rows_of({one.name: one.released[at] for one in columns}, names)
+        tests.append(scan_rows("all columns", WHOLE, own, released, surprise, theirs))
+        tests += find_repeated("all columns", own, released)
+        if respelled is not None:
+            cells = {one.name: one.released[at] for one in respelled}
+            under = {one.name: one.own for one in respelled}
+            # Values that nobody has are as rare as can be: their columns say nothing of how rare a row is.
+            rows = rows_of(cells, names)
+            tests += [
+                compare_counts(
+                    "all columns, under other names or in other units", NEAR,
+                    *_count_coincidences(rows_of(under, names), rows),
+                )
+            ]  # fmt: skip
+        if len(own) > MANY or all(one.place is None for one in coded):
+            continue
+        for parts in PARTS:
+            ours, made = ({one.name: keys for one, keys in zip(columns, some, strict=True)} for some in _near(columns, coded, at, parts))  # fmt: skip
+            what = f"all columns, with numbers to a {_ORDINALS[parts]} of their distribution"
+            tests.append(scan_rows(what, NEAR, rows_of(ours, names), rows_of(made, names), surprise, theirs))
+    return tests
+
+
+_ORDINALS: Mapping[int, str] = {30: "thirtieth", 10: "tenth"}
+
+
+def _count_coincidences(own: Keys, released: Keys) -> tuple[Integers, int]:
+    alone, pairs = _coincidences(own, released)
+    return alone, len(pairs[0]) + len(pairs[1])
+
+
+def _near(columns: Sequence[Column], coded: Sequence[Coded], at: int, parts: int) -> tuple[list[Keys], list[Keys]]:
+    """Return the cells of the columns in the joint table and in a dataset, with numbers in so many parts of their distribution."""
+    own, released = list[Keys](), list[Keys]()
+    for number, (column, one) in enumerate(zip(columns, coded, strict=True)):
+        if one.place is None:
+            own.append(column.own)
+            released.append(column.released[at])
+            continue
+        # Limits between parts differ by column: copies that cross one in a column do not cross all.
+        offset = (number * 0.37) % 1
+        own.append(near_cells(one.place, parts, offset))
+        released.append(near_cells(one.released_places[at], parts, offset))
+    return own, released
 
 
 @dataclass(frozen=True, eq=False)
-class IndependenceTest:
-    """The coincidences that independent draws explain least, with ``p`` corrected for all that were looked at."""
+class RowEvidence:
+    """What rows alone say: the strongest of all tests, with its p corrected for all of them."""
 
-    coincidences: RowCoincidences
+    test: RowTest
     p: float
 
+    @property
+    def weight(self) -> float:
+        """Return what the level of the permutation test is multiplied by (weighted p-values: Genovese, Roeder & Wasserman 2006)."""
+        return next((weight for level, weight in WEIGHTS if self.p <= level), OTHER_WEIGHT)
 
-def strongest_coincidence(found: Sequence[RowCoincidences], members: int, records: int) -> IndependenceTest | None:
-    """Return the strongest of several tests, of those with which the hold-out agrees weakly; None without any.
+    @property
+    def is_notable(self) -> bool:
+        """Return whether the permutation test gives it more weight than other evidence."""
+        return self.p <= WEIGHTS[-1][0]
 
-    Whole rows, named beforehand, have half of the level and all others the other half. A test that could not reach a p with what
-    it found costs the others nothing (Tarone 1990), and tests of the same people are one test with the largest p.
+
+def strongest_rows(tests: Sequence[RowTest]) -> RowEvidence | None:
+    """Return the strongest of several tests; None where none found anybody.
+
+    Each kind has its part of the level. A test that could not reach a p with what it found costs the others nothing (Tarone 1990), and tests
+    of the same people are one test with the largest p.
     """
-    best: IndependenceTest | None = None
-    for is_whole in (True, False):
-        alike: dict[bytes, RowCoincidences] = {}
-        for one in found:
-            if one.is_whole is is_whole and len(one.records):
-                key = np.sort(one.records).tobytes() if len(one.records) <= MOST_COMPARED else repr(one.what).encode()
+    best: RowEvidence | None = None
+    for kind, share in SHARES.items():
+        alike: dict[bytes, RowTest] = {}
+        for one in tests:
+            if one.kind == kind and len(one.records):
+                key = one.records.tobytes() if len(one.records) <= MOST_COMPARED else repr(one.what).encode()
                 same = alike.get(key)
-                alike[key] = one if same is None or one.pairs > same.pairs else same
-        least = np.sort([0.5 ** min(1000, len(one.records) + one.pairs) for one in alike.values()])
+                alike[key] = one if same is None or one.p > same.p else same
+        least = np.sort([one.least for one in alike.values()])
         for one in alike.values():
-            of_members = int((one.records < members).sum())
-            controls = records - members
-            agrees = holdout_probability(of_members, members, len(one.records) - of_members, controls) <= WEAK
-            if controls and not agrees:
-                continue
             possible = max(1, int(np.searchsorted(least, max(one.p, 1e-300) * (1 + 1e-9), side="right")))
-            p = min(1.0, 2 * one.p * possible)
+            p = min(1.0, one.p * possible / share)
             if best is None or p < best.p:
-                best = IndependenceTest(one, p)
+                best = RowEvidence(one, p)
     return best
 
 
@@ -100,12 +301,15 @@ MOST_COMPARED = 100_000
 """People up to whom two tests are compared for whether they find the same."""
 
 
-def fewest_coincidences(pairs: int, members: int, records: int, level: float) -> int | None:
-    """Return the fewest members, copied whole, with whom the test of whole rows is significant; None where no number of them is."""
+def fewest_copies(pairs: int, members: int, records: int, level: float) -> int | None:
+    """Return the fewest members, copied whole, whom rows and the hold-out together show at a level; None where no number of them is."""
     from scipy.stats import binom
 
     copied = np.arange(1, members + 1)
-    sure = 2 * binom.sf(copied - 1, copied + pairs, 0.5) <= level
+    strongest, weight = WEIGHTS[0]
+    sure = binom.sf(copied - 1, copied + pairs, 0.5) <= strongest * SHARES[WHOLE]
     if records > members:
-        sure &= copied * np.log(members / records) <= np.log(WEAK)
+        sure &= copied * np.log(members / records) <= np.log(weight * level)
+    else:
+        sure = binom.sf(copied - 1, copied + pairs, 0.5) <= COPY_LEVEL * SHARES[WHOLE]
     return int(copied[np.argmax(sure)]) if sure.any() else None

@@ -18,6 +18,7 @@ import numpy as np
 from ..data.arrays import Floats, Integers
 from .cells import mixed
 from .evidence import holdout_probability
+from .independent_rows import OTHER_WEIGHT, RowEvidence
 
 MOST_DRAWS = 1999
 ENOUGH_EXCEEDANCES = 20
@@ -35,6 +36,9 @@ LEAST_REACH = 1.28
 OBJECTION = 2.326
 """Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
 POWER = 0.8
+SURE = 0.9
+"""Confidence of the limit of what hold-out people show, in how strong a finding is."""
+ALL_PEOPLE = "all people"
 ROUNDING = 1e-9
 
 
@@ -46,6 +50,7 @@ class Look:
     hits: rows of the joint table that it finds, (h,)
     eligible: rows that it could find, all of those it finds among them, (e,); None where everybody counts
     shows_copies: whether it finds everybody eligible whose record is copied whole
+    weight: how much it counts among the looks; nothing that the labels decide
     """
 
     who: str
@@ -53,6 +58,7 @@ class Look:
     hits: Integers
     eligible: Integers | None = None
     shows_copies: bool = False
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,23 +93,31 @@ class LookCounts:
         """Return the members found beyond those expected."""
         return max(0.0, self.members - self.expected)
 
-    @property
-    def excess_share(self) -> float:
-        """Return the excess as a share of the members who would not be found otherwise."""
-        room = self.of_members - self.expected
-        return min(1.0, self.excess / room) if room > 0 else 0.0
+    @cached_property
+    def most_expected(self) -> float:
+        """Return the members that would be found, at most, if they were found as often as hold-out people are: the 90 % limit of these."""
+        from scipy.stats import beta
+
+        if self.controls >= self.of_controls:
+            return float(self.of_members)
+        return self.of_members * float(beta.ppf(SURE, self.controls + 1, self.of_controls - self.controls))
 
     @property
-    def share_of_found(self) -> float:
-        """Return the excess as a share of the members found."""
-        return self.excess / self.members if self.members else 0.0
+    def sure_share_of_found(self) -> float:
+        """Return how large a share of the members found are surely found for being members."""
+        return max(0.0, self.members - self.most_expected) / self.members if self.members else 0.0
+
+    def sure_share_of_people(self, members: int) -> float:
+        """Return the members who are surely found for being members, as a share of all members."""
+        return max(0.0, self.members - self.most_expected) / members if members else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class MembershipEvidence:
     """What all looks together say.
 
-    p: probability of so much evidence in a release that is independent of membership
+    p: probability of so much evidence in a release that is independent of membership, by labels and rows together
+    by_labels: the same by labels alone
     looks: how many looks could tell anything
     objecting: how many of them object by themselves
     strongest: counts of the look that objects most; None where no look could tell anything
@@ -113,6 +127,7 @@ class MembershipEvidence:
     """
 
     p: float
+    by_labels: float
     looks: int
     objecting: int
     strongest: LookCounts | None
@@ -122,7 +137,12 @@ class MembershipEvidence:
 
 
 def weigh_evidence(
-    looks: Sequence[Look], members: int, records: int, level: float, units: Integers | None = None
+    looks: Sequence[Look],
+    members: int,
+    records: int,
+    level: float,
+    units: Integers | None = None,
+    rows: RowEvidence | None = None,
 ) -> MembershipEvidence:
     """Test whether what all looks find depends on who is a member.
 
@@ -136,6 +156,9 @@ def weigh_evidence(
         Level of the test, for the people that it would have found.
     units : array of int, optional
         Number of the unit that each record belongs to, (N,), where units were held out whole.
+    rows : RowEvidence, optional
+        What rows say without the labels. It weights the level, and where it is notable the people it found count as much as all looks together:
+        both are decided before the labels are used, so that the test keeps its level.
 
     Notes
     -----
@@ -143,23 +166,28 @@ def weigh_evidence(
     variance 1 (Chan & Walther 2013, Statistica Sinica 23, for averages in place of maxima). ``tests/benchmarks/membership_power.py``
     compares it with other combinations. p is exact whatever the statistic: ties count against significance.
     """
+    if rows is not None and rows.is_notable:
+        found = Look(ALL_PEOPLE, f"are found by {rows.test.what}", rows.test.records, weight=float(max(1, len(looks))))
+        looks = [*looks, found]
     matrix = LookMatrix(looks, members, records, units)
+    weight = OTHER_WEIGHT if rows is None else rows.weight
     if not matrix.looks or members in (0, records):
-        return MembershipEvidence(1.0, 0, 0, None, None, None, 0)
-    test = SequentialP(float(combine_scores(matrix.observed[None, :])[0]))
+        return MembershipEvidence(1.0, 1.0, 0, 0, None, None, None, 0)
+    test = SequentialP(float(combine_scores(matrix.observed[None, :], matrix.look_weights)[0]))
     permuted = list[Floats]()
     while not test.is_decided:
         permuted.append(matrix.draw(min(DRAWS_AT_ONCE, test.draws_left)))
-        test.add(combine_scores(permuted[-1]))
+        test.add(combine_scores(permuted[-1], matrix.look_weights))
     objecting = np.flatnonzero(matrix.observed >= OBJECTION)
     together = None
     if len(objecting) > 1:
         together = _count_together([matrix.looks[at] for at in objecting], matrix)
     if test.draws < DRAWS_FOR_POWER:
         permuted.append(matrix.draw(DRAWS_FOR_POWER - test.draws))
-    detectable = _fewest_detectable(looks, matrix, np.concatenate(permuted), level)
+    detectable = _fewest_detectable(looks, matrix, np.concatenate(permuted), level * OTHER_WEIGHT)
     strongest = _count(matrix, int(np.argmax(matrix.observed)))
-    return MembershipEvidence(test.p, len(matrix.looks), len(objecting), strongest, together, detectable, test.draws)
+    p = min(1.0, test.p / weight)
+    return MembershipEvidence(p, test.p, len(matrix.looks), len(objecting), strongest, together, detectable, test.draws)
 
 
 @dataclass(eq=False)
@@ -198,13 +226,15 @@ class SequentialP:
             self.p = (1 + self.exceedances) / (1 + self.draws)
 
 
-def combine_scores(scores: Floats) -> Floats:
-    """Return the logarithm of the average likelihood ratio of each row of scores, (draws, looks): (draws,)."""
+def combine_scores(scores: Floats, weights: Floats | None = None) -> Floats:
+    """Return the logarithm of the average likelihood ratio of each row of scores, (draws, looks): (draws,). Weights are those of the looks, (looks,)."""
     from scipy.special import logsumexp
 
     # Only more members than expected speak for a leak.
     ratios = np.square(np.maximum(scores, 0)) * (SPREAD / (2 * (1 + SPREAD)))
-    return np.asarray(logsumexp(ratios, axis=1) - np.log(scores.shape[1]))
+    if weights is None:
+        return np.asarray(logsumexp(ratios, axis=1) - np.log(scores.shape[1]))
+    return np.asarray(logsumexp(ratios, axis=1, b=weights[None, :]) - np.log(weights.sum()))
 
 
 def _count(matrix: LookMatrix, at: int) -> LookCounts:
@@ -224,7 +254,7 @@ def _count_together(looks: Sequence[Look], matrix: LookMatrix) -> LookCounts:
     could = [look.eligible for look in looks]
     known = [one for one in could if one is not None]
     eligible = np.unique(np.concatenate(known)) if len(known) == len(could) else None
-    return count_look(Look("all people", "", hits, eligible), matrix.members, matrix.records)
+    return count_look(Look(ALL_PEOPLE, "", hits, eligible), matrix.members, matrix.records)
 
 
 def _fewest_detectable(looks: Sequence[Look], matrix: LookMatrix, permuted: Floats, level: float) -> int | None:
@@ -286,6 +316,7 @@ class LookMatrix:
     """Looks as weights of people or of whole units, whose labels are permuted.
 
     looks: the looks that can tell something, in an order that neither rows nor names of columns decide
+    look_weights: how much each of them counts, (looks,)
     weights: weight of an item of each group in each look, (looks, groups)
     sizes: items of each group, all of whom the same looks find, (groups,); the first group is of those whom none finds
     observed: scores of the looks under the true labels, (looks,)
@@ -309,6 +340,7 @@ class LookMatrix:
         deviations = np.sqrt(np.maximum(variance, 0.0))
         useful = (deviations > ROUNDING) & (reach - sums * share >= LEAST_REACH * deviations)
         self.looks = tuple(look for look, is_useful in zip(looks, useful, strict=True) if is_useful)
+        self.look_weights = np.array([look.weight for look in self.looks])
         self._means, self._deviations = (sums * share)[useful], deviations[useful]
         self._join_items(item_of)
 
@@ -434,7 +466,9 @@ def _in_canonical_order(looks: Sequence[Look], records: int) -> list[Look]:
     different: dict[tuple[int, ...], Look] = {}
     for look in looks:
         if len(look.hits):
-            different.setdefault(_content(look), look)
+            same = different.setdefault(_content(look), look)
+            if look.weight > same.weight:
+                different[_content(look)] = replace(same, weight=look.weight)
     times = np.zeros(records, dtype=np.int64)
     for look in different.values():
         times[look.hits] += 1

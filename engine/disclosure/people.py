@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers, side_by_side
 from ..data.sorting import in_order, is_first, sorted_values
 from .cells import Keys, mixed
-from .independent_rows import RowCoincidences
+from .independent_rows import SOME_COLUMNS, RowTest, compare_counts
 from .membership_evidence import Look
 
 MANY = 200_000
@@ -102,11 +102,11 @@ class PeopleInRelease:
     """What a release shows of the people who are alone with their values.
 
     looks: who of them stands in it, by set of columns and stratum, who often, and who in half of the datasets
-    coincidences: rows that stand once in the joint table and once in a dataset, by set of columns and dataset
+    rows: tests of rows that stand once in the joint table and once in a dataset, by set of columns and dataset
     """
 
     looks: tuple[Look, ...]
-    coincidences: tuple[RowCoincidences, ...]
+    rows: tuple[RowTest, ...]
 
 
 def standing(
@@ -136,17 +136,18 @@ def standing(
         if not len(rows.lone):
             return PeopleInRelease((), ())
         times = [_Times.from_rows(_sum(cells, subset.names), rows) for cells in releases]
-        is_whole = len(subset.names) == len(own)
-        coincidences = [
-            RowCoincidences(subset.what, order[rows.lone[one.counts == 1]], rows.pairs + one.pairs, is_whole)
+        tests = [
+            compare_counts(subset.what, SOME_COLUMNS, order[rows.lone[one.counts == 1]], rows.pairs + one.pairs)
             for one in times
+            # Whole rows are tested by themselves.
+            if len(subset.names) < len(own)
         ]
-        return PeopleInRelease(tuple(_looks(subset.what, layers, rows, times, order)), tuple(coincidences))
+        return PeopleInRelease(tuple(_looks(subset.what, layers, rows, times, order)), tuple(tests))
 
     results = side_by_side(look, subsets)
     return PeopleInRelease(
         tuple(one for part in results for one in part.looks),
-        tuple(one for part in results for one in part.coincidences),
+        tuple(one for part in results for one in part.rows),
     )
 
 

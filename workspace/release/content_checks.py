@@ -15,9 +15,9 @@ from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of
 from sfumato.engine.disclosure.coded import middle_ranks
 from sfumato.engine.disclosure.disguise import Disguise, disguise
-from sfumato.engine.disclosure.evidence import COPY_LEVEL, INDEPENDENCE_LEVEL, PERMUTATION_LEVEL
+from sfumato.engine.disclosure.evidence import BESIDE_KEPT_LEVEL, COPY_LEVEL, EVIDENCE_LEVEL, OWN_ROW_LEVEL
 from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
-from sfumato.engine.disclosure.independent_rows import IndependenceTest, fewest_coincidences, strongest_coincidence
+from sfumato.engine.disclosure.independent_rows import WHOLE, RowEvidence, fewest_copies, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import LookCounts, weigh_evidence
 from sfumato.engine.disclosure.people import marked
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
@@ -68,16 +68,22 @@ def _fits(case: Case) -> Callable[[ReleasedData], bool]:
     return fits
 
 
-def is_strong(counts: LookCounts | ExchangeEvidence, *, follows_from_kept: bool = False) -> bool:
-    """Return whether so many people, and so much of what is found, are found for being members that it may block.
+def is_strong(counts: LookCounts, members: int, *, follows_from_kept: bool = False) -> bool:
+    """Return whether so many people, and so much of what is found, are surely found for being members that it may block.
 
     Beside kept columns what is found ``follows_from_kept`` ones too, which are members'. There only many of the people count.
 
     A model that fits closely finds its members a little more often than others, which a large table shows: then most of those found must be
-    found for being members, or many of those who could be.
+    found for being members, or many of all ``members``. Chosen as the strongest of many looks, counts flatter: their limits count.
     """
-    of_found = counts.share_of_found >= MOST_OF_THE_FOUND and not follows_from_kept
-    return counts.excess >= FEWEST and (of_found or counts.excess_share >= MOST_OF_THE_PEOPLE)
+    of_found = counts.sure_share_of_found >= MOST_OF_THE_FOUND and not follows_from_kept
+    return counts.excess >= FEWEST and (of_found or counts.sure_share_of_people(members) >= MOST_OF_THE_PEOPLE)
+
+
+def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
+    """Return whether so many people, and so much of what is found, stand in their own rows that it may block."""
+    is_much = evidence.share_of_found >= MOST_OF_THE_FOUND or evidence.excess_share >= MOST_OF_THE_PEOPLE
+    return evidence.excess >= FEWEST and is_much
 
 
 def _among(who: str, noun: str) -> str:
@@ -123,39 +129,37 @@ def _membership_evidence(case: Case) -> Sighting:
 def _weigh_pool(joint: Joint, pools: int) -> Sighting:
     case, noun = joint.case, joint.case.noun
     is_whole = not _kept(case)
-    independence = None
-    if is_whole:
-        coincidences = joint.coincidences
-        if case.controls is None:
-            # A design may give each combination of some columns one row, in the data and in the release: without a hold-out only whole rows count.
-            coincidences = tuple(one for one in coincidences if one.is_whole)
-        independence = strongest_coincidence(coincidences, joint.members, joint.records)
     if case.controls is None:
-        if independence is not None and independence.p <= COPY_LEVEL / pools:
-            return _by_independence(joint, independence, "; no record was held out to compare with")
+        # A design may give each combination of some columns one row, in the data and in the release: without a hold-out only whole rows count.
+        rows = strongest_rows([one for one in joint.whole_rows if one.kind == WHOLE]) if is_whole else None
+        if rows is not None and rows.p <= COPY_LEVEL / pools:
+            return _by_rows(joint, rows, "; no record was held out to compare with", "block")
         raise NotComputable(NO_HOLDOUT)
+    rows = joint.rows_alone if is_whole else None
     looks = joint.looks if is_whole else joint.looks_beside_kept_columns
-    evidence = weigh_evidence(looks, joint.members, joint.records, PERMUTATION_LEVEL / pools, joint.units)
+    level = (EVIDENCE_LEVEL if is_whole else BESIDE_KEPT_LEVEL) / pools
+    evidence = weigh_evidence(looks, joint.members, joint.records, level, joint.units, rows)
     looked = (
         f"{evidence.objecting:,} of {counted(evidence.looks, 'look')} {agree(evidence.objecting, 'objects', 'object')}"
     )
     detectable = [evidence.detectable]
-    if whole := [one.pairs for one in joint.standing.coincidences if is_whole and one.is_whole]:
-        level = INDEPENDENCE_LEVEL / pools
-        detectable.append(fewest_coincidences(min(whole), joint.members, joint.records, level))
+    if pairs := [one.pairs for one in joint.whole_rows if is_whole and one.kind == WHOLE]:
+        detectable.append(fewest_copies(min(pairs), joint.members, joint.records, level))
     about = f"{looked}, and {_percent_of_releases(evidence.p)}; {power_text(detectable, joint.members, noun)} ({joint.size})"
-    alone = independence is not None and independence.p <= INDEPENDENCE_LEVEL / pools
-    if alone and independence is not None and (evidence.p > PERMUTATION_LEVEL / pools or independence.p < evidence.p):
-        return _by_independence(joint, independence, f"; {about}")
+    notable = rows if rows is not None and rows.is_notable else None
+    if notable is not None and evidence.p <= level and _members_beyond_chance(joint, notable) >= FEWEST:
+        return _by_rows(joint, notable, f"; {about}", "block")
+    if evidence.p > level and notable is not None:
+        return _by_rows(joint, notable, f"; the hold-out neither confirms nor contradicts it: {about}", "warn")
     if evidence.strongest is None:
         return Sighting(f"no look finds anybody in the release ({joint.size})", 0.0, judged=0.0)
-    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
-    strong = [one for one in candidates if is_strong(one, follows_from_kept=not is_whole)]
-    if evidence.p > PERMUTATION_LEVEL / pools:
+    if evidence.p > level:
         # A pass shows the counts that come nearest to a finding: a reader sees what was not enough.
         nearest = counts_text(evidence.strongest, noun)
         words = f"no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {nearest}"
         return Sighting(f"{words}; {about}", 0.0, judged=0.0)
+    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
+    strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
     shown = strong[0] if strong else evidence.strongest
     message = counts_text(shown, noun)
     if shown is evidence.strongest and evidence.together is not None:
@@ -166,10 +170,21 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
     )  # fmt: skip
 
 
-def _by_independence(joint: Joint, test: IndependenceTest, beside: str) -> Sighting:
+def _members_beyond_chance(joint: Joint, rows: RowEvidence) -> float:
+    """Return how many members rows alone show beyond those that chance would."""
+    found = int((rows.test.records < joint.members).sum())
+    return found - _members_by_chance(joint, rows)
+
+
+def _members_by_chance(joint: Joint, rows: RowEvidence) -> float:
+    """Return how many members chance would show among the rows: as large a part of them as of all people."""
+    return min(float(len(rows.test.records)), rows.test.expected) * joint.members / joint.records
+
+
+def _by_rows(joint: Joint, rows: RowEvidence, beside: str, status: Status) -> Sighting:
     """Return what rows show that stand in the release more often than independent draws could repeat them."""
-    case, one = joint.case, test.coincidences
-    records = np.sort(one.records[one.records < joint.members])
+    case, one = joint.case, rows.test
+    records = one.records[one.records < joint.members]
     controls = len(one.records) - len(records)
     against = (
         f", and {_none(controls)} of {joint.records - joint.members:,} hold-out {case.noun}"
@@ -177,13 +192,12 @@ def _by_independence(joint: Joint, test: IndependenceTest, beside: str) -> Sight
         else ""
     )
     message = (
-        f"{case.count(len(records))} of {joint.members:,} of the data, alone with their values in {one.what}, {agree(len(records), 'stands', 'stand')} once in the "
-        f"release{against}, where {counted(one.pairs, 'row')} {agree(one.pairs, 'occurs', 'occur')} twice: rows that are drawn independently show as much in at most "
-        f"{100 * test.p:.2g} % of cases{beside}"
+        f"{case.count(len(records))} of {joint.members:,} of the data, alone with their values in {one.what}, {agree(len(records), 'stands', 'stand')} in the release"
+        f"{against}, where {one.chance}: rows that are drawn independently show as much in at most {100 * rows.p:.2g} % of cases{beside}"
     )
-    # The bound of the expected coincidences counts members and hold-out people alike.
-    expected = min(float(len(records)), one.pairs * len(records) / len(one.records))
-    return Sighting(message, float(len(records)), expected, len(records) - expected, numbered(records))
+    expected = min(float(len(records)), _members_by_chance(joint, rows))
+    beyond = len(records) - expected
+    return Sighting(message, float(len(records)), expected, beyond, numbered(records), status, at_least="warn")
 
 
 def _protected(case: Case) -> dict[str, str]:
@@ -254,7 +268,7 @@ def _own_values(case: Case) -> Sighting:
             f"{about}, {evidence.found:,} have their own values of {evidence.what} in their own row, and {evidence.expected:,.0f} would if rows of the same kept "
             f"values were exchanged; {_percent_of_releases(evidence.p)} ({joint.size})"
         )
-        if evidence.p > INDEPENDENCE_LEVEL:
+        if evidence.p > OWN_ROW_LEVEL:
             return Sighting(
                 f"a record's own row says no more of its drawn values than rows of the same kept values do: {said}",
                 0.0,
@@ -262,7 +276,7 @@ def _own_values(case: Case) -> Sighting:
             )
         return Sighting(
             said, float(evidence.found), evidence.expected, evidence.excess, numbered(evidence.records),
-            "block" if is_strong(evidence) else weakest, at_least=weakest,
+            "block" if is_own_row_strong(evidence) else weakest, at_least=weakest,
         )  # fmt: skip
 
     return pooled(case, lambda one: False, look, together=False)

@@ -13,7 +13,7 @@ from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.cells import cells_of, occurrences, positions_in, rows_of
 from sfumato.engine.disclosure.copies import equal_records, rows_of_members
 from sfumato.engine.disclosure.evidence import COPY_LEVEL
-from sfumato.engine.disclosure.independent_rows import RowCoincidences
+from sfumato.engine.disclosure.independent_rows import compare_rows
 from sfumato.engine.disclosure.neighbours import Pairs
 from sfumato.engine.disclosure.pooled import agreed_values
 from sfumato.engine.errors import NotComputable
@@ -93,7 +93,7 @@ def _of_members(case: Case, pool: Pool, names: tuple[str, ...], seen: Sighting) 
     if case.controls is None:
         whole = [rows_of(cells, names) for cells in pool.cells]
         own = rows_of(case.own, names)
-        found = [RowCoincidences.from_rows("", own, one, is_whole=True) for one in whole]
+        found = [compare_rows("", own, one) for one in whole]
         # A copy of the whole table scores as a copy, however many people share their values.
         is_copy = seen.value == 1.0 and seen.baseline == 0.0
         is_sure = is_copy or min(one.p for one in found) * len(found) <= COPY_LEVEL

@@ -13,11 +13,12 @@ from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
 from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
-from sfumato.engine.disclosure.independent_rows import RowCoincidences
+from sfumato.engine.disclosure.independent_rows import RowEvidence, RowTest, find_whole_rows, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import Look
 from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.people import PeopleInRelease, Subset, family, marked, standing
 from sfumato.engine.disclosure.renamed import by_company, other_names, renamed_back
+from sfumato.engine.disclosure.respelled import exchanged_back, rescaled_back
 from sfumato.engine.disclosure.single_values import extreme, lone, looks_of_several
 
 from .checks import Case, Pool
@@ -124,9 +125,14 @@ class Joint:
         return standing(self.own, self.released, self.subsets, self.order)
 
     @cached_property
+    def placed(self) -> Sequence[Column]:
+        """Every column with the released values of the column that it is by its distribution."""
+        return exchanged_back(self.columns)
+
+    @cached_property
     def renamed(self) -> list[Coded]:
         """Every column by ranks and, of levels, by what stands beside them."""
-        return by_company(self.columns)
+        return by_company(self.placed)
 
     @cached_property
     def looks(self) -> list[Look]:
@@ -170,22 +176,41 @@ class Joint:
         return extreme(column.name, column.own, numbers, self.members, column.released, cell, known)
 
     @cached_property
+    def respelled(self) -> list[Column]:
+        """The columns with the places, units and names of levels that the data have."""
+        return [
+            renamed_back(one, coded) if one.numbers is None else rescaled_back(one)
+            for one, coded in zip(self.placed, self.renamed, strict=True)
+        ]
+
+    @cached_property
+    def is_respelled(self) -> bool:
+        """Whether the release has other names, units or places of columns than the data."""
+        return any(map(other_names, self.columns, self.respelled))
+
+    @cached_property
     def under_own_names(self) -> PeopleInRelease:
-        """Who stands in the datasets once renamed levels have their own names; nobody is looked for where no column is renamed."""
-        columns = [renamed_back(one, coded) for one, coded in zip(self.columns, self.renamed, strict=True)]
-        if not any(map(other_names, self.columns, columns)):
+        """Who stands in the datasets once their columns are written as the data are; nobody is looked for where they are so already."""
+        if not self.is_respelled:
             return PeopleInRelease((), ())
+        columns = self.respelled
         released = [marked({one.name: one.released[at] for one in columns}, self.names) for at in range(self.looked_at)]
-        found, how = standing(self.own, released, self.subsets, self.order), ", under other names of levels"
+        found, how = standing(self.own, released, self.subsets, self.order), ", under other names or in other units"
         return PeopleInRelease(
             tuple(replace(one, what=f"{one.what}{how}", shows_copies=False) for one in found.looks),
-            tuple(replace(one, what=f"{one.what}{how}") for one in found.coincidences),
+            tuple(replace(one, what=f"{one.what}{how}") for one in found.rows),
         )
 
-    @property
-    def coincidences(self) -> tuple[RowCoincidences, ...]:
-        """Rows that stand once in the joint table and once in a dataset, under the names of levels that they have and under their own."""
-        return (*self.standing.coincidences, *self.under_own_names.coincidences)
+    @cached_property
+    def whole_rows(self) -> list[RowTest]:
+        """Tests of rows in all columns, which use no label."""
+        respelled = self.respelled if self.is_respelled else None
+        return find_whole_rows(self.columns, self.coded, respelled)
+
+    @cached_property
+    def rows_alone(self) -> RowEvidence | None:
+        """What rows say without the labels; None where they say nothing."""
+        return strongest_rows([*self.whole_rows, *self.standing.rows, *self.under_own_names.rows])
 
     @property
     def scaled(self) -> list[Column]:
