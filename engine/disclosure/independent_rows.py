@@ -15,7 +15,7 @@ chosen without knowing the data meet nobody, or several people, more often than 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from .cells import Keys, counted_keys, occurrences, rows_of
-from .coded import Coded, Column, near_cells, surprise_of_records, surprise_of_released
+from .coded import Coded, Column, as_they_are, near_cells, surprise_of_records, surprise_of_released
 from .evidence import COPY_LEVEL
 
 WHOLE, REPEATED, NEAR, SOME_COLUMNS = "whole", "repeated", "near", "some columns"
@@ -34,13 +34,13 @@ MOST_EXAMINED = 400
 """Coincidences and pairs, the rarest ones, of which every beginning is examined."""
 REPEATS = (2, 3, 5, 8)
 """A row counts as repeated that a dataset has so many times or more."""
-PARTS = (30, 10)
+PARTS = 10
 """Parts of a number's distribution within which two numbers count as the same, where people are looked for who are nearly copied."""
 MANY = 200_000
 """Records from which on nobody is looked for who is only nearly copied."""
-WEIGHTS = ((0.005, 20.0), (0.05, 3.0))
+WEIGHTS = ((0.008, 19.0), (0.05, 2.0))
 OTHER_WEIGHT = 0.8
-"""What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .995, at most 1."""
+"""What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .996, at most 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,45 +214,29 @@ def find_whole_rows(
         tests.append(scan_rows("all columns", WHOLE, own, released, surprise, theirs))
         tests += find_repeated("all columns", own, released)
         if respelled is not None:
-            cells = {one.name: one.released[at] for one in respelled}
-            under = {one.name: one.own for one in respelled}
-            # Values that nobody has are as rare as can be: their columns say nothing of how rare a row is.
-            rows = rows_of(cells, names)
-            tests += [
-                compare_counts(
-                    "all columns, under other names or in other units", NEAR,
-                    *_count_coincidences(rows_of(under, names), rows),
-                )
-            ]  # fmt: skip
+            rows = rows_of({one.name: one.released[at] for one in respelled}, names)
+            rarity = surprise_of_released([as_they_are(one) for one in respelled], at)
+            what = "all columns, under other names or in other units"
+            tests.append(scan_rows(what, NEAR, own, rows, surprise, rarity))
         if len(own) > MANY or all(one.place is None for one in coded):
             continue
-        for parts in PARTS:
-            ours, made = ({one.name: keys for one, keys in zip(columns, some, strict=True)} for some in _near(columns, coded, at, parts))  # fmt: skip
-            what = f"all columns, with numbers to a {_ORDINALS[parts]} of their distribution"
-            tests.append(scan_rows(what, NEAR, rows_of(ours, names), rows_of(made, names), surprise, theirs))
+        ours, made = _near(columns, coded, at)
+        what = "all columns, with numbers to a tenth of their distribution"
+        tests.append(scan_rows(what, NEAR, rows_of(ours, names), rows_of(made, names), surprise, theirs))
     return tests
 
 
-_ORDINALS: Mapping[int, str] = {30: "thirtieth", 10: "tenth"}
-
-
-def _count_coincidences(own: Keys, released: Keys) -> tuple[Integers, int]:
-    alone, pairs = _coincidences(own, released)
-    return alone, len(pairs[0]) + len(pairs[1])
-
-
-def _near(columns: Sequence[Column], coded: Sequence[Coded], at: int, parts: int) -> tuple[list[Keys], list[Keys]]:
-    """Return the cells of the columns in the joint table and in a dataset, with numbers in so many parts of their distribution."""
-    own, released = list[Keys](), list[Keys]()
+def _near(columns: Sequence[Column], coded: Sequence[Coded], at: int) -> tuple[dict[str, Keys], dict[str, Keys]]:
+    """Return the cells of the columns in the joint table and in a dataset, by name, with numbers in ``PARTS`` of their distribution."""
+    own, released = dict[str, Keys](), dict[str, Keys]()
     for number, (column, one) in enumerate(zip(columns, coded, strict=True)):
         if one.place is None:
-            own.append(column.own)
-            released.append(column.released[at])
+            own[one.name], released[one.name] = column.own, column.released[at]
             continue
         # Limits between parts differ by column: copies that cross one in a column do not cross all.
         offset = (number * 0.37) % 1
-        own.append(near_cells(one.place, parts, offset))
-        released.append(near_cells(one.released_places[at], parts, offset))
+        own[one.name] = near_cells(one.place, PARTS, offset)
+        released[one.name] = near_cells(one.released_places[at], PARTS, offset)
     return own, released
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Integers, side_by_side
-from ..data.sorting import in_order, is_first, sorted_values
+from ..data.sorting import distinct_codes, in_order, is_first, sorted_values
 from .cells import Keys, mixed
+from .coded import Column
 from .independent_rows import SOME_COLUMNS, RowTest, compare_counts
 from .membership_evidence import Look
 
@@ -35,6 +36,32 @@ class Subset:
 
     names: tuple[str, ...]
     what: str
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """People with one level of a column: what they are called, and their rows in the joint table, (g,)."""
+
+    what: str
+    records: Integers
+
+
+FEWEST_OF_GROUP, MOST_OF_GROUP = 12, 0.2
+"""People of a group at least, and the share of all at most: larger ones are seen among all."""
+
+
+def groups_by_level(columns: Sequence[Column]) -> list[Group]:
+    """Return the people with each level of each column that few, but not too few people have; none of many records."""
+    groups = list[Group]()
+    for column in columns:
+        if column.numbers is not None or len(column.own) > MANY:
+            continue
+        levels = distinct_codes(column.own)
+        for code in np.flatnonzero(
+            (levels.counts >= FEWEST_OF_GROUP) & (levels.counts <= MOST_OF_GROUP * len(column.own))
+        ):
+            groups.append(Group(f"with one value of {column.name}", np.flatnonzero(levels.codes == code)))
+    return groups
 
 
 def family(
@@ -114,6 +141,7 @@ def standing(
     releases: Sequence[Mapping[str, Keys]],
     subsets: Sequence[Subset],
     order: Integers,
+    groups: Sequence[Group] = (),
 ) -> PeopleInRelease:
     """Look for the people who are alone with their values in the datasets, for each set of columns.
 
@@ -127,6 +155,8 @@ def standing(
         The sets of columns.
     order : array of int
         Records of the joint table, the rarest first, (N,).
+    groups : sequence of Group
+        People who are looked for by themselves, in all columns together.
     """
     layers = strata(len(order))
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
@@ -142,7 +172,10 @@ def standing(
             # Whole rows are tested by themselves.
             if len(subset.names) < len(own)
         ]
-        return PeopleInRelease(tuple(_looks(subset.what, layers, rows, times, order)), tuple(tests))
+        looks = _looks(subset.what, layers, rows, times, order)
+        if len(subset.names) == len(own):
+            looks += _looks_at_groups(subset.what, groups, rows, times, order)
+        return PeopleInRelease(tuple(looks), tuple(tests))
 
     results = side_by_side(look, subsets)
     return PeopleInRelease(
@@ -181,6 +214,19 @@ def _looks(
             Look(everybody, f"{ALONE} {what} stand in {least} of the datasets or more", found_again, order[eligible])
         )
     return looks
+
+
+def _looks_at_groups(
+    what: str, groups: Sequence[Group], rows: _LoneRows, times: Sequence[_Times], order: Integers
+) -> list[Look]:
+    """Return a look at each group: a model can be too close for one of them alone."""
+    is_alone, is_found = (np.zeros(len(order), dtype=np.bool_) for _ in range(2))
+    is_alone[order[rows.lone]] = True
+    is_found[order[rows.lone[np.max([one.counts for one in times], axis=0) > 0]]] = True
+    return [
+        Look(f"the people {one.what}", f"{ALONE} {what} stand in the release", one.records[is_found[one.records]], one.records[is_alone[one.records]], True)
+        for one in groups
+    ]  # fmt: skip
 
 
 ALONE = "who are alone with their values in"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers, side_by_side
-from .cells import MISSING
+from .cells import MISSING, Keys
 from .coded import UNKNOWN, Coded, Codes, Column, Singles, by_frequency, by_rank
 
 Parts = NDArray[np.int8]
@@ -30,6 +30,8 @@ PASSES = 3
 """Times that levels are assigned; the first time by numbers alone, which have no names."""
 PRIOR = 1.0
 """Added to the records of each level, with the shares of all, so that nothing is impossible."""
+SAME_NAME = 10.0
+"""What a level's own name is worth, as a logarithm of odds: it decides where nothing else tells two levels apart."""
 NEVER = -1e12
 RENAMED = 0.05
 """Where more rows than this share have a level of another name, people are looked for under their own names."""
@@ -119,6 +121,7 @@ def _assigned(
         score: Floats = counts[:, None].astype(np.float64) * np.log(expected) - expected
         for profile, parts in beside:
             score += _table(codes, len(counts), parts[at], profile.shape[1]) @ profile.T
+        score += SAME_NAME * (_cells(codes, column.released[at])[:, None] == _cells(coded.own, column.own)[None, :])
         those = bool((column.released[at] == MISSING).any())
         if missing or those:
             score[-1 if those else slice(0), :] = NEVER
@@ -127,6 +130,13 @@ def _assigned(
                 score[-1, -1] = 0
         released.append(_best(score)[codes])
     return Coded(coded.name, coded.own, tuple(released), coded.counts)
+
+
+def _cells(codes: Codes, cells: Keys) -> Keys:
+    """Return the cell that each code stands for."""
+    found = np.empty(int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    found[codes] = cells
+    return found
 
 
 def _table(rows: Codes, height: int, parts: Parts, width: int) -> Integers:

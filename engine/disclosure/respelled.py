@@ -7,24 +7,27 @@ unit, origin and names of levels. Members and controls are one table here as eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..data.arrays import Floats
-from ..data.sorting import distinct_codes, sorted_search
+from ..data.sorting import Distinct, distinct_codes, sorted_search
 from .cells import canonical, number_cells
 from .coded import Column
 
-MOST_RELEASED, MOST_OWN = 150, 1500
+MOST_RELEASED, MOST_OWN = 500, 1500
 """Different values from which a factor or a difference is found: the most frequent ones of a dataset and of the data."""
 EXACT = 3e-6
 """How far two values may lie apart that are the same, as a share of them or of the spread: a factor brings rounding with it."""
-ENOUGH = 0.5
-"""A factor or difference counts with which so large a share of the rows have values of the data."""
-GAIN = 0.2
-"""And with which so much more of them do than without."""
+ALREADY = 0.7
+"""A dataset is in the unit of the data where so large a share of its rows have values of these."""
+GAIN, FEWEST_GAINED = 0.02, 5
+"""A factor or difference counts with which so much larger a share of the rows, and so many rows, have values of the data than without."""
+MOST_COMMON = 0.8
+MOST_CANDIDATES = 60
+"""Factors or differences that are tried: those that nearly as many pairs of values have as the commonest."""
 QUANTILES = np.linspace(0.025, 0.975, 39)
 MOST_LEVELS = 40
 BETTER = 0.5
@@ -34,35 +37,53 @@ LEAST_DISTANCE = 0.05
 
 
 def rescaled_back(column: Column) -> Column:
-    """Return a column of numbers with the values of the data that those of each dataset stand for; as it is where it stands for its own."""
-    if column.numbers is None:
+    """Return a column of numbers with the values of the data that those of each dataset stand for; as it is where it stands for its own.
+
+    All datasets are written in one way, which the first of them shows.
+    """
+    if column.numbers is None or not column.released_numbers:
         return column
-    own = column.numbers[~np.isnan(column.numbers)]
-    made = [_taken_back(own, one) for one in column.released_numbers]
-    if all(one is other for one, other in zip(made, column.released_numbers, strict=True)):
+    own = distinct_codes(column.numbers[~np.isnan(column.numbers)])
+    step = _find_step(own, column.released_numbers[0])
+    if step is None:
         return column
+    made = [canonical(_snapped(own.values, step.undo(one))[0]) for one in column.released_numbers]
     return replace(column, released=list(map(number_cells, made)), released_numbers=made)
 
 
-def _taken_back(own: Floats, released: Floats) -> Floats:
-    """Return released numbers (r,) in the unit and from the origin of the data's (n,), the very values where they stand for these."""
+@dataclass(frozen=True)
+class _Step:
+    """A factor, or a difference, between the numbers of a dataset and those of the data."""
+
+    size: float
+    is_factor: bool
+
+    def undo(self, numbers: Floats) -> Floats:
+        return np.asarray(numbers / self.size if self.is_factor else numbers - self.size)
+
+
+def _find_step(own: Distinct, released: Floats) -> _Step | None:
+    """Return the step that gives most rows of a dataset (r,) values of the data; None where it is in the unit of these, or none does."""
     present = released[np.isfinite(released)]
-    if len(own) < 2 or len(present) < 2:
-        return released
-    values = distinct_codes(own).values
-    without = float(np.mean(_snapped(values, present)[1]))
-    if without >= ENOUGH + GAIN:
-        return released
-    best, share = released, max(ENOUGH, without + GAIN)
+    if len(own.values) < 2 or len(present) < 2:
+        return None
+    without = float(np.mean(_snapped(own.values, present)[1]))
+    if without >= ALREADY:
+        return None
+    made = distinct_codes(present)
+    best, likeness = None, 0.0
     for is_factor in (True, False):
-        step = _commonest_step(own, present, is_factor=is_factor)
-        if step is None:
-            continue
-        moved = released / step if is_factor else released - step
-        snapped, is_own = _snapped(values, moved)
-        found = float(np.mean(is_own[np.isfinite(released)]))
-        if found > share:
-            best, share = canonical(snapped), found
+        for size in _common_steps(own, made, is_factor=is_factor):
+            step = _Step(size, is_factor)
+            snapped, is_own = _snapped(own.values, step.undo(made.values))
+            gained = float(made.counts[is_own].sum()) / len(present) - without
+            if gained < GAIN or gained * len(present) < FEWEST_GAINED:
+                continue
+            # Dense values agree after many steps: the right one makes the frequencies agree too.
+            place = sorted_search(own.values, snapped[is_own]).clip(max=len(own.values) - 1)
+            alike = float(np.sqrt(made.counts[is_own] * own.counts[place].astype(np.float64)).sum())
+            if alike > likeness:
+                best, likeness = step, alike
     return best
 
 
@@ -77,40 +98,35 @@ def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
     return np.where(is_own, nearest, numbers), np.asarray(is_own)
 
 
-def _commonest_step(own: Floats, released: Floats, *, is_factor: bool) -> float | None:
-    """Return the factor, or the difference, between values of a dataset (r,) and of the data (n,) that most pairs of them have; None without any.
-
-    Of several that as many pairs have, the one nearest to that of the medians.
-    """
+def _common_steps(own: Distinct, released: Distinct, *, is_factor: bool) -> list[float]:
+    """Return the factors, or differences, between values of a dataset and of the data that most pairs of values have, commonest first."""
+    ours, theirs = _most_frequent(own, MOST_OWN), _most_frequent(released, MOST_RELEASED)
     if is_factor:
-        own, released = own[own > 0], released[released > 0]
-    if not len(own) or not len(released):
-        return None
-    scale: Callable[[Floats], Floats] = np.log if is_factor else np.positive
-    ours, theirs = (scale(_most_frequent(one, most)) for one, most in ((own, MOST_OWN), (released, MOST_RELEASED)))
-    middle = float(np.median(scale(released))) - float(np.median(scale(own)))
+        ours, theirs = np.log(ours[ours > 0]), np.log(theirs[theirs > 0])
+    if not len(ours) or not len(theirs):
+        return []
+    middle = float(np.median(theirs)) - float(np.median(ours))
     spread = 1.0 if is_factor else float(np.ptp(ours)) or 1.0
     steps = np.sort((theirs[:, None] - ours[None, :]).ravel())
     steps = steps[np.abs(steps - middle) <= (1.5 if is_factor else spread)]
     if not len(steps):
-        return None
-    width = EXACT * spread
-    count = np.searchsorted(steps, steps + width, "right") - np.arange(len(steps))
-    first = np.flatnonzero(count == count.max())
-    at = int(first[np.argmin(np.abs(steps[first] - middle))])
-    step = float(np.median(steps[at : at + int(count[at])]))
-    return float(np.exp(step)) if is_factor else step
+        return []
+    # Steps that are equal but for rounding stand side by side.
+    group = np.cumsum(np.diff(steps, prepend=steps[0]) > EXACT * spread)
+    counts, totals = np.bincount(group), np.bincount(group, weights=steps)
+    common = np.flatnonzero(counts >= max(FEWEST_GAINED, MOST_COMMON * counts.max()))
+    chosen = common[np.argsort(-counts[common], kind="stable")][:MOST_CANDIDATES]
+    means = totals[chosen] / counts[chosen]
+    return [float(one) for one in (np.exp(means) if is_factor else means)]
 
 
-def _most_frequent(values: Floats, most: int) -> Floats:
-    """Return the most frequent different values, at most so many; of equally frequent ones some from everywhere."""
-    different = distinct_codes(values)
+def _most_frequent(different: Distinct, most: int) -> Floats:
+    """Return the most frequent different values, at most so many: half of them the most frequent, the others from everywhere."""
     if len(different.values) <= most:
         return different.values
     order = np.argsort(-different.counts, kind="stable")
-    frequent = order[: most // 2]
-    rest = np.sort(order[most // 2 :])
-    some = np.append(frequent, rest[np.linspace(0, len(rest) - 1, most - len(frequent)).astype(int)])
+    frequent, rest = order[: most // 2], np.sort(order[most // 2 :])
+    some = np.append(frequent, rest[np.linspace(0, len(rest) - 1, most - len(frequent)).astype(np.int64)])
     return np.asarray(different.values[some])
 
 

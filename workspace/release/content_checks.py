@@ -158,7 +158,7 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
         nearest = counts_text(evidence.strongest, noun)
         words = f"no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {nearest}"
         return Sighting(f"{words}; {about}", 0.0, judged=0.0)
-    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
+    candidates = [one for one in (evidence.strongest, evidence.together, *evidence.objections) if one is not None]
     strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
     shown = strong[0] if strong else evidence.strongest
     message = counts_text(shown, noun)

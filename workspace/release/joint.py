@@ -16,7 +16,7 @@ from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, pool_rar
 from sfumato.engine.disclosure.independent_rows import RowEvidence, RowTest, find_whole_rows, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import Look
 from sfumato.engine.disclosure.moved import moved_together
-from sfumato.engine.disclosure.people import PeopleInRelease, Subset, family, marked, standing
+from sfumato.engine.disclosure.people import PeopleInRelease, Subset, family, groups_by_level, marked, standing
 from sfumato.engine.disclosure.renamed import by_company, other_names, renamed_back
 from sfumato.engine.disclosure.respelled import exchanged_back, rescaled_back
 from sfumato.engine.disclosure.single_values import extreme, lone, looks_of_several
@@ -122,7 +122,7 @@ class Joint:
     @cached_property
     def standing(self) -> PeopleInRelease:
         """Who stands in the datasets, and who often."""
-        return standing(self.own, self.released, self.subsets, self.order)
+        return standing(self.own, self.released, self.subsets, self.order, groups_by_level(self.columns))
 
     @cached_property
     def placed(self) -> Sequence[Column]:
