@@ -18,12 +18,12 @@ from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
 from sfumato.engine.disclosure.copies import equal_records
-from sfumato.engine.disclosure.evidence import PERMUTATION_LEVEL
-from sfumato.engine.disclosure.independent_rows import strongest_coincidence
+from sfumato.engine.disclosure.evidence import EVIDENCE_LEVEL
+from sfumato.engine.disclosure.independent_rows import find_whole_rows, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import weigh_evidence
 from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.neighbours import nearest_pairs
-from sfumato.engine.disclosure.people import family, marked, standing
+from sfumato.engine.disclosure.people import family, groups_by_level, marked, standing
 from sfumato.engine.disclosure.renamed import by_company
 from sfumato.engine.disclosure.tails import tails
 from sfumato.workspace.process import reused_memory
@@ -83,15 +83,15 @@ def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...])
     order = rarest_first(rarity(coded), rows)
     numbers = [one.name for one in columns if one.numbers is not None]
     sets, members = family(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
-    found = standing(marks, [marked(one, names) for one in cells], sets, order)
+    found = standing(marks, [marked(one, names) for one in cells], sets, order, groups_by_level(columns))
     looks = list(found.looks)
     for some in (coded, by_company(columns)):
         looks += reproduced(some, order, rows, "")
     levels = [name for name in names if name not in numbers]
     keys = [rows_of(some, levels, len(data)) for some in (own, *cells)]
     looks += moved_together([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:])
-    weigh_evidence(looks, members, len(data), PERMUTATION_LEVEL)
-    strongest_coincidence(found.coincidences, members, len(data))
+    alone = strongest_rows([*find_whole_rows(columns, coded), *found.rows])
+    weigh_evidence(looks, members, len(data), EVIDENCE_LEVEL, rows=alone)
 
 
 def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndarray | None, list[np.ndarray]]:

@@ -18,9 +18,9 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.disclosure.agreement import reproduced
 from sfumato.engine.disclosure.cells import cells_of, comparable
 from sfumato.engine.disclosure.coded import Column, as_they_are, pool_rare_levels, rarest_first, rarity
-from sfumato.engine.disclosure.independent_rows import RowCoincidences
+from sfumato.engine.disclosure.independent_rows import RowEvidence, find_whole_rows, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import Look
-from sfumato.engine.disclosure.people import family, marked, standing
+from sfumato.engine.disclosure.people import family, groups_by_level, marked, standing
 from sfumato.engine.disclosure.renamed import by_company
 from sfumato.engine.disclosure.single_values import extreme, lone, looks_of_several
 
@@ -174,8 +174,8 @@ def schema_of(frame: Frame) -> Schema:
     return Schema(tuple(Variable(str(name), kind(frame[name])) for name in frame))
 
 
-def all_looks(joint: Frame, members: int, datasets: Sequence[Frame]) -> tuple[list[Look], list[RowCoincidences]]:
-    """Return the looks of the gate at datasets of a joint table, members first, and its coincidences of rows."""
+def all_looks(joint: Frame, members: int, datasets: Sequence[Frame]) -> tuple[list[Look], RowEvidence | None]:
+    """Return the looks of the gate at datasets of a joint table, members first, and what rows alone say."""
     schema = schema_of(joint)
     names, numbers = schema.names, [one.name for one in schema if not one.kind.has_levels]
     own = conform(joint.reset_index(drop=True), schema)
@@ -194,7 +194,8 @@ def all_looks(joint: Frame, members: int, datasets: Sequence[Frame]) -> tuple[li
         rows += keys
     order = rarest_first(rarity(coded), rows)
     released = [marked({one.name: one.released[at] for one in columns}, names) for at in range(len(datasets))]
-    found = standing(marks, released, family(names, numbers, names[:2], names[2:], len(joint)), order)
+    subsets = family(names, numbers, names[:2], names[2:], len(joint))
+    found = standing(marks, released, subsets, order, groups_by_level(columns))
     alone = [lone(one.name, one.own, one.released) for one in columns if one.numbers is not None]
     ends = [
         extreme(one.name, one.own, one.numbers, members, one.released, SMALLEST_CELL, ())
@@ -208,4 +209,4 @@ def all_looks(joint: Frame, members: int, datasets: Sequence[Frame]) -> tuple[li
     ]
     looks += [*alone, *ends]
     looks += [looks_of_several(some, "several") for some in (alone, ends) if len(some) > 1]
-    return looks, list(found.coincidences)
+    return looks, strongest_rows([*find_whole_rows(columns, coded), *found.rows])

@@ -1,8 +1,8 @@
 """Power of the gate's evidence of membership: python tests/benchmarks/membership_power.py [RELEASES [SHARES [HOLDOUTS]]].
 
 Each row is a share of 1,600 members who are copied into a release of other people, a kind of copy and a size of the hold-out. It prints the share of releases that
-are found at the level .01 by all looks together and the looks that convince alone, as the gate combines them (``gate``); by the average likelihood ratio that the gate
-uses (``average``) and by other combinations of the same looks at the same level: the largest score (``largest``), the sum of the scores (``sum``), the sum of the
+are found at the level of all evidence of membership: as the gate does (``gate``: all looks together, at a level that rows alone weigh); by labels alone, with the average
+likelihood ratio that the gate uses (``average``) and with other combinations of the same looks: the largest score (``largest``), the sum of the scores (``sum``), the sum of the
 surprises (``surprise``), higher criticism (``higher``), and the largest score and the sum together (``both``); by the look that shows most, corrected for all (``single``,
 as the gate did before, Tarone 1990); and by an oracle that knows the kind of copy and looks once (``oracle``).
 
@@ -27,9 +27,8 @@ from honest_populations import all_looks, levels
 from scipy.special import log_ndtr
 
 from sfumato.engine.data.arrays import Floats
-from sfumato.engine.disclosure.evidence import INDEPENDENCE_LEVEL, LEVEL, PERMUTATION_LEVEL, holdout_probability
-from sfumato.engine.disclosure.independent_rows import strongest_coincidence
-from sfumato.engine.disclosure.membership_evidence import Look, LookMatrix, combine_scores, count_look
+from sfumato.engine.disclosure.evidence import EVIDENCE_LEVEL, holdout_probability
+from sfumato.engine.disclosure.membership_evidence import Look, LookMatrix, combine_scores, count_look, weigh_evidence
 
 MEMBERS, DRAWS = 1600, 399
 KINDS = ("whole", "noise", "tail", "rare")
@@ -92,19 +91,17 @@ def combinations_of(scores: Floats) -> dict[str, Floats]:
 def judge(joint: pd.DataFrame, datasets: list[pd.DataFrame], chosen: np.ndarray) -> dict[str, bool]:
     """Return whether a release is found, by each judge."""
     records = len(joint)
-    looks, coincidences = all_looks(joint, MEMBERS, datasets)
+    looks, rows = all_looks(joint, MEMBERS, datasets)
     matrix = LookMatrix(looks, MEMBERS, records)
     scores = np.concatenate([matrix.observed[None, :], matrix.draw(DRAWS)])
     statistics = combinations_of(scores)
     standard = {name: (one - one[1:].mean()) / one[1:].std() for name, one in statistics.items()}
     statistics["both"] = np.maximum(standard["largest"], standard["sum"])
     p = {name: float((1 + np.sum(one[1:] >= one[0] - 1e-12)) / (1 + DRAWS)) for name, one in statistics.items()}
-    found = {name: one <= LEVEL for name, one in p.items()}
-    alone = strongest_coincidence(coincidences, MEMBERS, records)
-    by_rows = alone is not None and alone.p <= INDEPENDENCE_LEVEL
-    found["gate"] = p["average"] <= PERMUTATION_LEVEL or by_rows
-    found["single"] = corrected(looks, records) <= LEVEL
-    found["oracle"] = oracle(joint, looks, chosen) <= LEVEL
+    found = {name: one <= EVIDENCE_LEVEL for name, one in p.items()}
+    found["gate"] = weigh_evidence(looks, MEMBERS, records, EVIDENCE_LEVEL, rows=rows).p <= EVIDENCE_LEVEL
+    found["single"] = corrected(looks, records) <= EVIDENCE_LEVEL
+    found["oracle"] = oracle(joint, looks, chosen) <= EVIDENCE_LEVEL
     return found
 
 

@@ -1,4 +1,4 @@
-"""Attacks on a release: attack, baseline, control and excess side by side, in one table and in few words.
+"""Attacks on a release: attack, baseline, control, excess and added risk side by side, in one table and in few words.
 
 What an attack gets right of the people says something only beside what it gets right of people whom the release has never seen.
 """
@@ -18,7 +18,8 @@ from .words import NOTHING, Apart, interval, number, params_text, row_settings, 
 TITLE = "Attacks beside control records"
 FULL = (
     "Attacks beside control records: how often guesses are right of the release's own records, of controls, whom it has never seen, and without it. "
-    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right; p is the chance of as much without a leak."
+    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right; added is the excess less what is so without the release; "
+    "p is the chance of as much without a leak."
 )
 COLUMNS = (
     Column("attack", "attack on"),
@@ -32,12 +33,17 @@ COLUMNS = (
     Column("baseline interval", "interval", page=True),
     Column("excess value", "excess", align="right"),
     Column("excess interval", "interval", spare=4),
+    Column("added value", "added", align="right"),
+    Column("added interval", "interval", spare=4),
     Column("detectable", "detectable", align="right", spare=4),
+    Column("detectable added", "of added", align="right", spare=4, full="detectable added"),
     Column("guesses", "guesses", align="right", spare=2),
     Column("p", "p", align="right", spare=4),
     Column("with", "with", spare=1),
 )
-RATES = ("attack", "control", "baseline", "excess")
+RATES = ("attack", "control", "baseline", "excess", "added")
+COUNTS = ("detectable", "detectable added", "guesses", "p")
+FEW_WORDS = ("attack", "control", "baseline")
 MOST_LINES = 4
 """Attacks that are said where there is little room."""
 
@@ -75,7 +81,7 @@ def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
             else [Cell(_value(one), full=one.reason and f"{_value(one)}: {one.reason}"), _ends(one)]
         )
     reasons = dict.fromkeys(one.reason for one in parts.values() if one.reason)
-    others = (number(parts[name].value) if name in parts else "" for name in ("detectable", "guesses", "p"))
+    others = (number(parts[name].value) if name in parts else "" for name in COUNTS)
     return [*found, *others, Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]  # fmt: skip
 
 
@@ -112,7 +118,7 @@ def _said(parts: Mapping[str, Row]) -> str:
     row = parts["excess"]
     name = ", ".join(filter(None, (_title(row), _of(row, {}))))
     ends = f" ({_ends(row)})" if row.lower is not None else ""
-    rates = [f"{what} {_value(parts[what])}" for what in RATES if what in parts and what != "excess"]
+    rates = [f"{what} {_value(parts[what])}" for what in FEW_WORDS if what in parts]
     return f"{name}: excess {_value(row)}{ends}, {', '.join(rates)}"
 
 

@@ -18,8 +18,8 @@ from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
 from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
 from sfumato.engine.disclosure.copies import rows_of_members
 from sfumato.engine.disclosure.disguise import disguise, follows
-from sfumato.engine.disclosure.evidence import INDEPENDENCE_LEVEL, LEVEL, holdout_probability
-from sfumato.engine.disclosure.independent_rows import strongest_coincidence
+from sfumato.engine.disclosure.evidence import EVIDENCE_LEVEL, LEVEL, holdout_probability
+from sfumato.engine.disclosure.independent_rows import find_whole_rows, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import (
     Look,
     LookCounts,
@@ -123,21 +123,25 @@ def test_the_probability_of_the_members_found_is_that_of_all_ways_to_hold_out(
     assert holdout_probability(of_members, n, shown - of_members, c) == pytest.approx(np.mean(seen))
 
 
-def test_nine_whole_copies_of_random_people_convince_alone_and_nine_others_do_not() -> None:
-    """No hold-out of a fifth shows nine people: it holds none of them with probability .13."""
+def test_whole_copies_of_ten_people_are_found_and_ten_others_are_not() -> None:
+    """No hold-out of a fifth shows ten people: it holds none of them with probability .11. Rows alone do, and the hold-out agrees."""
     incomes = np.random.default_rng(7).permutation(np.arange(1000, 9000, dtype=float))
     mine = MINE.assign(income=incomes[: len(MINE)])
     others = fresh().assign(income=incomes[len(MINE) :][:MEMBERS])
-    copied = pd.concat([mine[:9], others[9:]])
-    found = strongest_coincidence(look(mine, copied).coincidences, MEMBERS, MEMBERS + CONTROLS)
-    assert found is not None
-    assert found.p <= INDEPENDENCE_LEVEL
-    assert sorted(found.coincidences.records) == list(range(9))
-    honest = strongest_coincidence(look(mine, others).coincidences, MEMBERS, MEMBERS + CONTROLS)
-    assert honest is None or honest.p > INDEPENDENCE_LEVEL
-    swapped = pd.concat([mine[9:], mine[:9]])
-    among_controls = strongest_coincidence(look(swapped, copied).coincidences, MEMBERS, MEMBERS + CONTROLS)
-    assert among_controls is None or among_controls.p > INDEPENDENCE_LEVEL
+    copied = pd.concat([mine[:10], others[10:]])
+    found = weigh_with_rows(mine, copied)
+    assert found.p <= EVIDENCE_LEVEL
+    assert found.by_labels > EVIDENCE_LEVEL
+    assert found.strongest is not None
+    assert weigh_with_rows(mine, others).p > EVIDENCE_LEVEL
+    swapped = pd.concat([mine[10:], mine[:10]])
+    assert weigh_with_rows(swapped, copied).p > EVIDENCE_LEVEL, "rows of hold-out people are no finding"
+
+
+def weigh_with_rows(mine: pd.DataFrame, released: pd.DataFrame) -> MembershipEvidence:
+    some = columns(mine, (released,))
+    rows_alone = strongest_rows(find_whole_rows(some, [as_they_are(one) for one in some]))
+    return weigh_evidence(stand(mine, released), MEMBERS, MEMBERS + CONTROLS, EVIDENCE_LEVEL, rows=rows_alone)
 
 
 def fresh(seed: int = 0) -> pd.DataFrame:
