@@ -30,7 +30,7 @@ PASSES = 3
 """Times that levels are assigned; the first time by numbers alone, which have no names."""
 PRIOR = 1.0
 """Added to the records of each level, with the shares of all, so that nothing is impossible."""
-SAME_NAME = 10.0
+SAME_NAME = 30.0
 """What a level's own name is worth, as a logarithm of odds: it decides where nothing else tells two levels apart."""
 NEVER = -1e12
 RENAMED = 0.05

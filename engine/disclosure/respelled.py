@@ -21,10 +21,8 @@ MOST_RELEASED, MOST_OWN = 500, 1500
 """Different values from which a factor or a difference is found: the most frequent ones of a dataset and of the data."""
 EXACT = 3e-6
 """How far two values may lie apart that are the same, as a share of them or of the spread: a factor brings rounding with it."""
-ALREADY = 0.7
-"""A dataset is in the unit of the data where so large a share of its rows have values of these."""
-GAIN, FEWEST_GAINED = 0.02, 5
-"""A factor or difference counts with which so much larger a share of the rows, and so many rows, have values of the data than without."""
+MORE_ALIKE = 1.05
+"""A factor or difference counts with which the frequencies of the values agree so much better than without."""
 MOST_COMMON = 0.8
 MOST_CANDIDATES = 60
 """Factors or differences that are tried: those that nearly as many pairs of values have as the commonest."""
@@ -67,24 +65,22 @@ def _find_step(own: Distinct, released: Floats) -> _Step | None:
     present = released[np.isfinite(released)]
     if len(own.values) < 2 or len(present) < 2:
         return None
-    without = float(np.mean(_snapped(own.values, present)[1]))
-    if without >= ALREADY:
-        return None
     made = distinct_codes(present)
-    best, likeness = None, 0.0
+    best, likeness = None, MORE_ALIKE * _likeness(own, made, _Step(0.0, is_factor=False))
     for is_factor in (True, False):
         for size in _common_steps(own, made, is_factor=is_factor):
             step = _Step(size, is_factor)
-            snapped, is_own = _snapped(own.values, step.undo(made.values))
-            gained = float(made.counts[is_own].sum()) / len(present) - without
-            if gained < GAIN or gained * len(present) < FEWEST_GAINED:
-                continue
-            # Dense values agree after many steps: the right one makes the frequencies agree too.
-            place = sorted_search(own.values, snapped[is_own]).clip(max=len(own.values) - 1)
-            alike = float(np.sqrt(made.counts[is_own] * own.counts[place].astype(np.float64)).sum())
+            alike = _likeness(own, made, step)
             if alike > likeness:
                 best, likeness = step, alike
     return best
+
+
+def _likeness(own: Distinct, made: Distinct, step: _Step) -> float:
+    """Return how far the frequencies of the values agree once a step is undone: dense values agree after many steps, their frequencies after one."""
+    snapped, is_own = _snapped(own.values, step.undo(made.values))
+    place = sorted_search(own.values, snapped[is_own]).clip(max=len(own.values) - 1)
+    return float(np.sqrt(made.counts[is_own] * own.counts[place].astype(np.float64)).sum())
 
 
 def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
@@ -99,35 +95,41 @@ def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
 
 
 def _common_steps(own: Distinct, released: Distinct, *, is_factor: bool) -> list[float]:
-    """Return the factors, or differences, between values of a dataset and of the data that most pairs of values have, commonest first."""
-    ours, theirs = _most_frequent(own, MOST_OWN), _most_frequent(released, MOST_RELEASED)
+    """Return the factors, or differences, between values of a dataset and of the data that most pairs of records have, commonest first."""
+    (ours, our_weights), (theirs, their_weights) = _most_frequent(own, MOST_OWN), _most_frequent(released, MOST_RELEASED)  # fmt: skip
     if is_factor:
-        ours, theirs = np.log(ours[ours > 0]), np.log(theirs[theirs > 0])
+        kept, made = ours > 0, theirs > 0
+        ours, our_weights, theirs, their_weights = np.log(ours[kept]), our_weights[kept], np.log(theirs[made]), their_weights[made]  # fmt: skip
     if not len(ours) or not len(theirs):
         return []
     middle = float(np.median(theirs)) - float(np.median(ours))
     spread = 1.0 if is_factor else float(np.ptp(ours)) or 1.0
-    steps = np.sort((theirs[:, None] - ours[None, :]).ravel())
-    steps = steps[np.abs(steps - middle) <= (1.5 if is_factor else spread)]
-    if not len(steps):
+    steps = (theirs[:, None] - ours[None, :]).ravel()
+    weights = np.sqrt(their_weights[:, None] * our_weights[None, :]).ravel()
+    near = np.flatnonzero(np.abs(steps - middle) <= (1.5 if is_factor else spread))
+    near = near[np.argsort(steps[near], kind="stable")]
+    if not len(near):
         return []
-    # Steps that are equal but for rounding stand side by side.
-    group = np.cumsum(np.diff(steps, prepend=steps[0]) > EXACT * spread)
-    counts, totals = np.bincount(group), np.bincount(group, weights=steps)
-    common = np.flatnonzero(counts >= max(FEWEST_GAINED, MOST_COMMON * counts.max()))
-    chosen = common[np.argsort(-counts[common], kind="stable")][:MOST_CANDIDATES]
-    means = totals[chosen] / counts[chosen]
-    return [float(one) for one in (np.exp(means) if is_factor else means)]
+    steps, weights = steps[near], weights[near]
+    # Steps that are equal but for rounding fall into one part, or into two that are neighbours.
+    width = EXACT if is_factor else max(EXACT, 1e-10 * spread)
+    parts, first = np.unique(np.round(steps / width), return_index=True)
+    sums = np.add.reduceat(weights, first)
+    both = sums + np.append(np.where(np.diff(parts) == 1, sums[1:], 0.0), 0.0)
+    common = np.flatnonzero(both >= MOST_COMMON * both.max())
+    chosen = common[np.argsort(-both[common], kind="stable")][:MOST_CANDIDATES]
+    ends = np.append(first[1:], len(steps))
+    means = [float(np.average(steps[first[at] : ends[at]], weights=weights[first[at] : ends[at]])) for at in chosen]
+    return [float(np.exp(one)) for one in means] if is_factor else means
 
 
-def _most_frequent(different: Distinct, most: int) -> Floats:
-    """Return the most frequent different values, at most so many: half of them the most frequent, the others from everywhere."""
-    if len(different.values) <= most:
-        return different.values
-    order = np.argsort(-different.counts, kind="stable")
-    frequent, rest = order[: most // 2], np.sort(order[most // 2 :])
-    some = np.append(frequent, rest[np.linspace(0, len(rest) - 1, most - len(frequent)).astype(np.int64)])
-    return np.asarray(different.values[some])
+def _most_frequent(different: Distinct, most: int) -> tuple[Floats, Floats]:
+    """Return the most frequent different values, at most so many, and their counts: half of them the most frequent, the others from everywhere."""
+    some = np.argsort(-different.counts, kind="stable")
+    if len(some) > most:
+        frequent, rest = some[: most // 2], np.sort(some[most // 2 :])
+        some = np.append(frequent, rest[np.linspace(0, len(rest) - 1, most - len(frequent)).astype(np.int64)])
+    return np.asarray(different.values[some]), different.counts[some].astype(np.float64)
 
 
 def exchanged_back(columns: Sequence[Column]) -> Sequence[Column]:
