@@ -27,7 +27,7 @@ ATTACK_PARTS = {
     "detectable_excess": "detectable",
     "guesses": "guesses",
     "added_risk": "added",
-    "detectable_added_risk": "detectable added",
+    "detectable_added_risk": "detectable_added",
     "excess_p_value": "p",
 }
 """The outputs that every attack has which is held against control records, and what each is: how often a guess is right with the

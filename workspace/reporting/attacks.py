@@ -42,7 +42,7 @@ COLUMNS = (
     Column("with", "with", spare=1),
 )
 RATES = ("attack", "control", "baseline", "excess", "added")
-COUNTS = ("detectable", "detectable added", "guesses", "p")
+COUNTS = ("detectable", "detectable_added", "guesses", "p")
 FEW_WORDS = ("attack", "control", "baseline")
 MOST_LINES = 4
 """Attacks that are said where there is little room."""

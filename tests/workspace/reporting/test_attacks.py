@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.risk._attack import AttackResult, Rate
+from sfumato.engine.risk._attack import AttackResult, Gain, Rate
 from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, attacks_in
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.tables import text
@@ -46,7 +47,7 @@ def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
         *rows(60, 20, draw=1),
         *rows(60, 20, "confidential"),
     ]
-    assert [len(parts) for parts in attacks_in(found)] == [7] * 5
+    assert [len(parts) for parts in attacks_in(found)] == [9] * 5
     assert attack_table([PLAIN]) is None
 
 
@@ -57,6 +58,23 @@ def test_an_excess_that_is_not_computed_says_so_and_why() -> None:
     assert table is not None
     assert "not computed" in text(table)
     assert "nothing left" in text(table)
+
+
+def test_what_the_release_adds_stands_beside_the_excess() -> None:
+    gain = Gain.from_differences(np.repeat([0.0, 1.0], [60, 40]), np.zeros(100), np.random.default_rng(1))
+    estimates = AttackResult(Rate(60, 100), Rate(10, 100), Rate(20, 100), gain=gain).estimates()
+    found = [
+        Row("risk", "some_attack", one.measure, "", "synthetic", None, None, one.value, one.lower, one.upper)
+        for one in estimates
+    ]
+    table = attack_table(found)
+    assert table is not None
+    words = text(table).splitlines()[3].split()
+    assert words[:7] == ["some", "attack", "synthetic", "0.6", "0.2", "0.1", "0.5"]
+    assert words[10] == "0.5"  # after the interval of the excess
+    (one,) = attack_objects(found)
+    assert one["added"]["value"] == pytest.approx(0.5)
+    assert 0 < one["detectable_added"]["value"] < 0.5
 
 
 def test_few_words_name_the_largest_excess_first_and_how_many_are_left() -> None:
@@ -87,7 +105,9 @@ def test_json_has_a_table_an_attack() -> None:
         "baseline",
         "control",
         "excess",
+        "added",
         "detectable",
+        "detectable_added",
         "guesses",
         "p",
     }
