@@ -222,7 +222,7 @@ def test_names_of_one_recipe_stay_different_however_short(width):
         for key in ("quality.nmi_v1", "quality.nmi_v2", "risk.linkability", "risk.singling_out")
     )
     names = names_in_recipe(recipe)
-    assert len(names) == 21
+    assert len(names) == 26
     short = shortened_among(names, width)
     assert len(set(short.values())) == len(names)
     assert max(map(len, short.values())) <= width
