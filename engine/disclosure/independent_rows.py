@@ -15,7 +15,7 @@ chosen without knowing the data meet nobody, or several people, more often than 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -192,7 +192,7 @@ def find_repeated(what: str, own: Keys, released: Keys) -> list[RowTest]:
 
 
 def find_whole_rows(
-    columns: Sequence[Column], coded: Sequence[Coded], respelled: Sequence[Column] | None = None
+    columns: Sequence[Column], coded: Sequence[Coded], respelled: Mapping[str, Sequence[Column]] | None = None
 ) -> list[RowTest]:
     """Test the rows in all columns: whole ones, repeated ones, and those that are nearly the same or are under other names and in other units.
 
@@ -202,8 +202,8 @@ def find_whole_rows(
         The columns as they are.
     coded : sequence of Coded
         Their codes, by value.
-    respelled : sequence of Column, optional
-        The columns with the names, units and places that the data have, where the release has others.
+    respelled : mapping of str to sequences of Column, optional
+        The columns with the names, units and places that the data have, where the release has others, by what was changed back.
     """
     names = tuple(one.name for one in columns)
     surprise = surprise_of_records(coded)
@@ -213,11 +213,10 @@ def find_whole_rows(
         released = rows_of({one.name: one.released[at] for one in columns}, names)
         tests.append(scan_rows("all columns", WHOLE, own, released, surprise, theirs))
         tests += find_repeated("all columns", own, released)
-        if respelled is not None:
-            rows = rows_of({one.name: one.released[at] for one in respelled}, names)
-            rarity = surprise_of_released([as_they_are(one) for one in respelled], at)
-            what = "all columns, under other names or in other units"
-            tests.append(scan_rows(what, NEAR, own, rows, surprise, rarity))
+        for how, written in (respelled or {}).items():
+            rows = rows_of({one.name: one.released[at] for one in written}, names)
+            rarity = surprise_of_released([as_they_are(one) for one in written], at)
+            tests.append(scan_rows(f"all columns, {how}", NEAR, own, rows, surprise, rarity))
         if len(own) > MANY or all(one.place is None for one in coded):
             continue
         ours, made = _near(columns, coded, at)

@@ -528,7 +528,8 @@ class _Sides:
     """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones.
 
     ``halves`` are the controls in two tables. ``of_half`` says for each training record, and for each control record that is attacked, by 0 and 1 from which
-    of these it is guessed without the release: one that does not have it. ``asked`` keeps the records that each attacker compares by what is known, for the next variable without missing values.
+    of these it is guessed without the release: one that does not have it. ``places`` keeps where the records of each attacker lie by all that is known, and ``asked``
+    the records that each compares by some of it, for the next variable without missing values.
     """
 
     training: Microdata
@@ -537,7 +538,8 @@ class _Sides:
     released: Microdata
     halves: tuple[Microdata, Microdata]
     of_half: tuple[Integers, Integers]
-    asked: dict[str, Asked] = field(default_factory=dict)
+    places: dict[str, tuple[Gower, Floats, Floats]] = field(default_factory=dict)
+    asked: dict[tuple[str, tuple[str, ...]], Asked] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -559,37 +561,40 @@ class _Sides:
         """The attack on one variable, by all that is known and by other ``choices`` of it. Raises NotComputable where it cannot be made."""
         radius = spec.radius.get(name)
 
+        known = sorted(spec.known)
+
         def tried(
-            which: str, learned: Microdata, attacked: Microdata, known: Sequence[str]
-        ) -> tuple[Integers, Guessed]:
+            which: str, learned: Microdata, attacked: Microdata, subsets: Sequence[Sequence[str]] = (known,)
+        ) -> tuple[Integers, list[Guessed]]:
+            """Return the attacked records that have a value, and the guesses by each of these subsets of what is known."""
             what, offered, rows = sought(learned, attacked, name, radius)
             every = len(offered) == len(learned) and len(rows) == len(attacked)
-            which = f"{which} by {', '.join(known)}"
-            asked = self.asked.get(which) if every else None
-            if asked is None:
-                gower = Gower.of([learned], known)
-                places = gower.places(learned)[offered], gower.places(attacked)[rows]
-                asked = Asked.of(gower, *places, spec.neighbours)
-            if every:
-                self.asked[which] = asked
-            return rows, asked.guessed(what)
+            if which not in self.places:
+                whole = Gower.of([learned], known)
+                self.places[which] = whole, whole.places(learned), whole.places(attacked)
+            gower, learned_places, attacked_places = self.places[which]
+            guesses = list[Guessed]()
+            for used in map(tuple, subsets):
+                asked = self.asked.get((which, used)) if every else None
+                if asked is None:
+                    at = [known.index(one) for one in used]
+                    sides = learned_places[np.ix_(offered, at)], attacked_places[np.ix_(rows, at)]
+                    asked = Asked.of(gower.of_some(used), *sides, spec.neighbours)
+                if every:
+                    self.asked[which, used] = asked
+                guesses.append(asked.guessed(what))
+            return rows, guesses
 
-        known = sorted(spec.known)
-        rows, training = tried("training", self.released, self.training, known)
-        control = tried("control", self.released, self.control, known)[1]
+        subsets = [choice.used for choice in choices]  # all that is known first
+        rows, by_training = tried("training", self.released, self.training, subsets)
+        by_control = tried("control", self.released, self.control, subsets)[1]
+        training, control = by_training[0], by_control[0]
         for found, whose in ((training, "record"), (control, "control record")):
             if not len(found.right):
                 raise NotComputable(f'no attacked {whose} has a value of "{name}"')
         what, offered, _ = sought(self.controls, self.training, name, radius)
-        without = tried("without", self.controls, self.training, known)[1].right
-        sides = (("training", self.training, training), ("control", self.control, control))
-        by_choice = [
-            np.stack([
-                plain.right if not choice.ignored else tried(which, self.released, attacked, choice.used)[1].right
-                for choice in choices
-            ])
-            for which, attacked, plain in sides
-        ]  # fmt: skip
+        without = tried("without", self.controls, self.training)[1][0].right
+        by_choice = [np.stack([one.right for one in guesses]) for guesses in (by_training, by_control)]
         constant = alone(what, offered, len(rows))
 
         def guessed_without(side: int, attacked: Microdata) -> Floats:
@@ -599,7 +604,7 @@ class _Sides:
                 at = np.flatnonzero(self.of_half[side] == half)
                 if not len(at) or not len(learned):
                     continue
-                kept, guesses = tried(f"half {half} of side {side}", learned, of_rows(attacked, at), known)
+                kept, (guesses,) = tried(f"half {half} of side {side}", learned, of_rows(attacked, at))
                 found[at[kept]] = guesses.right
             there = (
                 np.arange(len(attacked))

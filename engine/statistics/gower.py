@@ -12,7 +12,7 @@ equal distances are equal, in whatever order variables and records come.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -56,6 +56,10 @@ class Gower:
             else:
                 values[name] = np.sort(np.concatenate([table.present(name) for table in tables]))
         return cls(tuple(names), sum(map(len, tables)), levels, values)
+
+    def of_some(self, names: Sequence[str]) -> Gower:
+        """Return the distance by some of the variables, with the same places."""
+        return replace(self, names=tuple(names))
 
     @property
     def unit(self) -> float:

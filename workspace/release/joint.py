@@ -176,36 +176,36 @@ class Joint:
         return extreme(column.name, column.own, numbers, self.members, column.released, cell, known)
 
     @cached_property
-    def respelled(self) -> list[Column]:
-        """The columns with the places, units and names of levels that the data have."""
-        return [
-            renamed_back(one, coded) if one.numbers is None else rescaled_back(one)
-            for one, coded in zip(self.placed, self.renamed, strict=True)
-        ]
+    def respelled(self) -> dict[str, list[Column]]:
+        """The columns written as the data are, by what was changed back; nothing where they are so already.
 
-    @cached_property
-    def is_respelled(self) -> bool:
-        """Whether the release has other names, units or places of columns than the data."""
-        return any(map(other_names, self.columns, self.respelled))
+        Places and units alone, and names of levels too: whose names are told apart by a poor model only are mistaken for each other.
+        """
+        placed = [one if one.numbers is None else rescaled_back(one) for one in self.placed]
+        named = [renamed_back(one, coded) for one, coded in zip(placed, self.renamed, strict=True)]
+        found, last = dict[str, list[Column]](), self.columns
+        for how, columns in (("in other units or places", placed), ("under other names or in other units", named)):
+            if any(map(other_names, last, columns)):
+                found[how] = last = columns
+        return found
 
     @cached_property
     def under_own_names(self) -> PeopleInRelease:
         """Who stands in the datasets once their columns are written as the data are; nobody is looked for where they are so already."""
-        if not self.is_respelled:
-            return PeopleInRelease((), ())
-        columns = self.respelled
-        released = [marked({one.name: one.released[at] for one in columns}, self.names) for at in range(self.looked_at)]
-        found, how = standing(self.own, released, self.subsets, self.order), ", under other names or in other units"
-        return PeopleInRelease(
-            tuple(replace(one, what=f"{one.what}{how}", shows_copies=False) for one in found.looks),
-            tuple(replace(one, what=f"{one.what}{how}") for one in found.rows),
-        )
+        looks, rows = list[Look](), list[RowTest]()
+        for how, columns in self.respelled.items():
+            released = [
+                marked({one.name: one.released[at] for one in columns}, self.names) for at in range(self.looked_at)
+            ]
+            found = standing(self.own, released, self.subsets, self.order)
+            looks += [replace(one, what=f"{one.what}, {how}", shows_copies=False) for one in found.looks]
+            rows += [replace(one, what=f"{one.what}, {how}") for one in found.rows]
+        return PeopleInRelease(tuple(looks), tuple(rows))
 
     @cached_property
     def whole_rows(self) -> list[RowTest]:
         """Tests of rows in all columns, which use no label."""
-        respelled = self.respelled if self.is_respelled else None
-        return find_whole_rows(self.columns, self.coded, respelled)
+        return find_whole_rows(self.columns, self.coded, self.respelled)
 
     @cached_property
     def rows_alone(self) -> RowEvidence | None:
