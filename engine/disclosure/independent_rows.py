@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from .cells import Keys, counted_keys, occurrences, rows_of
+from ..data.sorting import in_order, sorted_search
+from .cells import Keys, rows_of, runs_in
 from .coded import Coded, Column, as_they_are, near_cells, surprise_of_records, surprise_of_released
 from .evidence import COPY_LEVEL
 
@@ -81,39 +82,63 @@ def _of_pairs(pairs: int) -> str:
     return f"{pairs:,} such {'row occurs' if pairs == 1 else 'rows occur'} twice in one of the two"
 
 
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows in ascending order: where each stood, ``order`` (n,), the different ones, ``keys`` (k,), where each begins and how often it occurs."""
+
+    order: Integers
+    keys: Keys
+    starts: Integers
+    counts: Integers
+
+    @classmethod
+    def from_rows(cls, rows: Keys) -> SortedRows:
+        """Sort rows, (n,)."""
+        order, ascending = in_order(rows)
+        starts, counts = runs_in(ascending)
+        return cls(order, ascending[starts], starts, counts)
+
+    def first_of(self, times: int) -> Integers:
+        """Return one row of each kind that occurs so many times."""
+        return np.asarray(self.order[self.starts[self.counts == times]])
+
+    def times_of(self, keys: Keys) -> Integers:
+        """Return how often each of some ascending keys (j,) occurs."""
+        if not len(self.keys):
+            return np.zeros(len(keys), dtype=np.int64)
+        place = sorted_search(self.keys, keys).clip(max=len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.counts[place], 0)
+
+
 def compare_rows(what: str, own: Keys, released: Keys) -> RowTest:
     """Test the coincidences between whole rows of the joint table (N,) and of a dataset (r,), all at once."""
-    alone, pairs = _coincidences(own, released)
-    return compare_counts(what, WHOLE, alone, len(pairs[0]) + len(pairs[1]))
+    ours, theirs = SortedRows.from_rows(own), SortedRows.from_rows(released)
+    pairs = int((ours.counts == 2).sum()) + int((theirs.counts == 2).sum())
+    return compare_counts(what, WHOLE, _coincidences(ours, theirs), pairs)
 
 
-def _coincidences(own: Keys, released: Keys) -> tuple[Integers, tuple[Integers, Integers]]:
-    """Return the records that coincide with a row, and the first of each two rows that are equal in the joint table and in the dataset."""
-    times, theirs = occurrences(own, own), occurrences(released, released)
-    alone = np.flatnonzero(times == 1)
-    once = alone[occurrences(own[alone], released) == 1]
-    return once, (_first_of_two(own, times), _first_of_two(released, theirs))
+def _coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
+    """Return the records whose row stands once in both tables."""
+    alone = np.flatnonzero(ours.counts == 1)
+    return np.asarray(ours.order[ours.starts[alone[theirs.times_of(ours.keys[alone]) == 1]]])
 
 
-def _first_of_two(rows: Keys, times: Integers) -> Integers:
-    twice = np.flatnonzero(times == 2)
-    return twice[np.unique(rows[twice], return_index=True)[1]]
-
-
-def scan_rows(what: str, kind: str, own: Keys, released: Keys, surprise: Floats, released_surprise: Floats) -> RowTest:
+def scan_rows(
+    what: str, kind: str, own: SortedRows, released: SortedRows, surprise: Floats, released_surprise: Floats
+) -> RowTest:
     """Test the coincidences between rows of the joint table (N,) and of a dataset (r,), the most surprising rows first.
 
     Parameters
     ----------
     what, kind : str
         How rows are compared, in words, and which of ``SHARES`` the test is of.
-    own, released : Keys
-        The rows, (N,) and (r,).
+    own, released : SortedRows
+        The N rows of the joint table and the r of the dataset.
     surprise, released_surprise : Floats
         How rare the values of each row are, a function of these values, (N,) and (r,).
     """
-    alone, (own_pairs, released_pairs) = _coincidences(own, released)
-    pairs = np.concatenate([surprise[own_pairs], released_surprise[released_pairs]])
+    alone = _coincidences(own, released)
+    pairs = np.concatenate([surprise[own.first_of(2)], released_surprise[released.first_of(2)]])
     surprises = np.concatenate([surprise[alone], pairs])
     is_found = np.arange(len(surprises)) < len(alone)
     # Of equally rare rows a pair comes first, so that no order of the rows helps the coincidences.
@@ -165,21 +190,19 @@ def _tails(n: int) -> NDArray[np.float64]:
     return np.asarray(binom.sf(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
 
 
-def find_repeated(what: str, own: Keys, released: Keys) -> list[RowTest]:
+def find_repeated(what: str, own: SortedRows, released: SortedRows) -> list[RowTest]:
     """Test for each number of repetitions whether rows that a dataset (r,) repeats stand once in the joint table (N,) too often."""
     from scipy.stats import binom
 
-    rows, counts = counted_keys(released)
     tests = list[RowTest]()
     for least in REPEATS:
-        repeated = rows[counts >= least]
+        repeated = released.keys[released.counts >= least]
         if not len(repeated):
             break
-        times = occurrences(repeated, own)
-        met = repeated[times == 1]
+        met = repeated[own.times_of(repeated) == 1]
         if not len(met):
             continue
-        records = np.flatnonzero(np.isin(own, met))
+        records = np.sort(own.order[own.starts[sorted_search(own.keys, met)]])
         p = float(binom.sf(len(met) - 1, len(repeated), 1 / np.e))
         chance = f"{len(repeated):,} rows are repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
         tests.append(
@@ -207,21 +230,21 @@ def find_whole_rows(
     """
     names = tuple(one.name for one in columns)
     surprise = surprise_of_records(coded)
-    own, tests = rows_of({one.name: one.own for one in columns}, names), list[RowTest]()
+    own, tests = SortedRows.from_rows(rows_of({one.name: one.own for one in columns}, names)), list[RowTest]()
     for at in range(len(columns[0].released)):
         theirs = surprise_of_released(coded, at)
-        released = rows_of({one.name: one.released[at] for one in columns}, names)
+        released = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in columns}, names))
         tests.append(scan_rows("all columns", WHOLE, own, released, surprise, theirs))
         tests += find_repeated("all columns", own, released)
         for how, written in (respelled or {}).items():
-            rows = rows_of({one.name: one.released[at] for one in written}, names)
+            rows = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in written}, names))
             rarity = surprise_of_released([as_they_are(one) for one in written], at)
             tests.append(scan_rows(f"all columns, {how}", NEAR, own, rows, surprise, rarity))
-        if len(own) > MANY or all(one.place is None for one in coded):
+        if len(own.order) > MANY or all(one.place is None for one in coded):
             continue
-        ours, made = _near(columns, coded, at)
+        ours, made = (SortedRows.from_rows(rows_of(cells, names)) for cells in _near(columns, coded, at))
         what = "all columns, with numbers to a tenth of their distribution"
-        tests.append(scan_rows(what, NEAR, rows_of(ours, names), rows_of(made, names), surprise, theirs))
+        tests.append(scan_rows(what, NEAR, ours, made, surprise, theirs))
     return tests
 
 

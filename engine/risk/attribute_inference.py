@@ -38,6 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Protocol, Self
 
 import numpy as np
@@ -68,15 +69,26 @@ from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import is_every_subset_tried, kept_variables, largest_excess, largest_excess_output, tried_subsets
 
 
+MOST_ASKED = 1_000_000
+"""Records that are asked at once, by all groups together; a group that asks more is looked at by itself."""
+
+
 class Sought(Protocol):
     """A variable that is guessed: its values of r records to learn from, and of q records that are attacked."""
 
-    def told(self, rows: Integers) -> tuple[Floats, Floats]:
-        """Of the records that are learned from, those that are asked: the guesses that are equally good, and who of ``rows`` agree with one."""
-        ...
+    def judge_guesses(
+        self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
+    ) -> tuple[Floats, Floats]:
+        """Return the chance that each attacked record is guessed right, (a,), and how many of those asked agree with a group's guess, (g,).
 
-    def right(self, guesses: Floats, attacked: Integers) -> Floats:
-        """The chance of one of these guesses, picked at random, to be right of each of these attacked records."""
+        Of several guesses that are equally good one is picked at random.
+
+        Args:
+            nearest: rows of the records that are asked, group after group, (m,).
+            group: their groups, from 0 to g - 1, ascending, each with at least one record, (m,).
+            attacked: rows of the attacked records, (a,).
+            group_of: the group that each of these asks, (a,).
+        """
         ...
 
 
@@ -87,14 +99,16 @@ class Levels:
     offered: Floats
     own: Floats
 
-    def told(self, rows: Integers) -> tuple[Floats, Floats]:
-        """The most frequent levels, and how many records have one of them."""
-        values, counts = np.unique(self.offered[rows], return_counts=True)
-        return values[counts == counts.max()], counts[counts == counts.max()][:1].astype(np.float64)
-
-    def right(self, guesses: Floats, attacked: Integers) -> Floats:
-        """1 / the number of guesses where the record's own is among them."""
-        return np.isin(self.own[attacked], guesses) / len(guesses)
+    def judge_guesses(
+        self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
+    ) -> tuple[Floats, Floats]:
+        """Return 1 / the number of most frequent levels where the record's own is among them, and how many records have one of them."""
+        offered, own = (codes.astype(np.int64) - int(_UNKNOWN) for codes in (self.offered, self.own))
+        width = 1 + max(int(offered.max(initial=0)), int(own.max(initial=0)))
+        levels, counts = np.unique(group * width + offered[nearest], return_counts=True)
+        most, best = _most_by_group(counts, levels // width)
+        right = np.isin(group_of * width + own[attacked], levels[best])
+        return right / np.bincount(levels[best] // width)[group_of], most.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,18 +120,37 @@ class Numbers:
     own: Floats
     window: tuple[Floats, Floats]
 
-    def told(self, rows: Integers) -> tuple[Floats, Floats]:
-        """The values that lie in the windows of most records, and of how many."""
-        values = np.unique(self.offered[rows])
-        lower, upper = (np.sort(ends[rows][~np.isnan(ends[rows])]) for ends in self.around)
-        counts = np.searchsorted(lower, values, "right") - np.searchsorted(upper, values, "left")
-        return values[counts == counts.max()], counts[counts == counts.max()][:1].astype(np.float64)
+    @cached_property
+    def _ranks(self) -> tuple[int, Integers, tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """How many different numbers there are, and the ranks of the offered ones, of the ends of their windows, and of those of the attacked ones."""
+        ends = [end[~np.isnan(end)] for end in (*self.around, *self.window)]
+        known = np.unique(np.concatenate([self.offered, *ends]))
+        offered, *ranks = (np.searchsorted(known, one) for one in (self.offered, *self.around, *self.window))
+        return len(known), offered, (ranks[0], ranks[1]), (ranks[2], ranks[3])
 
-    def right(self, guesses: Floats, attacked: Integers) -> Floats:
-        """The share of the guesses that lie in the record's window."""
-        lower, upper = (ends[attacked] for ends in self.window)
-        inside = np.searchsorted(guesses, upper, "right") - np.searchsorted(guesses, lower, "left")
-        return np.where(np.isnan(lower), 0.0, inside / len(guesses))
+    def judge_guesses(
+        self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
+    ) -> tuple[Floats, Floats]:
+        """Return the share of the best values that lie in the record's window, and in how many windows the best lie."""
+        # ranks instead of numbers, so that a group and a number make one key without rounding
+        width, offered, around, window = self._ranks
+        values = np.unique(group * width + offered[nearest])
+        there = ~np.isnan(self.around[0][nearest])
+        lower, upper = (np.sort((group * width + ends[nearest])[there]) for ends in around)
+        # windows of earlier groups are counted as opened and as closed
+        counts = np.searchsorted(lower, values, "right") - np.searchsorted(upper, values, "left")
+        most, best = _most_by_group(counts, values // width)
+        guesses = values[best]
+        first, last = (group_of * width + ends[attacked] for ends in window)
+        inside = np.searchsorted(guesses, last, "right") - np.searchsorted(guesses, first, "left")
+        right = inside / np.bincount(guesses // width)[group_of]
+        return np.where(np.isnan(self.window[0][attacked]), 0.0, right), most.astype(np.float64)
+
+
+def _most_by_group(counts: Integers, group: Integers) -> tuple[Integers, Booleans]:
+    """Return the largest count of each group, groups ascending, (g,), and which of the counts are as large, (m,)."""
+    most = np.maximum.reduceat(counts, np.flatnonzero(np.diff(group, prepend=-1)))
+    return most, counts == most[group]
 
 
 def windows(values: Floats, radius: Radius | None) -> tuple[Floats, Floats]:
@@ -185,51 +218,84 @@ class _Alike:
         return np.asarray(np.take_along_axis(near, order, axis=1)[np.arange(len(near)), last])
 
     def records(self, kinds: Integers) -> Integers:
-        return np.concatenate([self.order[self.start[k] : self.start[k + 1]] for k in kinds])
+        """Return the records at some of the places, place after place."""
+        counts = self.count[kinds]
+        first = np.cumsum(counts) - counts
+        return self.order[np.repeat(self.start[kinds] - first, counts) + np.arange(int(counts.sum()))]
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Whom each of ``attacked`` records asks. ``groups`` are those that agree in what is known: the records of a group, the places in ``alike`` of the
-    nearest records to learn from, how far the k-th of these lies, and how many records agree in all that is known.
+    """Whom each of q attacked records asks, by g groups of records that agree in what is known.
+
+    alike: records to learn from
+    group_of: the group of each attacked record, (q,)
+    kinds: places in ``alike`` of the nearest records to learn from, group after group, (m,)
+    group: the group that these are nearest to, (m,)
+    distance: how far the k-th nearest record lies, (g,)
+    equal: how many records to learn from agree in all that is known, (g,)
     """
 
     alike: _Alike
-    groups: Sequence[tuple[Integers, Integers, float, int]]
-    attacked: int
+    group_of: Integers
+    kinds: Integers
+    group: Integers
+    distance: Floats
+    equal: Integers
 
     @classmethod
     def of(cls, gower: Gower, offered: Floats, own: Floats, neighbours: int) -> Asked:
         """Of records at places ``own`` (q, d) from the nearest at ``offered`` (r, d), r at least 1."""
         neighbours = min(neighbours, len(offered))
         alike = _Alike.of(offered)
-        places, query = np.unique(own, axis=0, return_inverse=True)
-        query = query.ravel()
-        members = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query, minlength=len(places)))[:-1])
-        groups = []
+        places, group_of = np.unique(own, axis=0, return_inverse=True)
+        kinds, group = list[Integers](), list[Integers]()
+        distance, equal = np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
         for rows, apart in gower.blocks(places, alike.places):
-            for line, low, those in zip(apart, alike.reach(apart, neighbours), members[rows], strict=True):
-                equal = int(alike.count[line == 0].sum())
-                groups.append((those, np.flatnonzero(line <= low), float(low), equal))
-        return cls(alike, groups, len(own))
+            distance[rows] = alike.reach(apart, neighbours)
+            line, kind = np.nonzero(apart <= distance[rows][:, None])
+            kinds.append(kind)
+            group.append(line + rows.start)
+            equal[rows] = (apart == 0) @ alike.count
+        if not kinds:
+            kinds = group = [np.zeros(0, dtype=np.int64)]
+        return cls(alike, group_of.ravel(), np.concatenate(kinds), np.concatenate(group), distance, equal)
 
     def guessed(self, sought: Sought) -> Guessed:
         """What they guess from the answers."""
-        right, distance, agreeing = np.zeros((3, self.attacked))
-        asked, candidates = np.zeros((2, self.attacked), dtype=np.int64)
-        for those, kinds, low, equal in self.groups:
-            nearest = self.alike.records(kinds)
-            guesses, agree = sought.told(nearest)
-            right[those] = sought.right(guesses, those)
-            distance[those], asked[those], agreeing[those] = low, len(nearest), agree[0]
-            candidates[those] = equal
-        return Guessed(right, distance, asked, agreeing, candidates)
+        right, agreeing = np.zeros(len(self.group_of)), np.zeros(len(self.distance))
+        sizes = self.alike.count[self.kinds]
+        asked = np.bincount(self.group, sizes, len(self.distance)).astype(np.int64)
+        order = np.argsort(self.group_of, kind="stable")
+        for first, last in _blocks_of_groups(asked):
+            kind = slice(*np.searchsorted(self.group, [first, last]))
+            those = order[slice(*np.searchsorted(self.group_of[order], [first, last]))]
+            right[those], agreeing[first:last] = sought.judge_guesses(
+                self.alike.records(self.kinds[kind]),
+                np.repeat(self.group[kind] - first, sizes[kind]),
+                those,
+                self.group_of[those] - first,
+            )
+        return Guessed(
+            right,
+            self.distance[self.group_of],
+            asked[self.group_of],
+            agreeing[self.group_of],
+            self.equal[self.group_of],
+        )
+
+
+def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
+    """Yield the first group and the one after the last of every block of groups that ask few enough records to be looked at together."""
+    block = (np.cumsum(asked) - 1) // MOST_ASKED
+    starts = np.flatnonzero(np.diff(block, prepend=-1)).tolist()
+    yield from zip(starts, [*starts[1:], len(asked)], strict=True)
 
 
 def alone(sought: Sought, offered: Integers, attacked: int) -> Floats:
     """The chance to be right of the one best guess for everybody, (attacked,), from all ``offered`` records."""
-    guesses, _ = sought.told(np.arange(len(offered)))
-    return sought.right(guesses, np.arange(attacked))
+    one_group = np.zeros(len(offered), dtype=np.int64), np.zeros(attacked, dtype=np.int64)
+    return sought.judge_guesses(np.arange(len(offered)), one_group[0], np.arange(attacked), one_group[1])[0]
 
 
 def sought(

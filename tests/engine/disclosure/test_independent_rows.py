@@ -20,6 +20,7 @@ from sfumato.engine.disclosure.independent_rows import (
     WEIGHTS,
     WHOLE,
     RowTest,
+    SortedRows,
     compare_counts,
     compare_rows,
     fewest_copies,
@@ -31,6 +32,7 @@ from sfumato.engine.disclosure.independent_rows import (
 )
 
 Rng = np.random.Generator
+in_order = SortedRows.from_rows
 
 
 def distribution(rng: Rng, kind: str, cells: int) -> np.ndarray:
@@ -76,7 +78,7 @@ def test_the_strongest_beginning_is_as_likely_as_all_sequences_of_throws_say(hea
 def p_values(rng: Rng, own: np.ndarray, released: np.ndarray, n: int, r: int) -> tuple[float, float]:
     """Return p of the scan, by how rare a cell is for the data, and of repeated rows, for independent draws."""
     rows, made = rng.choice(len(own), n, p=own), rng.choice(len(own), r, p=released)
-    keys = [one.astype(np.uint64) for one in (rows, made)]
+    keys = [in_order(one.astype(np.uint64)) for one in (rows, made)]
     test = scan_rows("", WHOLE, *keys, -np.log(own[rows]), -np.log(own[made]))
     repeated = find_repeated("", *keys)
     # One number of repetitions, as named beforehand: those of several are corrected where the strongest is chosen.
@@ -105,7 +107,9 @@ def test_rows_that_are_chosen_to_meet_one_person_each_are_at_the_bound_and_not_b
     """The worst release: rows that it repeats, each of which one person is expected to have."""
     rng, people = np.random.default_rng(4), 500
     own = np.arange(people, dtype=np.uint64)
-    tests = [find_repeated("", rng.choice(own, people), np.repeat(own[:40], 2))[0] for _ in range(400)]
+    tests = [
+        find_repeated("", in_order(rng.choice(own, people)), in_order(np.repeat(own[:40], 2)))[0] for _ in range(400)
+    ]
     assert 0.1 <= np.mean([one.p <= 0.25 for one in tests]) <= 0.25 + 0.06
     assert np.mean([one.p <= 0.01 for one in tests]) <= binom.ppf(0.999, 400, 0.01) / 400
 
@@ -117,8 +121,8 @@ def test_rows_that_are_not_drawn_independently_are_beyond_the_bound() -> None:
     rows, released = rng.permutation(cells)[:400], rng.permutation(cells)[:400]
     even = np.zeros(400)
     assert compare_rows("", rows, released).p < 1e-6
-    assert scan_rows("", WHOLE, rows, released, even, even).p < 1e-6
-    (test,) = find_repeated("", rows, np.repeat(rows[:12], 2))
+    assert scan_rows("", WHOLE, in_order(rows), in_order(released), even, even).p < 1e-6
+    (test,) = find_repeated("", in_order(rows), in_order(np.repeat(rows[:12], 2)))
     assert test.p == pytest.approx(np.exp(-12))
     assert test.records.tolist() == list(range(12))
 
@@ -130,10 +134,10 @@ def test_copies_of_the_rarest_are_found_among_common_rows_that_coincide_by_chanc
     rows, released = (np.concatenate([one, copied]) for one in common)
     surprise = np.append(np.zeros(400), np.ones(16))
     assert compare_rows("", rows, released).p > 0.05
-    found = scan_rows("", WHOLE, rows, released, surprise, surprise)
+    found = scan_rows("", WHOLE, in_order(rows), in_order(released), surprise, surprise)
     assert found.p <= 0.001
     assert found.records.tolist() == list(range(400, 416))
-    without = scan_rows("", WHOLE, *common, np.zeros(400), np.zeros(400))
+    without = scan_rows("", WHOLE, *map(in_order, common), np.zeros(400), np.zeros(400))
     assert without.p > 0.05
 
 
@@ -141,7 +145,7 @@ def test_of_more_rows_than_are_examined_the_whole_counts_too() -> None:
     rng = np.random.default_rng(5)
     rows = rng.permutation(np.arange(20_000, dtype=np.uint64))[:5_000]
     even = np.zeros(5_000)
-    found = scan_rows("", WHOLE, rows, rows, even, even)
+    found = scan_rows("", WHOLE, in_order(rows), in_order(rows), even, even)
     assert found.p < 1e-12
     assert len(found.records) in (MOST_EXAMINED, 5_000)
 
