@@ -36,7 +36,7 @@ LEAST_REACH = 1.28
 OBJECTION = 2.326
 """Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
 POWER = 0.8
-SURE = 0.95
+SURE = 0.9
 """Confidence of the limit of what hold-out people show, in how strong a finding is."""
 ALL_PEOPLE = "all people"
 ROUNDING = 1e-9
@@ -95,7 +95,7 @@ class LookCounts:
 
     @cached_property
     def most_expected(self) -> float:
-        """Return the members that would be found, at most, if they were found as often as hold-out people are: the 95 % limit of these."""
+        """Return the members that would be found, at most, if they were found as often as hold-out people are: the 90 % limit of these."""
         from scipy.stats import beta
 
         if self.controls >= self.of_controls:
@@ -121,7 +121,6 @@ class MembershipEvidence:
     looks: how many looks could tell anything
     objecting: how many of them object by themselves
     strongest: counts of the look that objects most; None where no look could tell anything
-    objections: counts of all looks that object, the strongest first
     together: counts of everybody whom an objecting look finds; None where fewer than two object
     detectable: fewest people, copied whole, who would have been found with 80 % power; None where no number would
     draws: permutations that were made
@@ -132,7 +131,6 @@ class MembershipEvidence:
     looks: int
     objecting: int
     strongest: LookCounts | None
-    objections: tuple[LookCounts, ...]
     together: LookCounts | None
     detectable: int | None
     draws: int
@@ -174,7 +172,7 @@ def weigh_evidence(
     matrix = LookMatrix(looks, members, records, units)
     weight = OTHER_WEIGHT if rows is None else rows.weight
     if not matrix.looks or members in (0, records):
-        return MembershipEvidence(1.0, 1.0, 0, 0, None, (), None, None, 0)
+        return MembershipEvidence(1.0, 1.0, 0, 0, None, None, None, 0)
     test = SequentialP(float(combine_scores(matrix.observed[None, :], matrix.look_weights)[0]))
     permuted = list[Floats]()
     while not test.is_decided:
@@ -188,11 +186,8 @@ def weigh_evidence(
         permuted.append(matrix.draw(DRAWS_FOR_POWER - test.draws))
     detectable = _fewest_detectable(looks, matrix, np.concatenate(permuted), level * OTHER_WEIGHT)
     strongest = _count(matrix, int(np.argmax(matrix.observed)))
-    objections = tuple(_count(matrix, at) for at in objecting[np.argsort(-matrix.observed[objecting], kind="stable")])
     p = min(1.0, test.p / weight)
-    return MembershipEvidence(
-        p, test.p, len(matrix.looks), len(objecting), strongest, objections, together, detectable, test.draws
-    )
+    return MembershipEvidence(p, test.p, len(matrix.looks), len(objecting), strongest, together, detectable, test.draws)
 
 
 @dataclass(eq=False)

@@ -103,7 +103,8 @@ class Levels:
         self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
     ) -> tuple[Floats, Floats]:
         """Return 1 / the number of most frequent levels where the record's own is among them, and how many records have one of them."""
-        offered, own = (codes.astype(np.int64) - int(_UNKNOWN) for codes in (self.offered, self.own))
+        lowest = min(self.offered.min(initial=0), self.own.min(initial=0))  # missing and unknown levels are below 0
+        offered, own = ((codes - lowest).astype(np.int64) for codes in (self.offered, self.own))
         width = 1 + max(int(offered.max(initial=0)), int(own.max(initial=0)))
         levels, counts = np.unique(group * width + offered[nearest], return_counts=True)
         most, best = _most_by_group(counts, levels // width)
@@ -288,8 +289,12 @@ class Asked:
 def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
     """Yield the first group and the one after the last of every block of groups that ask few enough records to be looked at together."""
     block = (np.cumsum(asked) - 1) // MOST_ASKED
-    starts = np.flatnonzero(np.diff(block, prepend=-1)).tolist()
-    yield from zip(starts, [*starts[1:], len(asked)], strict=True)
+    ends = [*np.flatnonzero(np.diff(block)).tolist(), len(asked) - 1]
+    first = 0
+    for end in ends:
+        if first <= end:
+            yield first, end + 1
+        first = end + 1
 
 
 def alone(sought: Sought, offered: Integers, attacked: int) -> Floats:

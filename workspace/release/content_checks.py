@@ -34,8 +34,10 @@ from .joint import NUMBERS, Joint
 
 FEWEST = 5
 """People beyond chance from which a finding may block."""
-MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.5, 0.2
-"""A finding blocks where so much of who is found, or of who could be found, is found for being a member."""
+MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.6, 0.2
+"""A finding blocks where so much of who is found, or of all people, is surely found for being a member."""
+MOST_IN_OWN_ROWS = 0.5
+"""And where so much of those who have their own values in their own rows do for the rows being theirs."""
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
 NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
 
@@ -82,7 +84,7 @@ def is_strong(counts: LookCounts, members: int, *, follows_from_kept: bool = Fal
 
 def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
     """Return whether so many people, and so much of what is found, stand in their own rows that it may block."""
-    is_much = evidence.share_of_found >= MOST_OF_THE_FOUND or evidence.excess_share >= MOST_OF_THE_PEOPLE
+    is_much = evidence.share_of_found >= MOST_IN_OWN_ROWS or evidence.excess_share >= MOST_OF_THE_PEOPLE
     return evidence.excess >= FEWEST and is_much
 
 
@@ -158,7 +160,7 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
         nearest = counts_text(evidence.strongest, noun)
         words = f"no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {nearest}"
         return Sighting(f"{words}; {about}", 0.0, judged=0.0)
-    candidates = [one for one in (evidence.strongest, evidence.together, *evidence.objections) if one is not None]
+    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
     strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
     shown = strong[0] if strong else evidence.strongest
     message = counts_text(shown, noun)
