@@ -5,16 +5,23 @@ from __future__ import annotations
 import pytest
 
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.risk._attack import AttackResult, Rate
+from sfumato.engine.risk._attack import AttackResult, Gain, Rate
 from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, attacks_in
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.tables import text
 
 
 def rows(
-    attack: int, control: int, dataset: str = "synthetic", target: str = "", draw: int | None = None, **params: object
+    attack: int,
+    control: int,
+    dataset: str = "synthetic",
+    target: str = "",
+    draw: int | None = None,
+    gain: Gain | None = None,
+    **params: object,
 ) -> list[Row]:
-    found = AttackResult(Rate(attack, 100), Rate(10, 100), Rate(control, 100)).estimates(target, **params)
+    rates = Rate(attack, 100), Rate(10, 100), Rate(control, 100)
+    found = AttackResult(*rates, gain=gain).estimates(target, **params)
     return [
         Row("risk", "some_attack", one.measure, target, dataset, draw, None, one.value, one.lower, one.upper, one.baseline,
             status="computed" if one.value is not None else "not computed", reason=one.reason, params=params)
@@ -46,7 +53,7 @@ def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
         *rows(60, 20, draw=1),
         *rows(60, 20, "confidential"),
     ]
-    assert [len(parts) for parts in attacks_in(found)] == [7] * 5
+    assert [len(parts) for parts in attacks_in(found)] == [9] * 5
     assert attack_table([PLAIN]) is None
 
 
@@ -57,6 +64,18 @@ def test_an_excess_that_is_not_computed_says_so_and_why() -> None:
     assert table is not None
     assert "not computed" in text(table)
     assert "nothing left" in text(table)
+
+
+def test_what_the_release_adds_stands_beside_the_excess() -> None:
+    found = rows(60, 20, gain=Gain(0.5, 0.1, 0.05))
+    table = attack_table(found)
+    assert table is not None
+    titles = [column.name for column in table.columns]
+    line = [getattr(cell, "text", cell) for cell in table.rows[0]]
+    cells = [line[titles.index(name)] for name in ("excess value", "added value", "added interval", "detectable added")]
+    assert cells == ["0.5", "0.5", "0.3775 .. 0.6225", "0.1751"]
+    assert ", added 0.5 (0.3775 .. 0.6225), attack 0.6" in attack_lines(found)[0]
+    assert attack_objects(found)[0]["added"]["value"] == pytest.approx(0.5)
 
 
 def test_few_words_name_the_largest_excess_first_and_how_many_are_left() -> None:
@@ -88,6 +107,8 @@ def test_json_has_a_table_an_attack() -> None:
         "control",
         "excess",
         "detectable",
+        "added",
+        "detectable_added",
         "guesses",
         "p",
     }
