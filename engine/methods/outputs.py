@@ -32,8 +32,7 @@ ATTACK_PARTS = {
 }
 """The outputs that every attack has which is held against control records, and what each is: how often a guess is right with the
 release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, how many guesses there are,
-what the release adds to the excess, the smallest such addition that would have been found, and how probable as much is where nothing is told.
-They stand side by side in one table."""
+how much of the excess the release adds, the smallest such part that would have been found, and how probable as much is where nothing is told. They stand side by side in one table."""
 
 
 @dataclass(frozen=True, slots=True)

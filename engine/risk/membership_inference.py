@@ -11,8 +11,8 @@ being in the reference. Where the release owes nothing to single people, records
     attack_success  the share of the records of the data that score as high as few controls do: at most ``false_positives`` of these
 
 The second speaks of the people of whom the release tells most, whom an average hides (Carlini et al. 2022). Its limit is the score of a
-control, the lowest that so few controls reach; where too many share the highest score, what is above that. Under 1 / ``false_positives``
-scored controls nothing can be said, and it is not computed. ``added_risk`` takes off what is reached without the release. The baseline is the same attack without the release, by how far a person is
+control, the lowest that so few controls reach; where too many share the highest score, what is above that. Of fewer than
+1 / ``false_positives`` scored controls one may reach it, which is a larger share, and the reason says so. ``added_risk`` takes off what is reached without the release. The baseline is the same attack without the release, by how far a person is
 from the reference alone: where it is off 1/2, the controls are other people than the data, and the attack says less than it seems to.
 
 All m datasets are scored together, as one release of m times as many records, and each alone. Values that a release keeps unchanged are among
@@ -56,6 +56,8 @@ from ._attacked_records import drawn, of_rows, stream_aside
 
 REFERENCE, FALSE_POSITIVES = 0.5, 0.01
 """The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
+LEAST_SCORED = 2 * LEAST
+"""The fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -266,6 +268,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         return None
     if not case.holdout:
         return Declined(WITHOUT_CONTROLS)
+    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
     limits, sizes = whole_limits("membership", case, FALSE_POSITIVES, scored=REFERENCE), asked_about(case, REFERENCE)
     if (
         case.controls is not None
@@ -437,11 +440,13 @@ def _estimates(
     yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), area(*without), reason=words)
     if (allowed := _allowed(spec.false_positives, len(others))) < 1:
         needed = math.ceil(1 / spec.false_positives - 1e-9)
-        yield from AttackResult(Rate(0, 0), None, Rate(0, 0), exact=False).estimates(
-            reason=f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
-            f"hold out {counted(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
-        )
-        return
+        lacking = f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
+        lacking += f"hold out {counted(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
+        if len(others) < min(needed, LEAST_SCORED):
+            yield from AttackResult(Rate(0, 0), None, Rate(0, 0), exact=False).estimates(reason=lacking)
+            return
+        # One control is a larger share than was asked for. Its limits are as wide as so few controls make them.
+        allowed, words = 1, f"{words}; one control is taken for a record of the data. {lacking}"
     (told, false), (by_chance, _) = _above(own, others, allowed), _above(*without, allowed)
     controls = _FalsePositives(false, len(others))
     limits = _lowest_reached(others, allowed), _lowest_reached(without[1], allowed)

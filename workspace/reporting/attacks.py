@@ -1,4 +1,4 @@
-"""Attacks on a release: attack, baseline, control, excess and added risk side by side, in one table and in few words.
+"""Attacks on a release: attack, baseline, control and excess side by side, in one table and in few words.
 
 What an attack gets right of the people says something only beside what it gets right of people whom the release has never seen.
 """
@@ -18,8 +18,7 @@ from .words import NOTHING, Apart, interval, number, params_text, row_settings, 
 TITLE = "Attacks beside control records"
 FULL = (
     "Attacks beside control records: how often guesses are right of the release's own records, of controls, whom it has never seen, and without it. "
-    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right; added is the excess less what is so without the release; "
-    "p is the chance of as much without a leak."
+    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right. Added is the excess less what it is without the release; p is the chance of as much without a leak."
 )
 COLUMNS = (
     Column("attack", "attack on"),
@@ -33,17 +32,16 @@ COLUMNS = (
     Column("baseline interval", "interval", page=True),
     Column("excess value", "excess", align="right"),
     Column("excess interval", "interval", spare=4),
-    Column("added value", "added", align="right"),
-    Column("added interval", "interval", spare=4),
     Column("detectable", "detectable", align="right", spare=4),
-    Column("detectable added", "of added", align="right", spare=4, full="detectable added"),
+    Column("added value", "added", align="right", spare=5),
+    Column("added interval", "interval", spare=4),
+    Column("detectable added", "detectable added", align="right", spare=4),
     Column("guesses", "guesses", align="right", spare=2),
     Column("p", "p", align="right", spare=4),
     Column("with", "with", spare=1),
 )
-RATES = ("attack", "control", "baseline", "excess", "added")
-COUNTS = ("detectable", "detectable_added", "guesses", "p")
-FEW_WORDS = ("attack", "control", "baseline")
+RATES = ("attack", "control", "baseline", "excess")
+"""What has an interval beside it in every table of attacks."""
 MOST_LINES = 4
 """Attacks that are said where there is little room."""
 
@@ -74,15 +72,22 @@ def _line(parts: Mapping[str, Row], apart: Apart) -> Line:
     uses = apart.get(row.method_key, {})
     found: list[Cell | str] = [_title(row), _of(row, uses), row.dataset]
     for name in RATES:
-        one = parts.get(name)
-        found += (
-            ["", ""]
-            if one is None
-            else [Cell(_value(one), full=one.reason and f"{_value(one)}: {one.reason}"), _ends(one)]
-        )
+        found += _with_interval(parts.get(name))
+    found += [_number_of(parts, "detectable"), *_with_interval(parts.get("added"))]
+    found += [_number_of(parts, name) for name in ("detectable_added", "guesses", "p")]
     reasons = dict.fromkeys(one.reason for one in parts.values() if one.reason)
-    others = (number(parts[name].value) if name in parts else "" for name in COUNTS)
-    return [*found, *others, Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]  # fmt: skip
+    return [*found, Cell("; ".join(reasons), full="; ".join([*reasons, settings_text(row.params, uses)]))]
+
+
+def _with_interval(row: Row | None) -> list[Cell | str]:
+    """Return the cells of a value and of its interval; empty ones without a row."""
+    if row is None:
+        return ["", ""]
+    return [Cell(_value(row), full=row.reason and f"{_value(row)}: {row.reason}"), _ends(row)]
+
+
+def _number_of(parts: Mapping[str, Row], name: str) -> str:
+    return number(parts[name].value) if name in parts else ""
 
 
 def _title(row: Row) -> str:
@@ -118,8 +123,10 @@ def _said(parts: Mapping[str, Row]) -> str:
     row = parts["excess"]
     name = ", ".join(filter(None, (_title(row), _of(row, {}))))
     ends = f" ({_ends(row)})" if row.lower is not None else ""
-    rates = [f"{what} {_value(parts[what])}" for what in FEW_WORDS if what in parts]
-    return f"{name}: excess {_value(row)}{ends}, {', '.join(rates)}"
+    rates = [f"{what} {_value(parts[what])}" for what in RATES if what in parts and what != "excess"]
+    added = parts.get("added")
+    told = f", added {_value(added)} ({_ends(added)})" if added is not None and added.value is not None else ""
+    return f"{name}: excess {_value(row)}{ends}{told}, {', '.join(rates)}"
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:

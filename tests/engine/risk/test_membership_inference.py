@@ -155,16 +155,45 @@ def test_a_part_of_the_records_that_is_nearly_copied_is_found() -> None:
 def test_too_few_controls_are_said() -> None:
     rng = np.random.default_rng(7)
     own, releases = table(drawn(50, rng)), [table(drawn(50, rng))]
-    got = answers(attacked(own, table(drawn(120, rng)), releases).whole)
+    got = answers(attacked(own, table(drawn(38, rng)), releases).whole)
     assert got["auc"].value is not None
-    assert got["attack_success"].value is got["excess_risk"].value is None
+    assert got["attack_success"].value is got["excess_risk"].value is got["added_risk"].value is None
     assert got["attack_success"].reason == (
+        "0.01 false positives need 100 scored controls or more, and there are 19: hold out 200 records or more"
+    )
+    one = answers(attacked(own, table(drawn(120, rng)), releases).whole)
+    assert (one["control_success"].value, one["guesses"].value) == (1 / 60, 50)
+    assert one["added_risk"].lower <= one["added_risk"].value <= one["added_risk"].upper  # type: ignore[operator]
+    assert one["added_risk"].reason.endswith(
+        "one control is taken for a record of the data. "
         "0.01 false positives need 100 scored controls or more, and there are 60: hold out 200 records or more"
     )
     enough = answers(attacked(own, table(drawn(200, rng)), releases).whole)
     assert (enough["control_success"].value, enough["guesses"].value) == (0.01, 50)
     with pytest.raises(NotComputable, match="one control record"):
         attacked(own, table(drawn(1, rng)), releases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("controls", [40, 80, 194])
+def test_what_is_added_has_its_level_where_one_control_is_taken_for_a_record(controls: int) -> None:
+    """Of fewer than a hundred scored controls one may reach the limit; a release of other people then excludes 0 no more often."""
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        whole = attacked(
+            table(drawn(300, rng)), table(drawn(controls, rng)), [table(drawn(300, rng))], people=("random",)
+        ).whole
+        found.append(answers(whole)["added_risk"])
+    assert all(one.value is not None for one in found)
+    assert sum(one.lower > 0 for one in found) <= 5  # type: ignore[operator]
+
+
+def test_a_copy_is_found_by_one_control() -> None:
+    rng = np.random.default_rng(12)
+    own = table(drawn(300, rng))
+    added = answers(attacked(own, table(drawn(194, rng)), [own]).whole)["added_risk"]
+    assert added.lower > 0.9  # type: ignore[operator]
 
 
 def test_controls_of_another_population_show_in_the_baseline() -> None:

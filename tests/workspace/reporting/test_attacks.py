@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from sfumato.engine.methods.rows import Row
@@ -13,9 +12,16 @@ from sfumato.workspace.reporting.tables import text
 
 
 def rows(
-    attack: int, control: int, dataset: str = "synthetic", target: str = "", draw: int | None = None, **params: object
+    attack: int,
+    control: int,
+    dataset: str = "synthetic",
+    target: str = "",
+    draw: int | None = None,
+    gain: Gain | None = None,
+    **params: object,
 ) -> list[Row]:
-    found = AttackResult(Rate(attack, 100), Rate(10, 100), Rate(control, 100)).estimates(target, **params)
+    rates = Rate(attack, 100), Rate(10, 100), Rate(control, 100)
+    found = AttackResult(*rates, gain=gain).estimates(target, **params)
     return [
         Row("risk", "some_attack", one.measure, target, dataset, draw, None, one.value, one.lower, one.upper, one.baseline,
             status="computed" if one.value is not None else "not computed", reason=one.reason, params=params)
@@ -61,20 +67,15 @@ def test_an_excess_that_is_not_computed_says_so_and_why() -> None:
 
 
 def test_what_the_release_adds_stands_beside_the_excess() -> None:
-    gain = Gain.from_differences(np.repeat([0.0, 1.0], [60, 40]), np.zeros(100), np.random.default_rng(1))
-    estimates = AttackResult(Rate(60, 100), Rate(10, 100), Rate(20, 100), gain=gain).estimates()
-    found = [
-        Row("risk", "some_attack", one.measure, "", "synthetic", None, None, one.value, one.lower, one.upper)
-        for one in estimates
-    ]
+    found = rows(60, 20, gain=Gain(0.5, 0.1, 0.05))
     table = attack_table(found)
     assert table is not None
-    words = text(table).splitlines()[3].split()
-    assert words[:7] == ["some", "attack", "synthetic", "0.6", "0.2", "0.1", "0.5"]
-    assert words[10] == "0.5"  # after the interval of the excess
-    (one,) = attack_objects(found)
-    assert one["added"]["value"] == pytest.approx(0.5)
-    assert 0 < one["detectable_added"]["value"] < 0.5
+    titles = [column.name for column in table.columns]
+    line = [getattr(cell, "text", cell) for cell in table.rows[0]]
+    cells = [line[titles.index(name)] for name in ("excess value", "added value", "added interval", "detectable added")]
+    assert cells == ["0.5", "0.5", "0.3775 .. 0.6225", "0.1751"]
+    assert ", added 0.5 (0.3775 .. 0.6225), attack 0.6" in attack_lines(found)[0]
+    assert attack_objects(found)[0]["added"]["value"] == pytest.approx(0.5)
 
 
 def test_few_words_name_the_largest_excess_first_and_how_many_are_left() -> None:
@@ -105,8 +106,8 @@ def test_json_has_a_table_an_attack() -> None:
         "baseline",
         "control",
         "excess",
-        "added",
         "detectable",
+        "added",
         "detectable_added",
         "guesses",
         "p",
