@@ -40,11 +40,12 @@ def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
 
 
 def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> None:
-    assert content_checks.is_strong(counts(20, 400, 0, 100))
-    assert not content_checks.is_strong(counts(4, 400, 0, 100)), "fewer than five people"
-    assert not content_checks.is_strong(counts(100, 400, 20, 100)), "as often as hold-out people"
-    assert not content_checks.is_strong(counts(30, 400, 0, 100), follows_from_kept=True)
-    assert content_checks.is_strong(counts(100, 400, 0, 100), follows_from_kept=True)
+    assert content_checks.is_strong(counts(30, 400, 0, 100), 400)
+    assert not content_checks.is_strong(counts(20, 400, 0, 100), 400), "a hold-out of 100 may have missed half of them"
+    assert not content_checks.is_strong(counts(4, 400, 0, 400), 400), "fewer than five people"
+    assert not content_checks.is_strong(counts(100, 400, 20, 100), 400), "as often as hold-out people"
+    assert not content_checks.is_strong(counts(30, 400, 0, 100), 400, follows_from_kept=True)
+    assert content_checks.is_strong(counts(100, 400, 0, 100), 400, follows_from_kept=True)
 
 
 def test_a_case_counts_its_records_by_their_noun() -> None:
