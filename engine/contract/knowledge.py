@@ -177,11 +177,12 @@ def tried_cases(
         if case is None:
             continue
         try:
-            answers = [estimates_of(method, case, table) for table in (case.less, case.more)]
+            # one variable more is what a method refuses most, so it is asked first
+            more, less = (estimates_of(method, case, table) for table in (case.more, case.less))
         except (BadInput, NotComputable):
             continue
         found += 1
-        yield answers[0], answers[1]
+        yield less, more
         if found == cases:
             return
 
