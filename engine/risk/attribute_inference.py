@@ -68,7 +68,6 @@ from ._attack import WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs,
 from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import is_every_subset_tried, kept_variables, largest_excess, largest_excess_output, tried_subsets
 
-
 MOST_ASKED = 1_000_000
 """Records that are asked at once, by all groups together; a group that asks more is looked at by itself."""
 
@@ -649,7 +648,7 @@ class _Sides:
                 asked = self.asked.get((which, used)) if every else None
                 if asked is None:
                     at = [known.index(one) for one in used]
-                    sides = learned_places[np.ix_(offered, at)], attacked_places[np.ix_(rows, at)]
+                    sides = learned_places[offered][:, at], attacked_places[rows][:, at]
                     asked = Asked.of(gower.of_some(used), *sides, spec.neighbours)
                 if every:
                     self.asked[which, used] = asked

@@ -64,10 +64,10 @@ def one_by_one(gower: Gower, offered: Floats, own: Floats, what: Sought, neighbo
     for q, line in enumerate(gower.apart(own, offered)):
         low = np.sort(line)[kth]
         nearest = np.flatnonzero(line <= low)
-        right, agree = guess(what, nearest, q)
-        found.append((right, low, len(nearest), agree, np.count_nonzero(line == 0)))
-    right, low, asked, agree, same = (np.array(one) for one in zip(*found, strict=True))
-    return Guessed(right, low, asked, agree, same)
+        chance, most = guess(what, nearest, q)
+        found.append((chance, low, len(nearest), most, np.count_nonzero(line == 0)))
+    right, distance, asked, agreeing, same = (np.array(one) for one in zip(*found, strict=True))
+    return Guessed(right, distance, asked, agreeing, same)
 
 
 @pytest.mark.parametrize("at_once", [1, 9, 1_000_000])
