@@ -17,7 +17,7 @@ from sfumato.engine.disclosure.coded import middle_ranks
 from sfumato.engine.disclosure.disguise import Disguise, disguise
 from sfumato.engine.disclosure.evidence import BESIDE_KEPT_LEVEL, COPY_LEVEL, EVIDENCE_LEVEL, OWN_ROW_LEVEL
 from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
-from sfumato.engine.disclosure.independent_rows import WHOLE, RowEvidence, fewest_copies, strongest_rows
+from sfumato.engine.disclosure.independent_rows import OTHER_WEIGHT, WHOLE, RowEvidence, fewest_copies, strongest_rows
 from sfumato.engine.disclosure.membership_evidence import LookCounts, weigh_evidence
 from sfumato.engine.disclosure.people import marked
 from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
@@ -149,7 +149,12 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
         detectable.append(fewest_copies(min(pairs), joint.members, joint.records, level))
     about = f"{looked}, and {_percent_of_releases(evidence.p)}; {power_text(detectable, joint.members, noun)} ({joint.size})"
     notable = rows if rows is not None and rows.is_notable else None
-    if notable is not None and evidence.p <= level and _members_beyond_chance(joint, notable) >= FEWEST:
+    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
+    strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
+    # A look that convinces by itself names itself; rows speak where it takes both.
+    is_by_labels = bool(strong) and evidence.by_labels <= level * OTHER_WEIGHT
+    is_by_rows = notable is not None and _members_beyond_chance(joint, notable) >= FEWEST
+    if notable is not None and evidence.p <= level and is_by_rows and not is_by_labels:
         return _by_rows(joint, notable, f"; {about}", "block")
     if evidence.p > level and notable is not None:
         return _by_rows(joint, notable, f"; the hold-out neither confirms nor contradicts it: {about}", "warn")
@@ -160,8 +165,6 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
         nearest = counts_text(evidence.strongest, noun)
         words = f"no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {nearest}"
         return Sighting(f"{words}; {about}", 0.0, judged=0.0)
-    candidates = [one for one in (evidence.strongest, evidence.together) if one is not None]
-    strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
     shown = strong[0] if strong else evidence.strongest
     message = counts_text(shown, noun)
     if shown is evidence.strongest and evidence.together is not None:

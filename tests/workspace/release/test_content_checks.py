@@ -104,7 +104,7 @@ def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: 
     findings = judge(pd.concat([MINE[:40], FRESH[40:]]))
     found = findings["membership_evidence"]
     assert found.status == "block"
-    assert "and none of 150 hold-out people" in found.said
+    assert "; of 150 such hold-out people none" in found.said
     assert "honest releases show as much in 0." in found.said
     assert "would be seen with 80 % power" in found.said
     assert "whoever made the files" in found.advice
