@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.sorting import in_order, sorted_search
+from ..wording import agree, counted
 from .cells import Keys, rows_of, runs_in
 from .coded import Coded, Column, as_they_are, near_cells, surprise_of_records, surprise_of_released
 from .evidence import COPY_LEVEL
@@ -79,7 +80,7 @@ def compare_counts(what: str, kind: str, records: Integers, pairs: int) -> RowTe
 
 
 def _of_pairs(pairs: int) -> str:
-    return f"{pairs:,} such {'row occurs' if pairs == 1 else 'rows occur'} twice in one of the two"
+    return f"{counted(pairs, 'such row')} {agree(pairs, 'occurs', 'occur')} twice in one of the two"
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,10 +205,10 @@ def find_repeated(what: str, own: SortedRows, released: SortedRows) -> list[RowT
             continue
         records = np.sort(own.order[own.starts[sorted_search(own.keys, met)]])
         p = float(binom.sf(len(met) - 1, len(repeated), 1 / np.e))
-        chance = f"{len(repeated):,} rows are repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
+        chance = f"{counted(len(repeated), 'row')} {agree(len(repeated), 'is', 'are')} repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
         tests.append(
             RowTest(
-                f"{what}, in {least} rows of a dataset or more", REPEATED, records, len(repeated) / np.e, chance, p,
+                f"{what}, in {counted(least, 'row')} of a dataset or more", REPEATED, records, len(repeated) / np.e, chance, p,
                 float(np.exp(-min(700, len(repeated)))),
             )
         )  # fmt: skip

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers, side_by_side
 from ..data.sorting import distinct_codes, in_order, is_first, sorted_values
+from ..wording import counted
 from .cells import Keys, mixed
 from .coded import Column
 from .independent_rows import SOME_COLUMNS, RowTest, compare_counts
@@ -204,7 +205,12 @@ def _looks(
             break
         repeated = order[rows.lone[often >= k]]
         looks.append(
-            Look(everybody, f"{ALONE} {what} stand in {k} rows of a dataset or more", repeated, order[eligible])
+            Look(
+                everybody,
+                f"{ALONE} {what} stand in {counted(k, 'row')} of a dataset or more",
+                repeated,
+                order[eligible],
+            )
         )
     if len(times) > 1:
         least = max(2, (len(times) + 1) // 2)
