@@ -126,7 +126,8 @@ def _said(parts: Mapping[str, Row]) -> str:
     rates = [f"{what} {_value(parts[what])}" for what in RATES if what in parts and what != "excess"]
     added = parts.get("added")
     told = f", added {_value(added)} ({_ends(added)})" if added is not None and added.value is not None else ""
-    return f"{name}: excess {_value(row)}{ends}{told}, {', '.join(rates)}"
+    # the rates that the excess follows from stand beside it where a line is cut
+    return f"{name}: excess {_value(row)}{ends}, {', '.join(rates)}{told}"
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:

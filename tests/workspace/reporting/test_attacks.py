@@ -74,7 +74,7 @@ def test_what_the_release_adds_stands_beside_the_excess() -> None:
     line = [getattr(cell, "text", cell) for cell in table.rows[0]]
     cells = [line[titles.index(name)] for name in ("excess value", "added value", "added interval", "detectable added")]
     assert cells == ["0.5", "0.5", "0.3775 .. 0.6225", "0.1751"]
-    assert ", added 0.5 (0.3775 .. 0.6225), attack 0.6" in attack_lines(found)[0]
+    assert attack_lines(found)[0].endswith(", attack 0.6, control 0.2, baseline 0.1, added 0.5 (0.3775 .. 0.6225)")
     assert attack_objects(found)[0]["added"]["value"] == pytest.approx(0.5)
 
 
