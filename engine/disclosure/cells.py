@@ -137,7 +137,11 @@ def rows_of(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
 
 def occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """How often each of the rows (k,) occurs among others (n,)."""
-    held, counts = counted_keys(among)
+    return times_in(*counted_keys(among), rows)
+
+
+def times_in(held: Keys, counts: NDArray[np.int64], rows: Keys) -> NDArray[np.int64]:
+    """How often each of the rows (k,) occurs, by the different keys, ascending, and how often each of these does (``counted_keys``)."""
     if not len(held):
         return np.zeros(len(rows), dtype=np.int64)
     place = sorted_search(held, rows).clip(max=len(held) - 1)

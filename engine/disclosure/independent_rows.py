@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.sorting import in_order, sorted_search
 from ..wording import agree, counted
-from .cells import Keys, rows_of, runs_in
+from .cells import Keys, rows_of, runs_in, times_in
 from .coded import Coded, Column, as_they_are, near_cells, surprise_of_records, surprise_of_released
 from .evidence import COPY_LEVEL
 
@@ -105,13 +105,6 @@ class SortedRows:
         """Return one row of each kind that occurs so many times."""
         return np.asarray(self.order[self.starts[self.counts == times]])
 
-    def times_of(self, keys: Keys) -> Integers:
-        """Return how often each of some ascending keys (j,) occurs."""
-        if not len(self.keys):
-            return np.zeros(len(keys), dtype=np.int64)
-        place = sorted_search(self.keys, keys).clip(max=len(self.keys) - 1)
-        return np.where(self.keys[place] == keys, self.counts[place], 0)
-
 
 def compare_rows(what: str, own: Keys, released: Keys) -> RowTest:
     """Test the coincidences between whole rows of the joint table (N,) and of a dataset (r,), all at once."""
@@ -123,7 +116,7 @@ def compare_rows(what: str, own: Keys, released: Keys) -> RowTest:
 def _coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
     """Return the records whose row stands once in both tables."""
     alone = np.flatnonzero(ours.counts == 1)
-    return np.asarray(ours.order[ours.starts[alone[theirs.times_of(ours.keys[alone]) == 1]]])
+    return np.asarray(ours.order[ours.starts[alone[times_in(theirs.keys, theirs.counts, ours.keys[alone]) == 1]]])
 
 
 def scan_rows(
@@ -162,15 +155,15 @@ def scan_rows(
 
 
 def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
-    """Return the probability that some beginning of so many throws of a coin has as many heads as the strongest beginning here, and its length.
+    """Return how probable it is that some beginning of so many throws of a coin, (n,), is as strong as the strongest one here, and the length of that.
 
-    A beginning is as strong as the probability of as many heads among its throws is small.
+    A beginning is as strong as the probability of as many heads among its throws is small. There are ``MOST_EXAMINED`` throws at most.
     """
     n = len(is_found)
     if not is_found.any():
         return 1.0, 0
     heads = np.cumsum(is_found)
-    tails = _tails(n)
+    tails = _tails()
     strength = tails[np.arange(n), heads]
     length = int(np.argmin(strength)) + 1
     limit = strength[length - 1] * (1 + 1e-9)
@@ -186,10 +179,11 @@ def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
 
 
 @cache
-def _tails(n: int) -> NDArray[np.float64]:
-    """Return the probability of at least k heads in t + 1 throws, (n, n + 1)."""
+def _tails() -> NDArray[np.float64]:
+    """Return the probability of at least k heads in t + 1 throws, of as many throws as are examined, (n, n + 1)."""
     from scipy.stats import binom
 
+    n = MOST_EXAMINED
     return np.asarray(binom.sf(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
 
 
@@ -202,7 +196,7 @@ def find_repeated(what: str, own: SortedRows, released: SortedRows) -> list[RowT
         repeated = released.keys[released.counts >= least]
         if not len(repeated):
             break
-        met = repeated[own.times_of(repeated) == 1]
+        met = repeated[times_in(own.keys, own.counts, repeated) == 1]
         if not len(met):
             continue
         records = np.sort(own.order[own.starts[sorted_search(own.keys, met)]])
@@ -234,24 +228,24 @@ def find_whole_rows(
     names = tuple(one.name for one in columns)
     surprise = surprise_of_records(coded)
     own, tests = SortedRows.from_rows(rows_of({one.name: one.own for one in columns}, names)), list[RowTest]()
+    written = {how: (some, [as_they_are(one) for one in some]) for how, some in (respelled or {}).items()}
     for at in range(len(columns[0].released)):
         theirs = surprise_of_released(coded, at)
         released = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in columns}, names))
         tests.append(scan_rows("all columns", WHOLE, own, released, surprise, theirs))
         tests += find_repeated("all columns", own, released)
-        for how, written in (respelled or {}).items():
-            rows = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in written}, names))
-            rarity = surprise_of_released([as_they_are(one) for one in written], at)
-            tests.append(scan_rows(f"all columns, {how}", NEAR, own, rows, surprise, rarity))
+        for how, (some, codes) in written.items():
+            rows = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in some}, names))
+            tests.append(scan_rows(f"all columns, {how}", NEAR, own, rows, surprise, surprise_of_released(codes, at)))
         if len(own.order) > MANY or all(one.place is None for one in coded):
             continue
-        ours, made = (SortedRows.from_rows(rows_of(cells, names)) for cells in _near(columns, coded, at))
+        ours, made = (SortedRows.from_rows(rows_of(cells, names)) for cells in _in_parts(columns, coded, at))
         what = "all columns, with numbers to a tenth of their distribution"
         tests.append(scan_rows(what, NEAR, ours, made, surprise, theirs))
     return tests
 
 
-def _near(columns: Sequence[Column], coded: Sequence[Coded], at: int) -> tuple[dict[str, Keys], dict[str, Keys]]:
+def _in_parts(columns: Sequence[Column], coded: Sequence[Coded], at: int) -> tuple[dict[str, Keys], dict[str, Keys]]:
     """Return the cells of the columns in the joint table and in a dataset, by name, with numbers in ``PARTS`` of their distribution."""
     own, released = dict[str, Keys](), dict[str, Keys]()
     for number, (column, one) in enumerate(zip(columns, coded, strict=True)):

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.arrays import Integers, side_by_side
-from ..data.sorting import distinct_codes, in_order, is_first, sorted_values
+from ..data.sorting import distinct_codes
 from ..wording import counted
-from .cells import Keys, mixed
+from .cells import Keys, counted_keys, mixed, times_in
 from .coded import Column
-from .independent_rows import SOME_COLUMNS, RowTest, compare_counts
+from .independent_rows import SOME_COLUMNS, RowTest, SortedRows, compare_counts
 from .membership_evidence import Look
 
 MANY = 200_000
@@ -163,19 +162,21 @@ def standing(
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
 
     def look(subset: Subset) -> PeopleInRelease:
-        rows = _LoneRows.from_rows(_sum(own, subset.names))
-        if not len(rows.lone):
+        rows = SortedRows.from_rows(_sum(own, subset.names))
+        lone, keys, pairs = rows.first_of(1), rows.keys[rows.counts == 1], int((rows.counts == 2).sum())
+        if not len(lone):
             return PeopleInRelease((), ())
-        times = [_Times.from_rows(_sum(cells, subset.names), rows) for cells in releases]
-        tests = [
-            compare_counts(subset.what, SOME_COLUMNS, order[rows.lone[one.counts == 1]], rows.pairs + one.pairs)
-            for one in times
+        times, tests = list[Integers](), list[RowTest]()
+        for cells in releases:
+            held, counts = counted_keys(_sum(cells, subset.names))
+            times.append(times_in(held, counts, keys))
             # Whole rows are tested by themselves.
-            if len(subset.names) < len(own)
-        ]
-        looks = _looks(subset.what, layers, rows, times, order)
+            if len(subset.names) < len(own):
+                found = order[lone[times[-1] == 1]]
+                tests.append(compare_counts(subset.what, SOME_COLUMNS, found, pairs + int((counts == 2).sum())))
+        looks = _looks(subset.what, layers, lone, times, order)
         if len(subset.names) == len(own):
-            looks += _looks_at_groups(subset.what, groups, rows, times, order)
+            looks += _looks_at_groups(subset.what, groups, lone, times, order)
         return PeopleInRelease(tuple(looks), tuple(tests))
 
     results = side_by_side(look, subsets)
@@ -186,13 +187,13 @@ def standing(
 
 
 def _looks(
-    what: str, layers: Sequence[tuple[str, int]], rows: _LoneRows, times: Sequence[_Times], order: Integers
+    what: str, layers: Sequence[tuple[str, int]], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[Look]:
-    """Return the looks of a set of columns; records stand by rarity."""
-    often = np.max([one.counts for one in times], axis=0)
+    """Return the looks of a set of columns for those who are alone with their row, (k,), which each dataset has so many times, (k,); records stand by rarity."""
+    often = np.max(times, axis=0)
     # A flag a record, so that people come out by rarity and a stratum is a part of the array, without a copy.
-    eligible = _by_rarity(rows.lone, len(order))
-    hits = _by_rarity(rows.lone[often > 0], len(order))
+    eligible = _by_rarity(lone, len(order))
+    hits = _by_rarity(lone[often > 0], len(order))
     looks = []
     for who, size in layers:
         found, could = np.searchsorted(hits, size), np.searchsorted(eligible, size)
@@ -203,7 +204,7 @@ def _looks(
     for k in TIMES:
         if not (often >= k).any():
             break
-        repeated = order[rows.lone[often >= k]]
+        repeated = order[lone[often >= k]]
         looks.append(
             Look(
                 everybody,
@@ -214,8 +215,8 @@ def _looks(
         )
     if len(times) > 1:
         least = max(2, (len(times) + 1) // 2)
-        again = np.sum([one.counts > 0 for one in times], axis=0) >= least
-        found_again = order[rows.lone[again]]
+        again = np.sum([one > 0 for one in times], axis=0) >= least
+        found_again = order[lone[again]]
         looks.append(
             Look(everybody, f"{ALONE} {what} stand in {least} of the datasets or more", found_again, order[eligible])
         )
@@ -223,12 +224,12 @@ def _looks(
 
 
 def _looks_at_groups(
-    what: str, groups: Sequence[Group], rows: _LoneRows, times: Sequence[_Times], order: Integers
+    what: str, groups: Sequence[Group], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[Look]:
     """Return a look at each group: a model can be too close for one of them alone."""
     is_alone, is_found = (np.zeros(len(order), dtype=np.bool_) for _ in range(2))
-    is_alone[order[rows.lone]] = True
-    is_found[order[rows.lone[np.max([one.counts for one in times], axis=0) > 0]]] = True
+    is_alone[order[lone]] = True
+    is_found[order[lone[np.max(times, axis=0) > 0]]] = True
     return [
         Look(f"the people {one.what}", f"{ALONE} {what} stand in the release", one.records[is_found[one.records]], one.records[is_alone[one.records]], True)
         for one in groups
@@ -242,49 +243,3 @@ def _by_rarity(places: Integers, records: int) -> Integers:
     flags = np.zeros(records, dtype=np.bool_)
     flags[places] = True
     return np.flatnonzero(flags)
-
-
-@dataclass(frozen=True, eq=False)
-class _LoneRows:
-    """Records that are alone with their row, ``lone`` (k,), their rows ascending, ``keys`` (k,), and how many rows occur exactly twice, ``pairs``."""
-
-    lone: Integers
-    keys: Keys
-    pairs: int
-
-    @classmethod
-    def from_rows(cls, rows: Keys) -> _LoneRows:
-        order, ascending = in_order(rows)
-        single, pairs = _once_and_twice(ascending)
-        return cls(order[single], ascending[single], len(pairs))
-
-
-@dataclass(frozen=True, eq=False)
-class _Times:
-    """How often each lone row stands in a dataset, ``counts`` (k,), and how many of its rows occur exactly twice, ``pairs``."""
-
-    counts: Integers
-    pairs: int
-
-    @classmethod
-    def from_rows(cls, rows: Keys, lone: _LoneRows) -> _Times:
-        ascending = sorted_values(rows)
-        return cls(_counts_in(ascending, lone.keys), len(_once_and_twice(ascending)[1]))
-
-
-def _once_and_twice(ascending: Keys) -> tuple[NDArray[np.bool_], Integers]:
-    """Which of some keys, ascending (n,), occur once, and where those begin that occur exactly twice."""
-    first = np.append(is_first(ascending), [True, True])
-    once = first[:-2] & first[1:-1]
-    return once, np.flatnonzero(first[:-2] & ~first[1:-1] & first[2:])
-
-
-def _counts_in(ascending: Keys, values: Keys) -> Integers:
-    """How often values (k,), ascending, occur among others, ascending too, (k,)."""
-    counts = np.zeros(len(values), dtype=np.int64)
-    if not len(ascending):
-        return counts
-    left = np.searchsorted(ascending, values)
-    there = np.flatnonzero(ascending[left.clip(max=len(ascending) - 1)] == values)
-    counts[there] = np.searchsorted(ascending, values[there], side="right") - left[there]
-    return counts

@@ -103,7 +103,7 @@ def renamed_back(column: Column, coded: Coded) -> Column:
 def other_names(column: Column, renamed: Column) -> bool:
     """Whether more than a few rows of a dataset have other cells: single rare levels are mistaken for each other by chance."""
     pairs = zip(column.released, renamed.released, strict=True)
-    return any(float(np.mean(one != other)) > RENAMED for one, other in pairs if len(one))
+    return any(float(np.mean(one != other)) > RENAMED for one, other in pairs if len(one) and one is not other)
 
 
 def _assigned(

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.arrays import Floats
-from ..data.sorting import Distinct, distinct_codes, sorted_search
-from .cells import canonical, number_cells
-from .coded import Column
+from ..data.arrays import Floats, Integers
+from ..data.sorting import sorted_search
+from .cells import Keys, canonical, counted_keys, number_cells
+from .coded import Column, Ordered
 
 MOST_RELEASED, MOST_OWN = 500, 1500
 """Different values from which a factor or a difference is found: the most frequent ones of a dataset and of the data."""
@@ -34,6 +34,26 @@ LEAST_DISTANCE = 0.05
 """Distance of two distributions up to which a column is its own."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Frequencies:
+    """The different numbers of a column, ascending, (v,), and how many records or rows have each, (v,)."""
+
+    values: Floats
+    counts: Integers
+
+    @classmethod
+    def from_ordered(cls, ordered: Ordered) -> _Frequencies:
+        known = np.isfinite(ordered.of.values)
+        return cls(ordered.of.values[known], ordered.of.counts[known])
+
+    def quantiles(self, shares: Floats) -> Floats:
+        """Return the quantiles (s,), linear between neighbours as those of ``numpy.quantile``."""
+        ends = np.cumsum(self.counts)
+        position = shares * (ends[-1] - 1)
+        below, above = (self.values[np.searchsorted(ends, side(position), "right")] for side in (np.floor, np.ceil))
+        return np.asarray(below + (position - np.floor(position)) * (above - below))
+
+
 def rescaled_back(column: Column) -> Column:
     """Return a column of numbers with the values of the data that those of each dataset stand for; as it is where it stands for its own.
 
@@ -41,8 +61,8 @@ def rescaled_back(column: Column) -> Column:
     """
     if column.numbers is None or not column.released_numbers:
         return column
-    own = distinct_codes(column.numbers[~np.isnan(column.numbers)])
-    step = _find_step(own, column.released_numbers[0])
+    own = _Frequencies.from_ordered(column.ordered)
+    step = _find_step(own, _Frequencies.from_ordered(column.released_ordered[0]))
     if step is None:
         return column
     made = [canonical(_snapped(own.values, step.undo(one))[0]) for one in column.released_numbers]
@@ -60,12 +80,10 @@ class _Step:
         return np.asarray(numbers / self.size if self.is_factor else numbers - self.size)
 
 
-def _find_step(own: Distinct, released: Floats) -> _Step | None:
-    """Return the step that gives most rows of a dataset (r,) values of the data; None where it is in the unit of these, or none does."""
-    present = released[np.isfinite(released)]
-    if len(own.values) < 2 or len(present) < 2:
+def _find_step(own: _Frequencies, made: _Frequencies) -> _Step | None:
+    """Return the step that gives most rows of a dataset values of the data; None where it is in the unit of these, or none does."""
+    if len(own.values) < 2 or made.counts.sum() < 2:
         return None
-    made = distinct_codes(present)
     best, likeness = None, MORE_ALIKE * _likeness(own, made, _Step(0.0, is_factor=False))
     for is_factor in (True, False):
         for size in _common_steps(own, made, is_factor=is_factor):
@@ -76,7 +94,7 @@ def _find_step(own: Distinct, released: Floats) -> _Step | None:
     return best
 
 
-def _likeness(own: Distinct, made: Distinct, step: _Step) -> float:
+def _likeness(own: _Frequencies, made: _Frequencies, step: _Step) -> float:
     """Return how far the frequencies of the values agree once a step is undone: dense values agree after many steps, their frequencies after one."""
     snapped, is_own = _snapped(own.values, step.undo(made.values))
     place = sorted_search(own.values, snapped[is_own]).clip(max=len(own.values) - 1)
@@ -94,7 +112,7 @@ def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
     return np.where(is_own, nearest, numbers), np.asarray(is_own)
 
 
-def _common_steps(own: Distinct, released: Distinct, *, is_factor: bool) -> list[float]:
+def _common_steps(own: _Frequencies, released: _Frequencies, *, is_factor: bool) -> list[float]:
     """Return the factors, or differences, between values of a dataset and of the data that most pairs of records have, commonest first."""
     (ours, our_weights), (theirs, their_weights) = _most_frequent(own, MOST_OWN), _most_frequent(released, MOST_RELEASED)  # fmt: skip
     if is_factor:
@@ -123,7 +141,7 @@ def _common_steps(own: Distinct, released: Distinct, *, is_factor: bool) -> list
     return [float(np.exp(one)) for one in means] if is_factor else means
 
 
-def _most_frequent(different: Distinct, most: int) -> tuple[Floats, Floats]:
+def _most_frequent(different: _Frequencies, most: int) -> tuple[Floats, Floats]:
     """Return the most frequent different values, at most so many, and their counts: half of them the most frequent, the others from everywhere."""
     some = np.argsort(-different.counts, kind="stable")
     if len(some) > most:
@@ -134,43 +152,52 @@ def _most_frequent(different: Distinct, most: int) -> tuple[Floats, Floats]:
 
 def exchanged_back(columns: Sequence[Column]) -> Sequence[Column]:
     """Return the columns, each with the released values of the column that has its distribution; the same ones where each has its own."""
-    from scipy.optimize import linear_sum_assignment
-
     made = list(columns)
     for is_number in (True, False):
-        places = [at for at, one in enumerate(columns) if (one.numbers is not None) == is_number]
-        if len(places) < 2 or not columns[places[0]].released:
-            continue
-        some = [columns[at] for at in places]
-        own, released = ([_profile(one, side) for one in some] for side in ("own", "released"))
-        distances = np.abs(np.array(own)[:, None, :] - np.array(released)[None, :, :]).mean(axis=2)
-        _, chosen = linear_sum_assignment(distances)
-        its_own, exchanged = np.diag(distances), distances[np.arange(len(some)), chosen]
-        moved = chosen != np.arange(len(some))
-        if not moved.any() or exchanged[moved].sum() > BETTER * its_own[moved].sum() or its_own[moved].max() < LEAST_DISTANCE:  # fmt: skip
-            continue
-        for at, source in zip(places, chosen, strict=True):
-            made[at] = replace(
-                columns[at],
-                released=some[source].released,
-                released_numbers=some[source].released_numbers,
-            )
-    return columns if all(one is other or one.released is other.released for one, other in zip(made, columns, strict=True)) else made  # fmt: skip
+        places = [at for at, one in enumerate(columns) if (one.numbers is not None) == is_number and one.released]
+        for at, source in zip(places, _find_sources([columns[at] for at in places]), strict=True):
+            one = columns[places[source]]
+            if one is not columns[at]:
+                made[at] = replace(columns[at], released=one.released, released_numbers=one.released_numbers)
+    return made if any(one is not other for one, other in zip(made, columns, strict=True)) else columns
 
 
-def _profile(column: Column, side: str) -> Floats:
-    """Return what a distribution is like in whatever unit, from whatever origin and under whatever names, of a column of the data or of its first dataset.
+def _find_sources(columns: Sequence[Column]) -> list[int]:
+    """Return for each column whose released values have its distribution: its own number unless others are much more alike."""
+    from scipy.optimize import linear_sum_assignment
 
-    Of numbers the quantiles on the scale of their quartiles, of levels the shares of the most frequent.
-    """
+    itself = np.arange(len(columns))
+    if len(columns) < 2:
+        return itself.tolist()
+    shapes = [_shapes(one) for one in columns]
+    distances = np.array([[np.abs(own - made).mean() for _, made in shapes] for own, _ in shapes])
+    _, chosen = linear_sum_assignment(distances)
+    moved = np.flatnonzero(chosen != itself)
+    its_own, exchanged = distances[moved, moved], distances[moved, chosen[moved]]
+    is_exchanged = len(moved) and exchanged.sum() <= BETTER * its_own.sum() and its_own.max() >= LEAST_DISTANCE
+    return (chosen if is_exchanged else itself).tolist()
+
+
+def _shapes(column: Column) -> tuple[Floats, Floats]:
+    """Return what the distribution of a column is like, and that of its first dataset, in whatever unit, from whatever origin and under whatever names."""
     if column.numbers is None:
-        counts = distinct_codes(column.own if side == "own" else column.released[0]).counts
-        shares = np.sort(counts / counts.sum())[::-1][:MOST_LEVELS]
-        return np.pad(shares, (0, MOST_LEVELS - len(shares))) * MOST_LEVELS / 2
-    numbers = column.numbers if side == "own" else column.released_numbers[0]
-    present = numbers[np.isfinite(numbers)]
-    if len(present) < 2:
+        return _shape_of_levels(column.own), _shape_of_levels(column.released[0])
+    return _shape_of_numbers(column.ordered), _shape_of_numbers(column.released_ordered[0])
+
+
+def _shape_of_levels(cells: Keys) -> Floats:
+    """Return the shares of the most frequent levels, on a scale like that of numbers."""
+    counts = counted_keys(cells)[1]
+    shares = np.sort(counts / counts.sum())[::-1][:MOST_LEVELS]
+    return np.pad(shares, (0, MOST_LEVELS - len(shares))) * MOST_LEVELS / 2
+
+
+def _shape_of_numbers(ordered: Ordered) -> Floats:
+    """Return the quantiles on the scale of the quartiles, or of the standard deviation where these are equal."""
+    found = _Frequencies.from_ordered(ordered)
+    if found.counts.sum() < 2:
         return np.zeros(len(QUANTILES))
-    quantiles = np.quantile(present, QUANTILES)
-    spread = float(np.quantile(present, 0.75) - np.quantile(present, 0.25)) or float(present.std()) or 1.0
-    return np.asarray(np.arcsinh((quantiles - np.median(present)) / spread))
+    low, middle, high = found.quantiles(np.array([0.25, 0.5, 0.75]))
+    mean = np.average(found.values, weights=found.counts)
+    spread = (high - low) or np.sqrt(np.average((found.values - mean) ** 2, weights=found.counts)) or 1.0
+    return np.asarray(np.arcsinh((found.quantiles(QUANTILES) - middle) / spread))
