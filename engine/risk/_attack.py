@@ -61,6 +61,23 @@ OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
 """What a row of an attack is about that does not say it."""
 
 
+def residual_output(name: str, meaning: str, *, short: str, detectable: str, risk: RiskOutput, label: Label) -> Output:
+    """Return an output that is a share of the remaining risk, of people at random and estimated: an excess or what the release adds to it."""
+    return Output(
+        name,
+        meaning,
+        "low",
+        range=AT_MOST_ONE,
+        short=short,
+        estimated=True,
+        detectable=detectable,
+        row_defaults=OF_RANDOM_PEOPLE,
+        risk=risk,
+        statbarn="CalculatedRatios",
+        label=label,
+    )
+
+
 def attack_outputs(
     attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...], exact: bool = True
 ) -> tuple[Output, ...]:
@@ -127,17 +144,12 @@ def attack_outputs(
                 f"The {attack} attack is right in {{value}} of its {guesses} about controls, people outside the data.",
             ),
         ),
-        Output(
+        residual_output(
             "excess_risk",
             "residual risk: success beyond the control, as a share of the remaining risk: (attack - control) / (1 - control)",
-            "low",
-            range=AT_MOST_ONE,
             short="excess",
-            estimated=True,
             detectable="detectable_excess",
-            row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(questions=questions),
-            statbarn="CalculatedRatios",
             label=Label(
                 f"{title}: excess risk",
                 f"Beyond its success on controls, the {attack} attack gains {{value}} of the remaining risk for people in the data.",
@@ -171,18 +183,13 @@ def attack_outputs(
             estimated=True,
             label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
-        Output(
+        residual_output(
             ADDED,
             "success beyond the control with the release less the same without it, as a share of the remaining risk: "
             "((attack - attack without) - (control - control without)) / (1 - control)",
-            "low",
-            range=AT_MOST_ONE,
             short="added",
-            estimated=True,
             detectable=DETECTABLE_ADDED,
-            row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(gate_reference="chance", questions=questions),
-            statbarn="CalculatedRatios",
             label=Label(
                 f"{title}: added risk",
                 f"By the release, the {attack} attack gains {{value}} of the remaining risk for people in the data beyond others.",

@@ -16,7 +16,6 @@ import pandas as pd
 
 from ..attacks.permuted import exact_p
 from ..data.arrays import Booleans, Floats, Integers
-from ..data.intervals import AT_MOST_ONE
 from ..data.microdata import Microdata
 from ..matching.comparisons import classes
 from ..matching.strategies import BETTER, Strategy, Subset
@@ -26,10 +25,10 @@ from ._attack import (
     DETECTABLE_ADDED,
     LARGEST_ADDED,
     LARGEST_EXCESS,
-    OF_RANDOM_PEOPLE,
     AttackResult,
     Gain,
     Rate,
+    residual_output,
     residual_risk,
 )
 from ._attacked_records import first_half
@@ -41,17 +40,12 @@ MOST_TRIED = 16
 def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:
     """Return the outputs of the intruder who ignores what misleads, beside the ``attack_outputs`` of an ``attack``."""
     return (
-        Output(
+        residual_output(
             LARGEST_EXCESS,
             "excess risk by the variables that the intruder does best to use, chosen on other people",
-            "low",
-            range=AT_MOST_ONE,
             short="largest excess",
-            estimated=True,
             detectable="detectable_excess",
-            row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
-            statbarn="CalculatedRatios",
             label=Label(
                 f"{attack.capitalize()}: excess, best intruder",
                 f"An intruder who ignores what misleads the {attack} attack gains {{value}} of the remaining risk for people in the data.",
@@ -62,17 +56,12 @@ def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: 
                 baseline="as safe as people outside the data",
             ),
         ),
-        Output(
+        residual_output(
             LARGEST_ADDED,
             "added risk by the variables that the intruder does best to use, chosen on other people",
-            "low",
-            range=AT_MOST_ONE,
             short="largest added",
-            estimated=True,
             detectable=DETECTABLE_ADDED,
-            row_defaults=OF_RANDOM_PEOPLE,
             risk=RiskOutput(gate_reference="chance", questions=questions),
-            statbarn="CalculatedRatios",
             label=Label(
                 f"{attack.capitalize()}: added, best intruder",
                 f"By the release, the best {attack} attack gains {{value}} of the remaining risk for members beyond others.",
@@ -170,9 +159,18 @@ def cross_fitted(own: Floats, controls: Floats, rng: np.random.Generator) -> Bes
         return BestChances(own[0], controls[0], (0, 0), everybody)
     parts = [first_half(values.shape[1], rng) for values in (own, controls)]
     chosen = tuple(_best(own[:, inside[0]], controls[:, inside[1]]) for inside in (parts, [~one for one in parts]))
-    # whoever is in the first half meets the strategy that the second half chose
-    met = [np.where(inside, values[chosen[1]], values[chosen[0]]) for values, inside in zip((own, controls), parts, strict=True)]  # fmt: skip
-    return BestChances(met[0], met[1], (chosen[1], chosen[0]), (parts[0], parts[1]))
+    met = (chosen[1], chosen[0])  # whoever is in the first half meets the strategy that the second half chose
+    halves = parts[0], parts[1]
+    return BestChances(*_chances_of_halves(own, controls, halves, met), met, halves)
+
+
+def _chances_of_halves(
+    own: Floats, controls: Floats, first_half: tuple[Booleans, Booleans], chosen: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Return the chances of people (q,) and of controls (c,) by the strategy that each half meets, of those by every strategy, (s, q) and (s, c)."""
+    sides = zip((own, controls), first_half, strict=True)
+    people, others = (np.where(inside, values[chosen[0]], values[chosen[1]]) for values, inside in sides)
+    return people, others
 
 
 def _best(own: Floats, controls: Floats) -> int:
@@ -217,7 +215,7 @@ def largest_excess(
     # the strategy of which the release adds most may be another one than that of the largest excess
     stream = rng.spawn(1)[0]
     gained = cross_fitted(own - without[0], controls - without[1], stream)
-    met = _met(own, controls, gained)
+    met = _chances_of_halves(own, controls, gained.first_half, gained.chosen)
     added = AttackResult(
         Rate(float(np.sum(met[0])), len(met[0])),
         None,
@@ -225,14 +223,6 @@ def largest_excess(
         gain=Gain.from_differences(gained.own, gained.controls, stream),
     ).added(target, _chosen_words(strategies, gained) + tried, dict(params))
     return replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)
-
-
-def _met(own: Floats, controls: Floats, best: BestChances) -> tuple[Floats, Floats]:
-    """Return the chances with the release, (q,) and (c,), by the strategy that each half meets."""
-    first, second = best.chosen
-    sides = zip((own, controls), best.first_half, strict=True)
-    people, others = (np.where(inside, values[first], values[second]) for values, inside in sides)
-    return people, others
 
 
 def _chosen_words(strategies: Sequence[Strategy], best: BestChances) -> str:
