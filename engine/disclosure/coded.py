@@ -104,8 +104,8 @@ RARE = np.uint64(0xD1B54A32D192ED03)
 def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> Column:
     """Return a column of levels with the rare ones of the joint table (N,) as one level, there and in each dataset (r,).
 
-    Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that members of a rare level would be found more often
-    than hold-out people by an honest release too. Levels of a dataset that nobody has stay as they are, since they may be other names.
+    Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that an honest release too would show members
+    of a rare level more often than hold-out people. A released level that is not in the joint table stays as it is: it may be another name for one that is.
     """
     levels = distinct_codes(own)
     is_rare = (levels.counts < FEWEST_WITH_LEVEL) & (levels.values != MISSING)
@@ -192,7 +192,7 @@ def surprise_of_records(columns: Sequence[Coded]) -> Floats:
 
 
 def surprise_of_released(columns: Sequence[Coded], release: int) -> Floats:
-    """Return the same of each row of a dataset, (r,). A level that nobody has counts as that of half a record."""
+    """Return the same of each row of a dataset, (r,). A level that is not in the joint table counts as one that half a record has."""
     total = np.zeros(len(columns[0].released[release]) if columns else 0)
     for one in columns:
         places = one.released_places[release] if one.place is not None else None

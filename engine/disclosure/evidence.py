@@ -7,13 +7,13 @@ LEVEL = 0.01
 COPY_LEVEL = 0.001
 """The part of it of rows that equal a record."""
 EVIDENCE_LEVEL = 0.009
-"""The part of all evidence of membership, where no column stays as it is."""
+"""The part of the test of membership, where every column is drawn."""
 BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
-"""Beside columns that stay: the parts of all evidence of membership, and of a record's own row."""
+"""The parts of the test of membership and of a record's own row, where some columns stay as they are."""
 
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:
-    """Return the probability of at least so many members among all who were found, if being a member says nothing (Fisher 1935)."""
+    """Return the probability of at least so many members among all who were found, where being a member makes no difference (Fisher 1935)."""
     from scipy.stats import hypergeom
 
     if not of_controls:

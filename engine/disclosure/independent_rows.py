@@ -6,7 +6,7 @@ Who is a member and who was held out is not used here, so that what these tests 
 population p, and the r released rows independent draws of any distribution q, which a model of whatever kind has. A row x is a coincidence with
 probability N p exp(-N p) r q exp(-r q), and occurs exactly twice in one of the two tables with probability (N p)^2 exp(-N p) / 2 + (r q)^2 exp(-r q) / 2,
 which is at least as much since 2 a b <= a^2 + b^2. So each coincidence or pair is a coincidence with probability one half at most, whatever p and q are.
-Nothing is taken from the distribution of the data. The sequence of them is examined from the rarest row on, since copies of rare rows stand beside
+The test assumes nothing about the distribution of the data. It looks at the rarest rows first, since copies of rare rows stand beside
 few pairs; the probability is that of the strongest beginning of so many throws of a coin (exact, by recursion).
 
 **Repeated rows.** A row that a dataset repeats stands in the joint table exactly once with probability N p exp(-N p) <= 1 / e, whatever p is: rows that were

@@ -1,4 +1,4 @@
-"""What the m datasets say together that one alone does not: records that come again, and values on which they agree.
+"""What the m datasets say together that one alone does not: values on which they agree.
 
 Whoever can tell which rows are the same record's takes the mean of its m numbers, or its most frequent level. A model of the population gives
 a person like it away as well as the record itself; a model that remembers the record gives the record away more often.
@@ -15,9 +15,6 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from .likeness import Likeness, score_margin
 from .neighbours import Pairs
-
-GRID = 400
-"""Quantiles of an exponential distribution over which is averaged."""
 
 
 def agreed_values(

@@ -1,8 +1,8 @@
 """Released numbers that stand for those of the data in other units or from another origin, and columns that stand under each other's names.
 
-Units, origins and names hide nobody: whoever knows the population knows its distributions. A column of numbers is taken back by the one factor or the one
-difference by which most of its values are values of the data. Columns are taken back to those whose distributions they have, whatever their
-unit, origin and names of levels. Members and controls are one table here as everywhere: who is which is not used.
+Units, origins and names hide nobody: whoever knows the population knows its distributions. A column of numbers is divided by the factor, or reduced by
+the difference, after which its values are as frequent as those of the data. A column under another name is recognised by its distribution, whatever its
+unit, origin and names of levels. Members and hold-out people are one table here: which of them is a member is not used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The gate's checks of what a release shows of people, judged against the records that were held out of its run.
 
-They ask for no measure. Without a hold-out they compare with what the confidential table itself shows of chance, and say so.
+They ask for no measure. Without a hold-out only rows that are copied whole can convince; else the check says that it was not made.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
     return evidence.excess >= FEWEST and is_much
 
 
-def _among(who: str, noun: str) -> str:
+def _stratum_text(who: str, noun: str) -> str:
     return "" if who.startswith("all ") else f" among {who.replace('people', noun)} of both"
 
 
-def _none(count: int) -> str:
+def _count_or_none(count: int) -> str:
     return "none" if count == 0 else f"{count:,}"
 
 
@@ -100,8 +100,8 @@ def counts_text(counts: LookCounts, noun: str) -> str:
     """Return how many members and how many hold-out people a look finds."""
     what = counts.what or "are found by the looks that object"
     return (
-        f"{counts.members:,} of {counts.of_members:,} {noun} of the data{_among(counts.who, noun)} {what}; of {counts.of_controls:,} such hold-out "
-        f"{noun} {_none(counts.controls)}"
+        f"{counts.members:,} of {counts.of_members:,} {noun} of the data{_stratum_text(counts.who, noun)} {what}; of {counts.of_controls:,} such hold-out "
+        f"{noun} {_count_or_none(counts.controls)}"
     )
 
 
@@ -140,7 +140,7 @@ def _weigh_pool(joint: Joint, pools: int) -> Sighting:
     rows = joint.rows_alone if is_whole else None
     looks = joint.looks if is_whole else joint.looks_beside_kept_columns
     level = (EVIDENCE_LEVEL if is_whole else BESIDE_KEPT_LEVEL) / pools
-    evidence = weigh_evidence(looks, joint.members, joint.records, level, joint.units, rows)
+    evidence = weigh_evidence(looks, joint.members, joint.records, level, rows=rows)
     looked = (
         f"{evidence.objecting:,} of {counted(evidence.looks, 'look')} {agree(evidence.objecting, 'objects', 'object')}"
     )
@@ -192,7 +192,7 @@ def _by_rows(joint: Joint, rows: RowEvidence, beside: str, status: Status) -> Si
     records = one.records[one.records < joint.members]
     controls = len(one.records) - len(records)
     against = (
-        f", and {_none(controls)} of {joint.records - joint.members:,} hold-out {case.noun}"
+        f", and {_count_or_none(controls)} of {joint.records - joint.members:,} hold-out {case.noun}"
         if case.controls is not None
         else ""
     )
@@ -379,8 +379,6 @@ def _memorised(case: Case) -> Sighting:
 
 FITTED = 0.5
 """An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
-
-ONE_DRAW = "what is drawn varies by chance"
 
 CONTENT_CHECKS = (
     Check(

@@ -38,11 +38,6 @@ class Joint:
     def records(self) -> int:
         return self.members + (0 if self.case.controls is None else len(self.case.controls))
 
-    @property
-    def units(self) -> Integers | None:
-        """The unit of each record, (N,), where records were held out by units; None where each record stands for itself."""
-        return None
-
     def cells(self, name: str) -> Keys:
         own, controls = self.case.own[name], self.case.controls
         return own if controls is None else np.concatenate([own, cells_of(controls, (name,))[name]])
@@ -125,14 +120,14 @@ class Joint:
         return standing(self.own, self.released, self.subsets, self.order, groups_by_level(self.columns))
 
     @cached_property
-    def placed(self) -> Sequence[Column]:
+    def columns_in_place(self) -> Sequence[Column]:
         """Every column with the released values of the column that it is by its distribution."""
         return exchanged_back(self.columns)
 
     @cached_property
     def renamed(self) -> list[Coded]:
         """Every column by ranks and, of levels, by what stands beside them."""
-        return by_company(self.placed)
+        return by_company(self.columns_in_place)
 
     @cached_property
     def looks(self) -> list[Look]:
@@ -177,14 +172,14 @@ class Joint:
 
     @cached_property
     def respelled(self) -> dict[str, list[Column]]:
-        """The columns written as the data are, by what was changed back; nothing where they are so already.
+        """The columns written as the data are, by what differs; nothing where the release writes them so.
 
-        Places and units alone, and names of levels too: whose names are told apart by a poor model only are mistaken for each other.
+        Once units and places alone, and once names of levels too: a poor model of a release can make two levels look like each other.
         """
-        placed = [one if one.numbers is None else rescaled_back(one) for one in self.placed]
-        named = [renamed_back(one, coded) for one, coded in zip(placed, self.renamed, strict=True)]
+        rescaled = [one if one.numbers is None else rescaled_back(one) for one in self.columns_in_place]
+        named = [renamed_back(one, coded) for one, coded in zip(rescaled, self.renamed, strict=True)]
         found, last = dict[str, list[Column]](), self.columns
-        for how, columns in (("in other units or places", placed), ("under other names or in other units", named)):
+        for how, columns in (("in other units or places", rescaled), ("under other names or in other units", named)):
             if any(map(other_names, last, columns)):
                 found[how] = last = columns
         return found
