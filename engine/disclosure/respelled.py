@@ -23,6 +23,8 @@ EXACT = 3e-6
 """How far two values may lie apart that are the same, as a share of them or of the spread: a factor brings rounding with it."""
 MORE_ALIKE = 1.05
 """A factor or difference counts with which the frequencies of the values agree so much better than without."""
+MOST_COMPARED = 10_000
+"""Different values of a dataset by which factors and differences are compared with each other; the best one is compared by all values with none."""
 MOST_COMMON = 0.8
 MOST_CANDIDATES = 60
 """Factors or differences that are tried: those that nearly as many pairs of values have as the commonest."""
@@ -52,6 +54,16 @@ class _Frequencies:
         position = shares * (ends[-1] - 1)
         below, above = (self.values[np.searchsorted(ends, side(position), "right")] for side in (np.floor, np.ceil))
         return np.asarray(below + (position - np.floor(position)) * (above - below))
+
+    def most_frequent(self, most: int) -> _Frequencies:
+        """Return so many of the values at most, ascending: half of them the most frequent, the others from everywhere."""
+        if len(self.values) <= most:
+            return self
+        order = np.argsort(-self.counts, kind="stable")
+        rest = np.sort(order[most // 2 :])
+        others = rest[np.linspace(0, len(rest) - 1, most - most // 2).astype(np.int64)]
+        some = np.sort(np.append(order[: most // 2], others))
+        return _Frequencies(self.values[some], self.counts[some])
 
 
 def rescaled_back(column: Column) -> Column:
@@ -84,14 +96,12 @@ def _find_step(own: _Frequencies, made: _Frequencies) -> _Step | None:
     """Return the step that gives most rows of a dataset values of the data; None where it is in the unit of these, or none does."""
     if len(own.values) < 2 or made.counts.sum() < 2:
         return None
-    best, likeness = None, MORE_ALIKE * _likeness(own, made, _Step(0.0, is_factor=False))
-    for is_factor in (True, False):
-        for size in _common_steps(own, made, is_factor=is_factor):
-            step = _Step(size, is_factor)
-            alike = _likeness(own, made, step)
-            if alike > likeness:
-                best, likeness = step, alike
-    return best
+    some, as_it_is = made.most_frequent(MOST_COMPARED), _Step(0.0, is_factor=False)
+    steps = [_Step(size, is_factor) for is_factor in (True, False) for size in _common_steps(own, made, is_factor=is_factor)]  # fmt: skip
+    if not steps:
+        return None
+    best = max(steps, key=lambda one: _likeness(own, some, one))
+    return best if _likeness(own, made, best) > MORE_ALIKE * _likeness(own, made, as_it_is) else None
 
 
 def _likeness(own: _Frequencies, made: _Frequencies, step: _Step) -> float:
@@ -114,16 +124,16 @@ def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
 
 def _common_steps(own: _Frequencies, released: _Frequencies, *, is_factor: bool) -> list[float]:
     """Return the factors, or differences, between values of a dataset and of the data that most pairs of records have, commonest first."""
-    (ours, our_weights), (theirs, their_weights) = _most_frequent(own, MOST_OWN), _most_frequent(released, MOST_RELEASED)  # fmt: skip
+    some = [own.most_frequent(MOST_OWN), released.most_frequent(MOST_RELEASED)]
     if is_factor:
-        kept, made = ours > 0, theirs > 0
-        ours, our_weights, theirs, their_weights = np.log(ours[kept]), our_weights[kept], np.log(theirs[made]), their_weights[made]  # fmt: skip
+        some = [_Frequencies(np.log(one.values[one.values > 0]), one.counts[one.values > 0]) for one in some]
+    ours, theirs = (one.values for one in some)
     if not len(ours) or not len(theirs):
         return []
     middle = float(np.median(theirs)) - float(np.median(ours))
     spread = 1.0 if is_factor else float(np.ptp(ours)) or 1.0
     steps = (theirs[:, None] - ours[None, :]).ravel()
-    weights = np.sqrt(their_weights[:, None] * our_weights[None, :]).ravel()
+    weights = np.sqrt(np.multiply.outer(some[1].counts, some[0].counts).astype(np.float64)).ravel()
     near = np.flatnonzero(np.abs(steps - middle) <= (1.5 if is_factor else spread))
     near = near[np.argsort(steps[near], kind="stable")]
     if not len(near):
@@ -139,15 +149,6 @@ def _common_steps(own: _Frequencies, released: _Frequencies, *, is_factor: bool)
     ends = np.append(first[1:], len(steps))
     means = [float(np.average(steps[first[at] : ends[at]], weights=weights[first[at] : ends[at]])) for at in chosen]
     return [float(np.exp(one)) for one in means] if is_factor else means
-
-
-def _most_frequent(different: _Frequencies, most: int) -> tuple[Floats, Floats]:
-    """Return the most frequent different values, at most so many, and their counts: half of them the most frequent, the others from everywhere."""
-    some = np.argsort(-different.counts, kind="stable")
-    if len(some) > most:
-        frequent, rest = some[: most // 2], np.sort(some[most // 2 :])
-        some = np.append(frequent, rest[np.linspace(0, len(rest) - 1, most - len(frequent)).astype(np.int64)])
-    return np.asarray(different.values[some]), different.counts[some].astype(np.float64)
 
 
 def exchanged_back(columns: Sequence[Column]) -> Sequence[Column]:

@@ -24,7 +24,8 @@ from sfumato.engine.disclosure.membership_evidence import weigh_evidence
 from sfumato.engine.disclosure.moved import moved_together
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.disclosure.people import family, groups_by_level, marked, standing
-from sfumato.engine.disclosure.renamed import by_company
+from sfumato.engine.disclosure.renamed import by_company, other_names
+from sfumato.engine.disclosure.respelled import exchanged_back, rescaled_back
 from sfumato.engine.disclosure.tails import tails
 from sfumato.workspace.process import reused_memory
 
@@ -90,7 +91,9 @@ def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...])
     levels = [name for name in names if name not in numbers]
     keys = [rows_of(some, levels, len(data)) for some in (own, *cells)]
     looks += moved_together([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:])
-    alone = strongest_rows([*find_whole_rows(columns, coded), *found.rows])
+    in_place = [rescaled_back(one) for one in exchanged_back(columns)]
+    respelled = {"in other units": in_place} if any(map(other_names, columns, in_place)) else {}
+    alone = strongest_rows([*find_whole_rows(columns, coded, respelled), *found.rows])
     weigh_evidence(looks, members, len(data), EVIDENCE_LEVEL, rows=alone)
 
 
