@@ -113,7 +113,7 @@ def power_text(detectable: Sequence[int | None], members: int, noun: str) -> str
     """Return the smallest share of people whose copies a test would have shown, of the fewest that each would."""
     known = [one for one in detectable if one is not None]
     if not known:
-        return f"copies of no number of {noun} would be seen with 80 % power"
+        return f"too few {noun} have rare values for copies of them to be seen with 80 % power"
     fewest = max(FEWEST, min(known))
     return f"copies of {fewest:,} {noun} ({percent_of(fewest / members)}) or more would be seen with 80 % power"
 

@@ -50,8 +50,8 @@ def test_the_demo_is_released_without_a_waiver(keyed: Workspace, tmp_path: Path)
     assert {"unmet_thresholds", "kept_keys", "membership_evidence", "extremes", "own_values"} <= checks(found, "pass")
     release(keyed, run_id, tmp_path / "out")
     _, without = examined(keyed, "randhie", None, ["release.m=2", "synthesis[6].smoothing=false"])
-    # By itself this release would only warn. Together with the one before it shows the largest values of more members than chance does.
-    assert "extremes" in checks(without, "block")
+    # Trees without smoothing donate the largest index, one family's: a single value is to be judged, since a draw may show it by chance.
+    assert "extremes" in checks(without, "warn")
 
 
 @pytest.mark.study

@@ -35,7 +35,7 @@ def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
     assert content_checks.power_text([40, 3], 1600, "people").startswith("copies of 5 people"), "fewer never block"
     assert (
         content_checks.power_text([None], 1600, "people")
-        == "copies of no number of people would be seen with 80 % power"
+        == "too few people have rare values for copies of them to be seen with 80 % power"
     )
 
 
