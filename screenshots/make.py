@@ -22,7 +22,7 @@ import tomli_w
 from textual.pilot import Pilot
 
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.tui.app import SfumatoApp
+from sfumato.tui.app.app import SfumatoApp
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace

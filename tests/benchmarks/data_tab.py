@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from large_workspace import large_data
 
-from sfumato.tui.app import SfumatoApp
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
 
 

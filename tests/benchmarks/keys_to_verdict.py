@@ -91,7 +91,7 @@ TASKS = (
 
 def build(directory: Path, start: str) -> None:
     """An empty workspace, or one whose only run is done; with a limit that is ``not met`` where that is asked for."""
-    from sfumato.tui.state import AppState, save_state
+    from sfumato.tui.session.state import AppState, save_state
 
     workspace = Workspace.create(directory)
     if not start:

@@ -17,7 +17,7 @@ from pathlib import Path
 from pty_app import Terminal
 from ten_million import MEASURES, REGRESSION, VARIABLES, write
 
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 
 STUDY = """
 [[study]]

@@ -24,7 +24,7 @@ from pty_app import TABS, Terminal, take_own_keys
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -18,7 +18,7 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.app import SfumatoApp
+from sfumato.tui.app.app import SfumatoApp
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pty_app import Terminal
 
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.service.importing import import_file
 
 KEYS = ("j", "space", "pagedown", "x", "u", "asterisk", "x", "u", "x", "u", "slash", "7", "escape", "G", "home")

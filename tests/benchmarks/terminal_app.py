@@ -172,7 +172,7 @@ class Board:
 
 def at(workspace: Path, project: str, tab: str) -> None:
     """Have the app open there."""
-    from sfumato.tui.state import AppState, save_state
+    from sfumato.tui.session.state import AppState, save_state
 
     number = {LARGE: 1, SURVEY: 2, CENSUS: 3}[project]
     save_state(workspace, AppState(project=number, tab=tab))

@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import find, refused, registry
-from sfumato.tui.cli.admin_tables import all_checks
 from sfumato.tui.cli.catalogue import method_list
+from sfumato.tui.session.doctor_checks import all_checks
 
 GOOD = '''
 from dataclasses import dataclass

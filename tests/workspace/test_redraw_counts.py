@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.engine.constraints.redraw_counts import Redrawn
 from sfumato.tui.cli.summary import summarise
-from sfumato.tui.widgets.run_detail import glance
+from sfumato.tui.runs.run_detail import glance
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.jobs.runs import result_object

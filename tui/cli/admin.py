@@ -11,7 +11,7 @@ import click
 
 from sfumato.engine.wording import counted
 
-from ..places import keys_file
+from ..session.places import keys_file
 from . import completion as completing
 from .failures import Listed
 from .options import (
@@ -213,7 +213,7 @@ def verify(directory: Path | None, noted: str | None, json_file: str | None) -> 
 
     Where it was changed, the exit status is 1 and the first broken row is named.
     """
-    from .admin_tables import verified
+    from ..session.audit_verification import verified
 
     check_writable(json_file)
     whole, text = verified(open_workspace(directory, unchecked=True), noted)
@@ -253,7 +253,8 @@ def doctor(directory: Path | None, json_file: str | None, *, fix: bool) -> None:
 
         removed = remove_orphans(open_workspace(directory))
         echo(f"{counted(removed, 'file')} removed that no run needed", err=True)
-    from .admin_tables import all_checks, checks_text
+    from ..session.doctor_checks import all_checks
+    from .admin_tables import checks_text
 
     say_workspace(chosen_workspace(directory))
     findings = all_checks(chosen_workspace(directory))
@@ -287,6 +288,6 @@ def adopt(directory: Path, target: Path) -> None:
 @click.command()
 def keys() -> None:
     """Print the keys of the app, as a file to change them with."""
-    from ..keymap import default_keys
+    from ..keys.keymap import default_keys
 
     echo(default_keys(keys_file()), verbatim=True)

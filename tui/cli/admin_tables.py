@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import shutil
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, entry_points
-from pathlib import Path
 
-from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
-from sfumato.workspace.audit import HEAD_FILE, Head, audit_rows, kept_head
+from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.reporting.tables import table
 from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration, tally_text
-from sfumato.workspace.store.heads import words_for
 from sfumato.workspace.store.run_log import run_log
-from sfumato.workspace.store.runs import Run, TaskRow, installed_version, list_runs, run_line, tasks_of
+from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line, tasks_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.integrity import verify_workspace
-from sfumato.workspace.upkeep.maintenance import Check, workspace_checks
+from sfumato.workspace.upkeep.maintenance import Check
 from sfumato.workspace.visible_text import printable
 
-from ..places import keys_file
-from ..terminal.parts import states
-from ..words import task_cells
+from ..session.words import task_cells
 from .options import printed
 
-PACKAGES = (
-    "textual", "duckdb", "pandas", "numpy", "scipy", "statsmodels", "scikit-learn", "emcee", "arviz-stats", "pyarrow", "loky",
-)  # fmt: skip
 SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 
 
@@ -128,116 +113,6 @@ def act_table(workspace: Workspace) -> str:
         for row in audit_rows(workspace.connection)
     ]
     return printed(table(("", "time (UTC)", "act", "of", "details"), lines, right=(0,)))
-
-
-def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
-    """Whether the workspace is as it was sealed, and that in words. Raises BadInput when ``noted`` is no head."""
-    head = _head(noted)
-    found = verify_workspace(workspace, [] if head is None else [head])
-    rows, notes = found.rows, "".join(f"\n{note}" for note in found.notes)
-    if found.wrong:
-        return False, "\n".join(found.wrong) + notes
-    last = Head(len(rows), rows[-1].hash if rows else "")
-    missing = (
-        ""
-        if kept_head(workspace.directory)
-        else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
-    )
-    outside = "" if workspace.owner else "; ".join(["", *_kept_outside(workspace)])
-    return True, f"{counted(len(rows), 'row')}, none changed{missing}{outside}; head {last}{notes}"
-
-
-def _kept_outside(workspace: Workspace) -> list[str]:
-    """Where the head is kept outside the workspace, and whether it agrees."""
-    return [words_for(place, workspace.directory, workspace.connection)[1] for place in workspace.places()]
-
-
-def _head(noted: str | None) -> Head | None:
-    if noted is None:
-        return None
-    number, _, hashed = noted.partition(":")
-    if not (number.isdigit() and len(hashed) == 64):
-        raise BadInput("--head", f'"{noted}" is no head such as sfumato audit verify prints: NUMBER:HASH')
-    return Head(int(number), hashed)
-
-
-def all_checks(directory: Path) -> list[Check]:
-    """Findings about the installation, the terminal and the workspace."""
-    return [*_installation(), *_methods(), *_terminal(), _keys(), *workspace_checks(directory)]
-
-
-def _installation() -> list[Check]:
-    findings = [Check("Python", "ok", platform.python_version())]
-    for name in PACKAGES:
-        try:
-            findings.append(Check(name, "ok", installed_version(name)))
-        except PackageNotFoundError:
-            findings.append(Check(name, "problem", "not installed; reinstall Sfumato with its dependencies"))
-    return findings
-
-
-def _methods() -> list[Check]:
-    """Other distributions that bring methods, and those whose methods cannot be used."""
-    if not entry_points(group="sfumato.methods"):
-        return []
-    from sfumato.engine.methods.registry import OWN, refused, registry
-
-    usable = [(found.package, found.key) for found in registry().values() if found.package != OWN]
-    return [
-        *(
-            Check(package, "note", f"brings the method {key}, code that runs as Sfumato's own")
-            for package, key in usable
-        ),
-        *(
-            Check(one.distribution, "problem", f"the method {one.key} cannot be used: {one.reason}")
-            for one in refused()
-        ),
-    ]
-
-
-def _terminal() -> list[Check]:
-    terminal = os.environ.get("TERM", "")
-    encoding = (
-        getattr(sys.__stdout__, "encoding", "") or ""
-    ).lower()  # the app has put something else in place of stdout
-    size = shutil.get_terminal_size()
-    findings = [
-        Check(
-            "terminal",
-            "ok" if terminal not in ("", "dumb") else "note",
-            terminal or "TERM is not set: the app needs it",
-        ),
-        Check("size", "ok" if size.columns >= 80 and size.lines >= 24 else "note", f"{size.columns}x{size.lines}"),
-        Check(
-            "encoding",
-            "ok" if "utf" in encoding else "note",
-            encoding if "utf" in encoding else f"{encoding or 'unknown'}: the app will show ASCII alone",
-        ),
-    ]
-    findings += [
-        Check(
-            part.key, "note" if reason else "ok", f"off: {reason}; the app works, only slower" if reason else part.does
-        )
-        for part, reason in states()
-    ]
-    if os.environ.get("NO_COLOR"):
-        findings.append(Check("NO_COLOR", "ok", "set: the app uses no colour"))
-    if os.environ.get("SSH_CONNECTION"):
-        findings.append(Check("SSH", "note", "ssh -C makes the app lighter on the wire"))
-    return findings
-
-
-def _keys() -> Check:
-    """Whether the file of the user's own keys can be used."""
-    file = keys_file()
-    if not file.exists():
-        return Check("keys", "ok", f"as they come; to change them: sfumato keys > {file}")
-    from ..keymap import BadKeymap, read_keymap
-
-    try:
-        return Check("keys", "ok", f"{len(read_keymap(file))} of your own, from {file}")
-    except BadKeymap as error:
-        return Check("keys", "problem", str(error))
 
 
 def checks_text(findings: Sequence[Check]) -> str:

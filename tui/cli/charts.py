@@ -20,8 +20,8 @@ from sfumato.workspace.store.runs import done_together
 from sfumato.workspace.views.figures import figures_of
 from sfumato.workspace.visible_text import printable
 
+from ..terminal.glyphs import glyphs_named
 from ..widgets.chart import draw_text
-from ..widgets.glyphs import glyphs_named
 from ..widgets.heat import Pane, draw_heat
 from .speech import Drawn
 

@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from ..places import default_workspace
+from ..session.places import default_workspace
 from .speech import echo
 
 SHELLS = ("bash", "zsh", "fish")

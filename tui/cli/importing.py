@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.limits import READ_SECONDS
@@ -15,10 +14,11 @@ from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.reading import doubt_lines, first_rows, reading_table
 from sfumato.workspace.reporting.tables import Table, table
 from sfumato.workspace.reporting.words import records_text
-from sfumato.workspace.service.importing import Imported, Selection, import_file, preview_file
+from sfumato.workspace.service.importing import Selection, preview_file
 from sfumato.workspace.visible_text import printable
 
-from ..places import remember_workspace
+from ..session.importing import import_apart, left_out_lines
+from ..session.places import remember_workspace
 from .options import chosen_workspace, printed, say_workspace, terminal_width
 
 
@@ -41,22 +41,6 @@ def _columns(columns: Sequence[ColumnProfile]) -> Table:
     titled = any(p.variable.title for p in columns)
     heads = ("column", "kind", "", "missing", "distinct", "title")
     return table(heads if titled else heads[:5], [line if titled else line[:5] for line in lines], right=(3, 4))
-
-
-def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
-    """Why columns do not enter, a line each, and how those that may be identifiers do all the same."""
-    out = [column for column in columns if not column.enters]
-    lines = [printable(f"{column.variable.name}: left out; {', '.join(column.why)}") for column in out]
-    if any(column.variable.role is Role.IDENTIFIER for column in out):
-        lines.append("--keep COLUMN brings in one that is no identifier")
-    return lines
-
-
-def import_apart(directory: Path, file: str, project: str, said: Mapping[str, Any], selection: Selection) -> Imported:
-    """``import_file`` in a process of its own, within a limit of time. Raises BadInput and WorkspaceError; then nothing was stored."""
-    return call_in_process(
-        import_file, directory, file, project, said, selection, what=f'the import of "{file}"', seconds=READ_SECONDS
-    )
 
 
 def import_and_describe(

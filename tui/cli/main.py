@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.tui.widgets.glyphs import CHOICE, SETS, settle_signs
+from sfumato.tui.terminal.glyphs import CHOICE, SETS, settle_signs
 from sfumato.workspace.process import forbid_core_dumps
 
 from . import completion as completing
@@ -84,7 +84,7 @@ def _launch(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: boo
         sys.exit(begin(workspace, run_id))
     if not sys.stdout.isatty():
         raise click.UsageError("the app needs a terminal; sfumato --plain and the commands of sfumato --help do not")
-    from ..app import launch
+    from ..app.app import launch
 
     settle_signs()
     workspace.close()

@@ -41,7 +41,7 @@ def contents_text(width: int) -> str:
     from sfumato.workspace.manual import TOPICS, summary
     from sfumato.workspace.reporting.tables import table, text
 
-    from ..manual_text import plain
+    from ..manual.manual_text import plain
 
     found = text(table(("page", "what it is about"), [[topic, plain(summary(topic))] for topic in TOPICS]), width)
     return (
@@ -57,7 +57,7 @@ def hits_text(words: str, width: int) -> str:
 
     from sfumato.workspace.manual.search import find
 
-    from ..manual_text import plain
+    from ..manual.manual_text import plain
 
     hits = find(words)
     parts = []
@@ -91,7 +91,7 @@ def topic_text(topic: str, width: int) -> str:
 
 
 def _lines(entry: Entry, width: int) -> list[str]:
-    from ..manual_text import page_lines
+    from ..manual.manual_text import page_lines
 
     lines: list[str] = []
     for line in page_lines(entry.text, width):

@@ -15,7 +15,7 @@ import click
 
 from sfumato.workspace.jobs import settings as computing
 
-from ..places import default_workspace, remember_workspace
+from ..session.places import default_workspace, remember_workspace
 from .completion import recipes, runs, settings
 from .speech import echo
 

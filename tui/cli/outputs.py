@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from sfumato.engine.wording import count_records, counted
-from sfumato.workspace.visible_text import printable
+from sfumato.engine.wording import counted
 
+from ..session.release_texts import contents_lines, released_text
 from .completion import variables
 from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.contents import ReleasePlan
-    from sfumato.workspace.service.release import Released
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -199,24 +197,6 @@ def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
             raise BadInput("--waive", f'"{text}" is {"given twice" if check in given else "not CHECK=REASON"}')
         given[check] = reason
     return given
-
-
-def released_text(done: Released) -> str:
-    """``released to DIR: 7 files``, and that thresholds were not met."""
-    unmet = f"; {counted(done.unmet, 'threshold')} not met, the reason is in the audit log" if done.unmet else ""
-    return f"released to {done.directory}: {counted(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
-
-
-def contents_lines(plan: ReleasePlan) -> list[str]:
-    """What goes out, variable by variable; no name of a variable ends a line."""
-    tables = f"{counted(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.rows}"
-    parts = {
-        "replaced": plan.replaced,
-        "as they are in the confidential data": plan.unchanged,
-        "coarser by a public rule": plan.coarser,
-        "left out, identifiers": plan.left_out,
-    }
-    return [tables, *(printable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]
 
 
 def show_public(run_id: str, directory: Path | None, json_file: str | None) -> None:

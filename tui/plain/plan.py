@@ -10,7 +10,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import counted
 from sfumato.workspace.plan.drafts import Draft, save_draft
 
-from ..command_lines import change_text, changed_lines
+from ..session.command_lines import change_text, changed_lines
 from .session import Entry, Menu, Session
 from .talk import NotPossible
 

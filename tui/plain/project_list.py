@@ -59,7 +59,7 @@ def import_a_file(session: Session) -> None:
     from sfumato.workspace.reporting.words import records_text
     from sfumato.workspace.service.importing import EVERYTHING
 
-    from ..cli.importing import import_apart, left_out_lines
+    from ..session.importing import import_apart, left_out_lines
 
     talk = session.talk
     file = talk.ask("Which file?", "a path", _existing)

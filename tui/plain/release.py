@@ -131,7 +131,7 @@ def show_contents(session: Session) -> None:
     """What leaves: datasets, variables by treatment, the two folders."""
     from sfumato.workspace.release.contents import plan_release
 
-    from ..cli.outputs import contents_lines
+    from ..session.release_texts import contents_lines
 
     run = session.ask_run("Release which run?", done=True)
     session.talk.say(f"Run {run_text(run)} would release:")
@@ -147,7 +147,7 @@ def write_release(session: Session) -> None:
     from sfumato.workspace.release.forms import form_of, forms
     from sfumato.workspace.service.release import release, releases_of
 
-    from ..cli.outputs import released_text
+    from ..session.release_texts import released_text
 
     looked, talk, workspace = _look(session), session.talk, session.workspace
     talk.say_all(list(looked.answer.lines))

@@ -13,7 +13,7 @@ from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.store.runs import Project, Run, RunState, find_run, projects, run_lines
 from sfumato.workspace.store.workspace import Workspace
 
-from ..cli.failures import message_of
+from ..session.error_messages import message_of
 from .run_words import run_text, state_text
 from .talk import Back, Ended, NotPossible, Talk
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, TextIO, TypeVar
 
@@ -16,7 +15,6 @@ MOST_BYTES = 1 << 16
 """A longer line of input is no answer."""
 MOST_LETTERS = 2000
 """A longer line of output is cut; it says so."""
-PROGRESS_SECONDS = 5.0
 FURTHER = "back, help or quit"
 SIGNS = {
     "×": "times", "·": ",", "–": "-", "—": "-", "‑": "-", "−": "-", "…": "...", "≥": "at least", "≤": "at most", "±": "plus or minus",
@@ -195,17 +193,3 @@ class Talk:
             self._wrong("The line has control characters.")
             return None
         return text
-
-
-class Progress:
-    """Says how far a run is, at most one line in five seconds."""
-
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._say, self._clock = say, clock
-        self._last, self._next = "", -float("inf")
-
-    def __call__(self, text: str) -> None:
-        """A text of the run's progress; an empty one says nothing."""
-        if text and text != self._last and self._clock() >= self._next:
-            self._say(f"{text[:1].upper()}{text[1:]}.")
-            self._last, self._next = text, self._clock() + PROGRESS_SECONDS

@@ -9,7 +9,7 @@ import termios
 from rich.cells import cell_len
 from textual.driver import Driver
 
-from sfumato.tui.widgets.glyphs import ascii_sign
+from .glyphs import ascii_sign
 
 HUNG_UP = 128 + signal.SIGHUP
 """The exit status, as of a process that the signal has ended."""

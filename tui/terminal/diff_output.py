@@ -24,11 +24,10 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.strip import Strip
 
-from sfumato.tui.widgets.glyphs import CHOICE, ascii_sign
-from sfumato.tui.widgets.text import narrow
-
 from .device import ascii_driver
+from .glyphs import CHOICE, ascii_sign
 from .parts import DIFF_OUTPUT, is_on
+from .text import narrow
 
 if TYPE_CHECKING:
     from textual._compositor import ChopsUpdate, LayoutUpdate

@@ -14,8 +14,8 @@ from itertools import groupby, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.tui.widgets.glyphs import Glyphs
-from sfumato.tui.widgets.text import cells, cut
+from sfumato.tui.terminal.glyphs import Glyphs
+from sfumato.tui.terminal.text import cells, cut
 from sfumato.workspace.visible_text import printable
 
 Mask = NDArray[np.bool_]

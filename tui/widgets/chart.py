@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.tui.terminal.glyphs import Glyphs, glyphs_named
 from sfumato.tui.widgets.canvas import (
     BLANK,
     CURSOR,
@@ -27,7 +28,6 @@ from sfumato.tui.widgets.canvas import (
     point_dots,
 )
 from sfumato.tui.widgets.frame import SAMPLE, Frame, Labels, Look, layout
-from sfumato.tui.widgets.glyphs import Glyphs, glyphs_named
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, short_number, unit_text
 from sfumato.workspace.plots.series import Reading, Series, likeness, x_limits, y_limits
 

@@ -18,7 +18,7 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, TextArea
 
-from sfumato.tui.acts import bind
+from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.panel import SECOND
 
 

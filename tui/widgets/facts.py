@@ -9,7 +9,7 @@ from textwrap import wrap
 from rich.cells import cell_len
 from textual.content import Content
 
-from sfumato.tui.widgets.text import cut, fit
+from sfumato.tui.terminal.text import cut, fit
 from sfumato.workspace.visible_text import printable
 
 NAME = 14

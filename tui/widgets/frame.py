@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from rich.cells import cell_len
 
-from sfumato.tui.widgets.glyphs import BRAILLE, Glyphs
-from sfumato.tui.widgets.text import cut, window
+from sfumato.tui.terminal.glyphs import BRAILLE, Glyphs
+from sfumato.tui.terminal.text import cut, window
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.visible_text import printable

@@ -18,14 +18,14 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from sfumato.tui.acts import bind
+from sfumato.tui.keys.acts import bind
 from sfumato.workspace.reporting.tables import Column
 
+from ..terminal.glyphs import glyphs_named
 from ..terminal.painting import draw_raw_lines
-from .glyphs import glyphs_named
+from ..terminal.text import window
 from .pages import Delivery, Feed, ListPages, Order, Pages, RowLayout, TableRow
 from .tables import Row, Table
-from .text import window
 
 HEADER = 1
 """Rows of the header."""

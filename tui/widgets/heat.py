@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
+from sfumato.tui.terminal.glyphs import Glyphs
+from sfumato.tui.terminal.text import cut
 from sfumato.tui.widgets.canvas import CURSOR, FAINT, STRONG, TEXT, Draft, Picture
 from sfumato.tui.widgets.frame import View
-from sfumato.tui.widgets.glyphs import Glyphs
-from sfumato.tui.widgets.text import cut
 from sfumato.workspace.plots.axes import Limits, Scale, fit_ticks, place, unit_ticks
 from sfumato.workspace.plots.figure import CONFIDENTIAL, SHADES, SIDES, Bins, Cells, Shading, percent, shading
 from sfumato.workspace.plots.joint import Joint

@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sfumato.tui.acts import bind
+from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.canvas import BLANK, CURSOR, FAINT, STRONG, Picture
 
-from .glyphs import glyphs_named
+from ..terminal.glyphs import glyphs_named
 from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
 from .inks import heat_shades, system_named
 

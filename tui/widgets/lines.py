@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.acts import KEYLESS, TYPED, bind
+from sfumato.tui.keys.acts import KEYLESS, TYPED, bind
 
 END = 1 << 30
 """A line after the last one of every text."""

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sfumato.tui.acts import bind
-from sfumato.tui.sifting import has_words
+from sfumato.tui.keys.acts import bind
 from sfumato.workspace.reporting.tables import Column
 
 from .grid import HEADER, Grid, LiveGrid
 from .pages import TableRow
+from .sifting import has_words
 
 MARK = "*"
 """It stands in the first cell of a line, which is blank otherwise."""

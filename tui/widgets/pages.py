@@ -14,7 +14,7 @@ from typing import Protocol
 from sfumato.workspace.reporting.tables import GAP, Column, grid_width
 from sfumato.workspace.visible_text import printable
 
-from .text import fit, shown
+from ..terminal.text import fit, shown
 
 PAGE = 500
 """Rows in a page."""

@@ -16,15 +16,15 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sfumato.tui.acts import bind
+from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.canvas import Picture
 from sfumato.tui.widgets.frame import Look, View, nearest_stop, next_stop
 from sfumato.workspace.plots.axes import AxisUnit, Limits
 from sfumato.workspace.plots.series import Reading, Series, stops, x_limits, y_limits
 
+from ..terminal.glyphs import glyphs_named
 from .chart import Chart, colours, draw, readings, with_cursor
 from .frame import Labels
-from .glyphs import glyphs_named
 from .inks import Inks, palette, sixteen_only, system_named, tints_show
 
 WAITING = "…"

@@ -1,7 +1,7 @@
 """The manual: its pages, and the sections of each.
 
 A page is a Markdown file of this folder, named by its topic. Its first paragraph says what it is about. Blocks between
-``<!-- generated: NAME -->`` and ``<!-- end of generated -->`` are written by ``python -m sfumato.tui.manual_blocks --write``.
+``<!-- generated: NAME -->`` and ``<!-- end of generated -->`` are written by ``python -m sfumato.tui.cli.manual_blocks --write``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.failures import GROUPS, first_sentence
 from sfumato.tui.cli.main import sfumato as program
-from sfumato.tui.cli.run import task_words
+from sfumato.tui.session.run_progress import task_words
 
 WITHOUT_JSON = {
     "approve", "cancel", "delete", "adopt", "init", "import", "draft", "help", "worker", "keys", "completion", "new-method",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.tui import places
-from sfumato.tui.places import default_workspace, remember_workspace
+from sfumato.tui.session import places
+from sfumato.tui.session.places import default_workspace, remember_workspace
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]
@@ -68,7 +68,7 @@ def test_another_terminal_has_a_last_workspace_of_its_own(two: Path, monkeypatch
 
 
 def test_a_process_of_another_session_does_not_see_this_one_s(two: Path) -> None:
-    ask = [sys.executable, "-c", "from sfumato.tui.places import default_workspace as d; print(d())"]
+    ask = [sys.executable, "-c", "from sfumato.tui.session.places import default_workspace as d; print(d())"]
     for alone, wanted in ((False, two / "b"), (True, two / "data" / "sfumato" / "workspace")):
         found = subprocess.run(ask, capture_output=True, text=True, check=True, start_new_session=alone)
         assert found.stdout.strip() == str(wanted)

@@ -16,9 +16,9 @@ from towns import towns_workspace
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.app import SfumatoApp
-from sfumato.tui.state import AppState, save_state
-from sfumato.tui.widgets.verdict_board import VerdictBoard
+from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.parts.verdict_board import VerdictBoard
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progress, request_stop
 from sfumato.workspace.jobs.runs import enter_run

@@ -1,6 +1,6 @@
 import pytest
 
-from sfumato.tui.screens.project import PLACES, Project
+from sfumato.tui.app.project import PLACES, Project
 from sfumato.tui.widgets.grid import LiveGrid
 
 FOOTERS = {

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from sfumato.tui.app import launch
-from sfumato.tui.state import AppState, load_state, save_state
+from sfumato.tui.app.app import launch
+from sfumato.tui.session.state import AppState, load_state, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.errors import NotAWorkspace, NotFound
 from sfumato.workspace.store.workspace import Workspace
@@ -24,7 +24,7 @@ async def test_what_was_open_is_open_again(sit, directory):
 @pytest.mark.slow
 @pytest.mark.parametrize("tab", ["runs", "results", "records", "data"])
 async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab):
-    monkeypatch.setattr("sfumato.tui.screens.project.REST_SECONDS", 0.01)
+    monkeypatch.setattr("sfumato.tui.app.project.REST_SECONDS", 0.01)
     async with sit(built_data, "j", "j", tab=tab) as seat:
         await seat.press("k")
         await seat.pilot.pause(0.05)
@@ -124,7 +124,7 @@ async def test_a_look_at_the_workspace_while_the_app_ends_does_no_harm(sit, dire
 
 async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit, directory, monkeypatch):
     sent = []
-    monkeypatch.setattr("sfumato.tui.app.send", lambda _, text: sent.append(text))
+    monkeypatch.setattr("sfumato.tui.app.app.send", lambda _, text: sent.append(text))
     monkeypatch.delenv("SFUMATO_NOTIFY", raising=False)
     monkeypatch.delenv("TMUX", raising=False)
     async with sit(directory) as seat:
@@ -148,8 +148,8 @@ async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit
 @pytest.mark.slow
 async def test_garbage_is_looked_for_when_nobody_presses_a_key(sit, directory, monkeypatch):
     collected = []
-    monkeypatch.setattr("sfumato.tui.app.gc.collect", lambda: collected.append(1))
-    monkeypatch.setattr("sfumato.tui.app.gc.freeze", lambda: None)
+    monkeypatch.setattr("sfumato.tui.app.app.gc.collect", lambda: collected.append(1))
+    monkeypatch.setattr("sfumato.tui.app.app.gc.freeze", lambda: None)
     async with sit(directory, "enter", *"jkjkjkjkjkjk") as seat:
         seat.app.alone = True
         seat.app._keys_seen = seat.app._keys_collected = 0

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from sfumato.tui.app import SfumatoApp
-from sfumato.tui.screens.page import Reads
-from sfumato.tui.themes import THEMES
+from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.app.themes import THEMES
+from sfumato.tui.parts.page import Reads
 from sfumato.workspace.store.workspace import Workspace
 
 WALK = [
@@ -93,7 +93,7 @@ def test_starting_imports_no_numerical_library():
         "statsmodels",
         "sklearn",
     )
-    code = f"import sys, sfumato.tui.app, sfumato.tui.screens.project; print([name for name in {heavy!r} if name in sys.modules])"
+    code = f"import sys, sfumato.tui.app.app, sfumato.tui.app.project; print([name for name in {heavy!r} if name in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

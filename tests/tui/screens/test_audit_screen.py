@@ -4,9 +4,9 @@ import shutil
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.screens.audit import Audit
-from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.projects import Projects
+from sfumato.tui.app.audit import Audit
+from sfumato.tui.app.project import Project
+from sfumato.tui.app.projects import Projects
 from sfumato.workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
 from sfumato.workspace.errors import BrokenHistory
 from sfumato.workspace.store.places import state_directory

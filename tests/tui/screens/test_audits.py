@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from sfumato.tui.screens.audited import Audited
-from sfumato.tui.state import AppState, save_state
-from sfumato.tui.widgets.verdict_board import VerdictBoard
+from sfumato.tui.parts.audited import Audited
+from sfumato.tui.parts.verdict_board import VerdictBoard
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.audits import audited
 from sfumato.workspace.views.records import open_records, record_measures

@@ -3,10 +3,10 @@
 import pytest
 from textual.widgets import ContentSwitcher
 
-from sfumato.tui.screens.behind import POINT, Ground, ground_of
-from sfumato.tui.screens.distribution import Distributions
-from sfumato.tui.screens.records import Records
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.findings.behind import POINT, Ground, ground_of
+from sfumato.tui.findings.distribution import Distributions
+from sfumato.tui.findings.records import Records
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import record_measures
 from sfumato.workspace.views.risk_utility import Axis, risk_utility_map

@@ -5,12 +5,12 @@ import shutil
 import pytest
 from believed import believed_workspace
 
-from sfumato.tui.screens.beliefs import Beliefs
-from sfumato.tui.screens.guesses import Guesses
-from sfumato.tui.screens.help import Keys
-from sfumato.tui.screens.map import limits_on
-from sfumato.tui.screens.page import Dialog
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.findings.beliefs import Beliefs
+from sfumato.tui.findings.guesses import Guesses
+from sfumato.tui.findings.map import limits_on
+from sfumato.tui.manual.help import Keys
+from sfumato.tui.parts.page import Dialog
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of

@@ -10,9 +10,9 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.study import Studies, StudyDialog
-from sfumato.tui.state import AppState, save_state
-from sfumato.tui.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text
+from sfumato.tui.findings.study import Studies, StudyDialog
+from sfumato.tui.findings.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sfumato.tui.screens.command_line import CommandLine, command_of, commands_here
-from sfumato.tui.screens.manual import Manual
+from sfumato.tui.app.command_line import CommandLine, command_of, commands_here
+from sfumato.tui.manual.manual import Manual
 
 
 async def typed(seat, text):

@@ -8,7 +8,7 @@ import sys
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.screens.commands import Commands
+from sfumato.tui.app.commands import Commands
 from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 

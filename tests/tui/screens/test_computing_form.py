@@ -5,7 +5,7 @@ import os
 import pytest
 
 from sfumato.engine.methods import measured_rates
-from sfumato.tui.command_lines import computing_options
+from sfumato.tui.session.command_lines import computing_options
 from sfumato.workspace.jobs.settings import DASK, MEMORY
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace

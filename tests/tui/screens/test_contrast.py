@@ -8,7 +8,7 @@ from rich.color import Color as Sixteen
 from rich.color import ColorSystem
 from textual.color import Color
 
-from sfumato.tui.themes import THEMES
+from sfumato.tui.app.themes import THEMES
 
 LEAST = {"dark": 4.5, "light": 4.5, "high-contrast": 6.5}
 """WCAG 2.2 asks for 4.5 (AA), and 7 (AAA); a key that cannot be used now may step back a little."""

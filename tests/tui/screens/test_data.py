@@ -4,10 +4,10 @@ import threading
 import pytest
 
 from sfumato.engine.data.schema import Variable
-from sfumato.tui.screens.drafting import DraftForm
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.sheet import reading_of, sheet_columns
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.data.sheet import reading_of, sheet_columns
+from sfumato.tui.parts.form import Form
+from sfumato.tui.plan.drafting import DraftForm
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.ingest.profiles import Profile
 from sfumato.workspace.plan.drafts import draft_of
@@ -210,7 +210,7 @@ async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(s
     from sfumato.workspace.plan.drafts import save_draft
 
     async with sit(imported, "j") as seat:
-        monkeypatch.setattr("sfumato.tui.screens.data.Data.on_workspace_changed", lambda *_: None, raising=False)
+        monkeypatch.setattr("sfumato.tui.data.data.Data.on_workspace_changed", lambda *_: None, raising=False)
         with Workspace.open(imported) as workspace:
             draft = draft_of(workspace, 1)
             save_draft(workspace, draft.saying(draft.toml.replace('title = "people"', 'title = "persons"')))
@@ -224,7 +224,7 @@ async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(s
 async def test_a_plan_that_was_read_before_an_edit_was_stored_does_not_take_it_back(
     sit, built_data, monkeypatch, tab, key
 ):
-    monkeypatch.setattr("sfumato.tui.app.POLL_SECONDS", 60)
+    monkeypatch.setattr("sfumato.tui.app.app.POLL_SECONDS", 60)
     async with sit(built_data, "j", tab=tab) as seat, asyncio.timeout(30):
         pane, may_answer, held = seat.app.screen.query_one(f"#{tab}"), threading.Event(), []
         query, before = pane.read_query(), pane._history.now.revision

@@ -2,7 +2,7 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.methods.results import Diagnostic
-from sfumato.tui.screens.diagnostics import by_statistic, rule_limit, statistic_series
+from sfumato.tui.findings.diagnostics import by_statistic, rule_limit, statistic_series
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace

@@ -12,10 +12,10 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.dialogs import Choose
-from sfumato.tui.screens.distribution import Distributions, SidePlot
-from sfumato.tui.screens.help import Keys
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.findings.distribution import Distributions, SidePlot
+from sfumato.tui.manual.help import Keys
+from sfumato.tui.parts.dialogs import Choose
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.ingest.files import Source

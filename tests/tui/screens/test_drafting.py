@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.edits import with_variable
 from sfumato.workspace.store.workspace import Workspace

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sfumato.tui.screens.distribution import Distributions, DrilledRecords
+from sfumato.tui.findings.distribution import Distributions, DrilledRecords
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.acts import act_of
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.keys.acts import act_of
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

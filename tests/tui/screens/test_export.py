@@ -4,10 +4,10 @@ import sys
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.clipboard import COPY_FILE
-from sfumato.tui.screens.compare import Compare
-from sfumato.tui.screens.page import Export
-from sfumato.tui.screens.project import Project
+from sfumato.tui.app.project import Project
+from sfumato.tui.parts.page import Export
+from sfumato.tui.runs.compare import Compare
+from sfumato.tui.session.clipboard import COPY_FILE
 
 TABLES = {"runs": 4, "results": 44, "verdicts": 4, "sweep": 6, "diagnostics": 3}
 

@@ -11,10 +11,10 @@ import sfumato.workspace.service.examination as examining
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.gate_answers import ExaminedRun
-from sfumato.tui.screens.release import Explained, ReleaseScreen
-from sfumato.tui.screens.verdicts import Verdicts
-from sfumato.tui.widgets.verdict_board import VerdictBoard
+from sfumato.tui.findings.verdicts import Verdicts
+from sfumato.tui.parts.verdict_board import VerdictBoard
+from sfumato.tui.release.release import Explained, ReleaseScreen
+from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -3,11 +3,11 @@
 import pytest
 from bound_acts import declared
 
-from sfumato.tui.acts import ACTS, BY_NAME, act_of
-from sfumato.tui.app import SfumatoApp
-from sfumato.tui.screens.doctor import Doctor
-from sfumato.tui.screens.help import HelpAct, Keys, acts_elsewhere, acts_here, does_nothing, matching
-from sfumato.tui.screens.project import Project
+from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.app.doctor import Doctor
+from sfumato.tui.app.project import Project
+from sfumato.tui.keys.acts import ACTS, BY_NAME, act_of
+from sfumato.tui.manual.help import HelpAct, Keys, acts_elsewhere, acts_here, does_nothing, matching
 
 NODE = SfumatoApp
 OPEN, RUN, DRAW = (

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.hierarchy import Hierarchy
+from sfumato.tui.parts.form import Form
+from sfumato.tui.plan.hierarchy import Hierarchy
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.store.workspace import Workspace
 

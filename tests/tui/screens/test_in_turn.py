@@ -9,8 +9,8 @@ import tomllib
 import pytest
 from textual import events
 
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.plan import Plan, RunPlan
+from sfumato.tui.parts.form import Form
+from sfumato.tui.plan.plan import Plan, RunPlan
 from sfumato.workspace.plan import edits
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.store.workspace import Workspace
@@ -53,7 +53,7 @@ def plan_of(seat):
 
 async def test_a_step_that_is_taken_out_is_not_in_the_plan_that_is_run_next(sit, built_data, slow_edits, monkeypatch):
     run = []
-    monkeypatch.setattr("sfumato.tui.jobs.run_plan", lambda _, draft: run.append(tomllib.loads(draft.toml)))
+    monkeypatch.setattr("sfumato.tui.session.jobs.run_plan", lambda _, draft: run.append(tomllib.loads(draft.toml)))
     before = stored(built_data)
     async with sit(built_data, "G", tab="plan") as seat:
         assert plan_of(seat).here.section == "threshold"

@@ -6,8 +6,8 @@ import pytest
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.kept_pairs import KeptPairs, pair_rows
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.findings.kept_pairs import KeptPairs, pair_rows
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

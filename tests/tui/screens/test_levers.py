@@ -2,8 +2,8 @@
 
 import pytest
 
-from sfumato.tui.screens.explain import Explain
-from sfumato.tui.screens.levers import ExplainVerdict, PlanChange
+from sfumato.tui.findings.levers import ExplainVerdict, PlanChange
+from sfumato.tui.parts.explain import Explain
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.store.workspace import Workspace
 

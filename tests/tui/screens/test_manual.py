@@ -2,8 +2,8 @@
 
 import pytest
 
-from sfumato.tui.screens.manual import Manual, entry_for, topics_here
-from sfumato.tui.screens.project import TABS, TITLES
+from sfumato.tui.app.project import TABS, TITLES
+from sfumato.tui.manual.manual import Manual, entry_for, topics_here
 from sfumato.workspace.manual import Entry, sections
 
 

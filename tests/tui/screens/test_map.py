@@ -12,10 +12,10 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.screens.dialogs import Choose
-from sfumato.tui.screens.map import limit_series, limits_on
-from sfumato.tui.screens.project import Project
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.app.project import Project
+from sfumato.tui.findings.map import limit_series, limits_on
+from sfumato.tui.parts.dialogs import Choose
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

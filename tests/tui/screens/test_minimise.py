@@ -12,11 +12,11 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.guided_minimisation import GuidedMinimisation
-from sfumato.tui.screens.study import StudyDialog
-from sfumato.tui.state import AppState, save_state
-from sfumato.tui.study_answers import answer_text, limit_series
+from sfumato.tui.findings.study import StudyDialog
+from sfumato.tui.findings.study_answers import answer_text, limit_series
+from sfumato.tui.parts.form import Form
+from sfumato.tui.plan.guided_minimisation import GuidedMinimisation
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

@@ -3,8 +3,8 @@
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.help import Keys
+from sfumato.tui.manual.help import Keys
+from sfumato.tui.parts.form import Form
 from sfumato.tui.widgets.entries import Choice
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import TabLine

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sfumato.tui.acts import BY_NAME, act_of
-from sfumato.tui.own_keys import key_text
-from sfumato.tui.palette import GAP
-from sfumato.tui.screens.doctor import Doctor
-from sfumato.tui.screens.form import Form
+from sfumato.tui.app.doctor import Doctor
+from sfumato.tui.app.palette import GAP
+from sfumato.tui.keys.acts import BY_NAME, act_of
+from sfumato.tui.keys.own_keys import key_text
+from sfumato.tui.parts.form import Form
 
 DONE = 1
 

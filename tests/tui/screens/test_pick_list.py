@@ -5,12 +5,12 @@ import tomllib
 import pytest
 
 from sfumato.engine.methods.registry import registry
-from sfumato.tui.fields import Field, typed_value
-from sfumato.tui.offers import Offer
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.pick_list import MOST_SHOWN, PickList
-from sfumato.tui.screens.plan import Plan
-from sfumato.tui.screens.plan_forms import step_fields, threshold_fields
+from sfumato.tui.parts.fields import Field, typed_value
+from sfumato.tui.parts.form import Form
+from sfumato.tui.parts.offers import Offer
+from sfumato.tui.parts.pick_list import MOST_SHOWN, PickList
+from sfumato.tui.plan.plan import Plan
+from sfumato.tui.plan.plan_forms import step_fields, threshold_fields
 
 SMALL = (80, 24)
 OPENED = ("j", "enter", "down")
@@ -171,7 +171,7 @@ async def test_the_levels_of_a_variable_are_put_in_their_order_from_a_list(sit, 
 
 
 def plan_variables(seat):
-    from sfumato.tui.screens.data import Data
+    from sfumato.tui.data.data import Data
 
     return tomllib.loads(seat.app.screen.query_one(Data)._history.now.toml)["variables"]
 

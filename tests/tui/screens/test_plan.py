@@ -7,10 +7,10 @@ from contextlib import nullcontext
 import pytest
 
 from sfumato.engine.methods.registry import registry
-from sfumato.tui.app import SfumatoApp
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.plan import Plan, StepGrid
-from sfumato.tui.screens.plan_forms import section_of, step_fields
+from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.parts.form import Form
+from sfumato.tui.plan.plan import Plan, StepGrid
+from sfumato.tui.plan.plan_forms import section_of, step_fields
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.store.runs import find_run, list_runs
@@ -165,7 +165,7 @@ async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, si
 
 @pytest.mark.slow
 async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
-    monkeypatch.setattr("sfumato.tui.screens.plan.TYPING_SECONDS", 0.02)
+    monkeypatch.setattr("sfumato.tui.plan.plan.TYPING_SECONDS", 0.02)
     async with sit(built_data, "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("#")
@@ -232,7 +232,7 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
 
 @pytest.mark.slow
 async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
-    from sfumato.tui.state import AppState, save_state
+    from sfumato.tui.session.state import AppState, save_state
     from sfumato.workspace.service.importing import import_file
 
     rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
@@ -286,7 +286,7 @@ async def test_a_plan_that_starts_from_a_run_waits_for_the_one_that_is_there(sit
         time.sleep(0.7)
         return draft_of(workspace, project_id)
 
-    monkeypatch.setattr("sfumato.tui.screens.page._draft_of", slowly)
+    monkeypatch.setattr("sfumato.tui.parts.page._draft_of", slowly)
     async with sit(built_data, "G", *keys, size=(80, 24), tab="runs") as seat:
         assert "[2 Plan]" in seat.text
         assert ("weights" in stored(built_data)[0]) == has

@@ -8,9 +8,9 @@ import pytest
 import tomli_w
 
 from sfumato.engine.data.schema import Kind, Variable
-from sfumato.tui.fields import typed_value
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.variable_forms import fields_of
+from sfumato.tui.data.variable_forms import fields_of
+from sfumato.tui.parts.fields import typed_value
+from sfumato.tui.parts.form import Form
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.service.prepare import cost_notice
 from sfumato.workspace.store.workspace import Workspace

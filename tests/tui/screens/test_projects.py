@@ -1,8 +1,8 @@
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.screens.form import Form
-from sfumato.tui.screens.project import Project
+from sfumato.tui.app.project import Project
+from sfumato.tui.parts.form import Form
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 

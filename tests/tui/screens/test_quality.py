@@ -8,10 +8,10 @@ from textual.widgets import Input
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.distribution import Distributions
-from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.quality import NO_RECORDS, Quality, deciding, reading, why
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.app.project import Project
+from sfumato.tui.findings.distribution import Distributions
+from sfumato.tui.findings.quality import NO_RECORDS, Quality, deciding, reading, why
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run

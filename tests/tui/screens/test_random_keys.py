@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from sfumato.tui.acts import ACTS, KEYLESS
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.keys.acts import ACTS, KEYLESS
+from sfumato.tui.session.state import AppState, save_state
 
 SIZES_SEEN = ((5, 3), (12, 4), (24, 8), (40, 12), (80, 24), (100, 30), (120, 40), (160, 50), (300, 80))
 KEYS, KEYS_OF_A_SIZE = 1_000, 40

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.tui.screens.reading import asked_format, format_fields
+from sfumato.tui.app.reading import asked_format, format_fields
 from sfumato.workspace.ingest.dialects import detect
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.store.workspace import Workspace

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.execution.record_risk import LeaveOneOut
-from sfumato.tui.screens.records import explanation
+from sfumato.tui.findings.records import explanation
 from sfumato.workspace.views.records import Candidates
 
 

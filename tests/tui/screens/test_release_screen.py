@@ -6,9 +6,9 @@ import pytest
 from textual.widgets import Input
 
 import sfumato.workspace.release.approval as approving
-from sfumato.tui.screens.dialogs import Confirm
-from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.release import Explained, ReleaseScreen
+from sfumato.tui.app.project import Project
+from sfumato.tui.parts.dialogs import Confirm
+from sfumato.tui.release.release import Explained, ReleaseScreen
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.gate import examine

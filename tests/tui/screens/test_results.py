@@ -4,9 +4,9 @@ from textual.widgets import Input
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.screens.explain import facts
-from sfumato.tui.screens.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.findings.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
+from sfumato.tui.parts.explain import facts
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.reporting.explanation import FoundNumber, meaning_of
 from sfumato.workspace.reporting.words import interval, measured, number, params_text

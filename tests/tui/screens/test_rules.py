@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.tui.screens.rules import Rules
+from sfumato.tui.plan.rules import Rules
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.edits import with_sections
 from sfumato.workspace.service.importing import import_file

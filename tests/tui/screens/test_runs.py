@@ -1,6 +1,6 @@
 import pytest
 
-from sfumato.tui.screens.runs import Runs
+from sfumato.tui.runs.runs import Runs
 from sfumato.workspace.jobs.queue import claim, progress
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
@@ -44,8 +44,8 @@ async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directo
 @pytest.mark.slow
 @pytest.mark.parametrize("rows_at_hand", [2_000, -1], ids=["in a thread", "in a process"])
 async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monkeypatch, rows_at_hand):
-    monkeypatch.setattr("sfumato.tui.screens.seals.ROWS_AT_HAND", rows_at_hand)
-    monkeypatch.setattr("sfumato.tui.app.SfumatoApp.alone", rows_at_hand < 0)
+    monkeypatch.setattr("sfumato.tui.app.seals.ROWS_AT_HAND", rows_at_hand)
+    monkeypatch.setattr("sfumato.tui.app.app.SfumatoApp.alone", rows_at_hand < 0)
     async with sit(built_data, *keys_to(DONE)) as seat:
         assert "not as it was sealed" not in seat.text, "the control"
     with Workspace.open(built_data) as workspace, workspace.writing() as connection:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.messages import JobDone
-from sfumato.tui.screens.search import GOING_ON, AskSearch, SearchFound, finalist_text
+from sfumato.tui.plan.search import GOING_ON, AskSearch, SearchFound, finalist_text
+from sfumato.tui.session.messages import JobDone
 from sfumato.workspace.reporting.searches import Finalist, Outcome, conclusion, headline
 
 MET = Verdict("risk.identification.true_match_rate", "", None, "max", 0.05, 0.01, 0.04, "met")
@@ -42,7 +42,7 @@ async def test_a_search_is_asked_for_and_begins_from_the_plan(sit, built_data, m
         begun.append(draft.project_id)
         return JobDone("Search 1 started")
 
-    monkeypatch.setattr("sfumato.tui.jobs.search_plan", begin)
+    monkeypatch.setattr("sfumato.tui.session.jobs.search_plan", begin)
     async with sit(built_data, "S", tab="plan") as seat:
         assert isinstance(seat.app.screen, AskSearch)
         assert "claims no epsilon" in seat.text.replace("\n", " ")

@@ -3,7 +3,7 @@
 import pytest
 from textual._styles_cache import StylesCache
 
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.terminal.painting import SinglePaintScreen, _raw_lines_type
 from sfumato.tui.terminal.parts import RAW_LINES, is_on
 
@@ -54,10 +54,10 @@ def texts(seat):
 @pytest.mark.parametrize("key", DIALOGS.values(), ids=DIALOGS)
 async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn, monkeypatch, key):
     """What threads and the clock bring, when the dialog may have been drawn already, stays away."""
-    monkeypatch.setattr("sfumato.tui.app.SfumatoApp.refresh_page", lambda self: None)
-    monkeypatch.setattr("sfumato.tui.jobs.recipe_titles", list)
-    monkeypatch.setattr("sfumato.tui.screens.audit.Audit.reload", lambda self: None)
-    monkeypatch.setattr("sfumato.tui.screens.help.Keys._show", lambda self, words: None)  # a thread reads its rows
+    monkeypatch.setattr("sfumato.tui.app.app.SfumatoApp.refresh_page", lambda self: None)
+    monkeypatch.setattr("sfumato.tui.session.jobs.recipe_titles", list)
+    monkeypatch.setattr("sfumato.tui.app.audit.Audit.reload", lambda self: None)
+    monkeypatch.setattr("sfumato.tui.manual.help.Keys._show", lambda self, words: None)  # a thread reads its rows
     assert await drawn_again(sit, built_data, drawn, key) < 0.3
 
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from sfumato.tui.screens.split import LEAST_DETAIL, READING, REST_SECONDS, Detail, Split
+from sfumato.tui.parts.split import LEAST_DETAIL, READING, REST_SECONDS, Detail, Split
+from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.verdict_board import VerdictBoard
 
 TABS = {
     "runs": ("measure",),
@@ -195,7 +195,7 @@ async def test_an_error_stands_beside_the_list(sit, built_data, monkeypatch):
     def broken(*_):
         raise WorkspaceError("the row cannot be read")
 
-    monkeypatch.setattr("sfumato.tui.screens.results.explained", broken)
+    monkeypatch.setattr("sfumato.tui.findings.results.explained", broken)
     async with sit(built_data, tab="results", size=WIDE) as seat:
         assert "the row cannot be read" in await rest(seat)
         assert seat.app.notices == []
@@ -203,7 +203,7 @@ async def test_an_error_stands_beside_the_list(sit, built_data, monkeypatch):
 
 @pytest.mark.slow
 async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, built_data, monkeypatch):
-    from sfumato.tui.screens import results
+    from sfumato.tui.findings import results
 
     explained = results.explained
 
@@ -244,7 +244,7 @@ async def test_a_row_whose_reading_fails_in_an_unforeseen_way_does_not_leave_its
     sit, built_data, monkeypatch
 ):
     """It once stayed empty until another row was read; and the same row was never read again."""
-    from sfumato.tui.screens import results
+    from sfumato.tui.findings import results
 
     explained, fails = results.explained, [True]
 

@@ -10,7 +10,7 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.study_lattice import LatticeView
+from sfumato.tui.findings.study_lattice import LatticeView
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice, lattice_parts

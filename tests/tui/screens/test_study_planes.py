@@ -7,9 +7,9 @@ import pytest
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.study import on_axis
-from sfumato.tui.state import AppState, save_state
-from sfumato.tui.study_answers import TogetherView, view_of
+from sfumato.tui.findings.study import on_axis
+from sfumato.tui.findings.study_answers import TogetherView, view_of
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sfumato.tui.study_views import as_series, by_study, curve_lines, laid_over, numbers, reading
+from sfumato.tui.findings.study_views import as_series, by_study, curve_lines, laid_over, numbers, reading
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import Curve, curves

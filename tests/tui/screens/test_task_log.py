@@ -1,6 +1,6 @@
 """The live log of a run's tasks."""
 
-from sfumato.tui.screens.task_log import TaskLog
+from sfumato.tui.runs.task_log import TaskLog
 from sfumato.workspace.store.run_log import note_of_task, run_log
 from sfumato.workspace.store.runs import tasks_of
 from sfumato.workspace.store.workspace import Workspace

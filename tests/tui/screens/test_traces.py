@@ -9,8 +9,8 @@ from textual.widgets import Input
 
 from sfumato.engine.methods.results import Diagnostic, ImportanceTrace
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.tui.screens.diagnostics import Parameter, figure_series
-from sfumato.tui.screens.project import Project
+from sfumato.tui.app.project import Project
+from sfumato.tui.findings.diagnostics import Parameter, figure_series
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import trend
 from sfumato.workspace.plots.traces import trace_figure

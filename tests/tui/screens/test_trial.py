@@ -1,8 +1,8 @@
 import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.trial import Trial
+from sfumato.tui.app.project import Project
+from sfumato.tui.findings.trial import Trial
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace

@@ -12,10 +12,10 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree
-from sfumato.tui.screens.compare import Compare
-from sfumato.tui.screens.project import Project
-from sfumato.tui.screens.records import Record
-from sfumato.tui.screens.split import Detail
+from sfumato.tui.app.project import Project
+from sfumato.tui.findings.records import Record
+from sfumato.tui.parts.split import Detail
+from sfumato.tui.runs.compare import Compare
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_again, enter_run

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sfumato.tui.screens.page import Reads
-from sfumato.tui.screens.project import TABS, Project
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.app.project import TABS, Project
+from sfumato.tui.parts.page import Reads
+from sfumato.tui.session.state import AppState, save_state
 
 DONE, FAILED, RUNNING = 1, 2, 4
 UNTRUE = (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sfumato.tui import jobs
-from sfumato.tui.screens.page import unexpected_error
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.parts.page import unexpected_error
+from sfumato.tui.session import jobs
+from sfumato.tui.session.state import AppState, save_state
 
 SECRET = "731954"
 
@@ -18,7 +18,7 @@ def breaking(*_, **__):
     ("what", "tab"),
     [
         ("sfumato.workspace.views.records.record_measures", "records"),
-        ("sfumato.tui.screens.verdicts.verdicts_of", "verdicts"),
+        ("sfumato.tui.findings.verdicts.verdicts_of", "verdicts"),
     ],
 )
 async def test_a_pane_that_cannot_be_read_says_so(sit, built_data, no_worker, monkeypatch, what, tab):

@@ -9,7 +9,7 @@ from textual.dom import DOMNode
 import sfumato.tui.screens
 import sfumato.tui.terminal
 import sfumato.tui.widgets
-from sfumato.tui.app import SfumatoApp
+from sfumato.tui.app.app import SfumatoApp
 
 
 def classes():

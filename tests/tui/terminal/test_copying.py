@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from terminals import APP, Pty, app_environment, tmux_is_here
 
-from sfumato.tui.clipboard import CAP, COPY_FILE
+from sfumato.tui.session.clipboard import CAP, COPY_FILE
 
 needs_tmux = pytest.mark.skipif(not tmux_is_here(), reason="no tmux")
 OSC52 = re.compile(rb"\x1b\]52;[a-z]*;([A-Za-z0-9+/=]+)(?:\x07|\x1b\\)")
@@ -79,7 +79,7 @@ def test_in_tmux_its_buffer_has_the_text_and_the_terminal_around_it_is_asked(in_
 @needs_tmux
 def test_what_is_too_long_for_a_terminal_is_in_tmux_buffer_alone(tmp_path: Path) -> None:
     long = (
-        "from pathlib import Path; from sfumato.tui.clipboard import CAP, send;"
+        "from pathlib import Path; from sfumato.tui.session.clipboard import CAP, send;"
         "print(send('x' * (CAP + 1), Path('.'), print), flush=True); input()"
     )
     (tmp_path / "here").mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from terminals import APP, Pty, app_environment
 
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.terminal.external_editor import MOST_BYTES, NotEdited, edited, editor_command
 
 

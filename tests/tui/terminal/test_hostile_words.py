@@ -17,7 +17,7 @@ from terminals import APP, Pty, app_environment
 import sfumato.tui.cli
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work

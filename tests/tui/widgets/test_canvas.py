@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS, glyphs_named
 from sfumato.tui.widgets.canvas import bar_dots, covered, fill_dots, hatch, line_dots, point_dots
-from sfumato.tui.widgets.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS, glyphs_named
 
 SHAPE = (12, 20)
 coordinate = st.floats(-60, 60, allow_nan=False)

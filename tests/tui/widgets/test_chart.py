@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
+from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS
 from sfumato.tui.widgets.canvas import CURSOR, SERIES
 from sfumato.tui.widgets.chart import colours, draw, draw_text, readings, with_cursor
 from sfumato.tui.widgets.frame import Labels, Look
-from sfumato.tui.widgets.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS
 from sfumato.workspace.plots.series import Series
 
 LEVEL = np.linspace(0, 0.15, 16)

@@ -7,8 +7,8 @@ from rich.color import ColorSystem
 from textual import constants
 from textual.app import App
 
+from sfumato.tui.terminal.glyphs import GLYPHS
 from sfumato.tui.widgets.canvas import CURSOR
-from sfumato.tui.widgets.glyphs import GLYPHS
 from sfumato.tui.widgets.heat import FEWER, MORE, Pane, draw_heat, heat_frame, with_heat_cursor
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.workspace.plots.figure import SHADES, SIDES, Bins, Cells, shading

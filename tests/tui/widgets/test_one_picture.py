@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE
 from sfumato.tui.widgets.canvas import SERIES
 from sfumato.tui.widgets.chart import draw
 from sfumato.tui.widgets.frame import Labels, Look
-from sfumato.tui.widgets.glyphs import ASCII, BLOCK, BRAILLE
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.plots.svg import svg
@@ -116,7 +116,7 @@ def test_a_band_ends_at_a_gap_in_both(glyphs):
 
 @pytest.mark.slow
 def test_what_draws_in_the_terminal_waits_for_no_large_library():
-    script = "import sys, sfumato.tui.widgets.heatmap, sfumato.tui.screens.study, sfumato.tui.screens.distribution; print(*sys.modules)"
+    script = "import sys, sfumato.tui.widgets.heatmap, sfumato.tui.findings.study, sfumato.tui.findings.distribution; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
     loaded = set(done.stdout.split())
     assert {"numpy", "textual"} <= loaded

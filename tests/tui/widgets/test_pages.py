@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from sfumato.tui.terminal.text import cells, cut, fit, shown
 from sfumato.tui.widgets.pages import PAGE, Feed, ListPages, PageCache, RowLayout
-from sfumato.tui.widgets.text import cells, cut, fit, shown
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.visible_text import printable
 

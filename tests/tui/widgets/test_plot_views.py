@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from textual.app import App
 
+from sfumato.tui.terminal.glyphs import BRAILLE
 from sfumato.tui.widgets.canvas import SERIES
 from sfumato.tui.widgets.chart import colours, draw, draw_text, with_cursor
 from sfumato.tui.widgets.frame import Labels, Look
-from sfumato.tui.widgets.glyphs import BRAILLE
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.series import Series
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.tui.terminal.glyphs import BRAILLE
 from sfumato.tui.widgets.frame import Labels, View, layout, nearest_stop, next_stop
-from sfumato.tui.widgets.glyphs import BRAILLE
 from sfumato.workspace.plots.series import Series
 
 WHOLE = (0.0, 100.0)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.widgets.run_detail import WholeRun
+from sfumato.tui.runs.run_detail import WholeRun
 from sfumato.workspace.views.run_detail import Phase, RunDetail
 
 DETAIL = RunDetail(7, "survey.csv", 90, 3, 1, False, None, (), (), ())

@@ -47,7 +47,7 @@ FORMAT = Format(kind="a JSON lines", suffixes=(".jsonl",), recognised=lambda hea
 SITE = "import sfumato.workspace.ingest.formats as folder\nfolder.__path__.append({!r})\n"
 """What each Python process begins with, those that read the file among them."""
 COMMAND = "from sfumato.tui.cli.main import main; main()"
-HELP = """from sfumato.tui.manual_blocks import formats_block
+HELP = """from sfumato.tui.cli.manual_blocks import formats_block
 print(formats_block())
 from sfumato.tui.cli.main import main; main()"""
 

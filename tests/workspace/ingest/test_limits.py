@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.keymap import BadKeymap, read_keymap
+from sfumato.tui.keys.keymap import BadKeymap, read_keymap
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest import filters, limits
 from sfumato.workspace.ingest.files import Source, find_source, read_frame

@@ -23,7 +23,7 @@ from terminals import APP, Pty, app_environment
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume, unfinished

@@ -21,7 +21,7 @@ from sfumato.engine.methods.table_profile import table_seen
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli import draft as command
 from sfumato.tui.plain import plan as plain
-from sfumato.tui.screens import drafting as screen
+from sfumato.tui.plan import drafting as screen
 from sfumato.workspace.plan.drafting import Wanted
 from sfumato.workspace.plan.drafts import plan_text
 from sfumato.workspace.plan.protection import choose_quasi_identifiers

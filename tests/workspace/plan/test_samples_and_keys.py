@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.tui.jobs import run_recipe
+from sfumato.tui.session.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData
 from sfumato.workspace.ingest.files import ingest
 from sfumato.workspace.ingest.sampling import drawn_records
@@ -87,7 +87,7 @@ def test_two_samples_are_the_same_or_independent(changes: dict[str, Any]) -> Non
 
 @pytest.mark.slow
 def test_the_app_samples_by_the_key(own: Workspace, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.tui.jobs._started", lambda workspace, run_id, text, words: run_id)
+    monkeypatch.setattr("sfumato.tui.session.jobs._started", lambda workspace, run_id, text, words: run_id)
     run_id = run_recipe(own.directory, recipe, None)
     keyed, public = (
         prepare_run(find_recipe(recipe), key=key).data.numbers("age").tolist() for key in (own.key(), PUBLIC)

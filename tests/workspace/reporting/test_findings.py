@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.tui.screens.release import SHOWN
+from sfumato.tui.release.release import SHOWN
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.release.checks import Check, Sighting
 from sfumato.workspace.release.gate import CHECKS, Finding, finding_of

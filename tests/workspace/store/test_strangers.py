@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.tui.state import AppState, load_state, save_state
+from sfumato.tui.session.state import AppState, load_state, save_state
 from sfumato.workspace import audit, plain_files
 from sfumato.workspace.errors import DamagedTable, NotAWorkspace, NotYours, StrangeFile, WorkspaceError
 from sfumato.workspace.jobs.worker import start_worker, work, worker_log

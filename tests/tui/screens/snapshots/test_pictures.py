@@ -2,8 +2,8 @@
 
 import pytest
 
-from sfumato.tui.screens.split import READING
-from sfumato.tui.state import AppState, save_state
+from sfumato.tui.parts.split import READING
+from sfumato.tui.session.state import AppState, save_state
 
 pytestmark = pytest.mark.usefixtures("drawing")
 SCREENS = {

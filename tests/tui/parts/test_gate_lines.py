@@ -1,0 +1,138 @@
+"""The lines of the gate: the answer in few lines, findings with their witnesses, and which of them stand for themselves."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import RecordCount
+from sfumato.tui.parts.gate_lines import answer_lines, finding_lines, most_answer_lines
+from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.release.answer import Answer
+from sfumato.workspace.release.gate import Approval, Examination, Finding, Waiver
+
+LONG = (
+    "379 of 3,411 people (11 %) can be found by sex, age, education and marital status, which are released unchanged."
+)
+OPEN = "Not examined: singling out people, linking the records of people, inferring values of people and 4 more."
+
+
+def finding(check, status="block", **changes):
+    fields = {
+        "title": f"title of {check}",
+        "said": "said",
+        "held": 12.0,
+        "limit": 5.0,
+        "unit": "people",
+        "reason": "why",
+    }
+    return Finding(check, status, **{**fields, **changes})
+
+
+def examined(*findings, policy=None, **changes):
+    recipe = Recipe.from_table({"variables": {"a": {"kind": "count"}}})
+    return ExaminedRun(1, policy or Policy(), recipe, Examination(1, "0" * 64, findings), 100, "stamp", **changes)
+
+
+@pytest.mark.parametrize("width", [40, 76, 116])
+@pytest.mark.parametrize("most", [2, 4, 8])
+@pytest.mark.parametrize("may_leave", ["no", "to be judged", "yes"])
+def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
+    answer = Answer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people"))
+    lines = answer_lines(answer, width, most)
+    title = [line for line in lines if "bold" in str(line.spans)]
+    assert len(lines) <= max(most, len(title) + 1)
+    assert max(line.cell_length for line in lines) <= width
+    assert " ".join(line.plain.strip() for line in title)[2:] == answer.title, "never cut"
+    assert lines[len(title)].plain.strip().startswith("379 of 3,411 people")
+    whole = " ".join(line.plain.strip() for line in lines)
+    assert whole.endswith("4 more.") or "…" in whole
+    assert ("…" in whole) is not (LONG in whole and OPEN in whole)
+
+
+@pytest.mark.parametrize(
+    ("may_leave", "ink", "sign"), [("no", "$error", "✗"), ("to be judged", "$warning", "!"), ("yes", "$success", "✓")]
+)
+def test_the_title_of_an_answer_has_its_sign_and_ink(may_leave, ink, sign):
+    (title, *others) = answer_lines(Answer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people")), 76, 8)
+    assert title.plain.startswith(sign)
+    assert [ink in str(span.style) for span in title.spans] == [True]
+    assert not any("$success" in str(span.style) for line in others for span in line.spans)
+
+
+def test_a_low_terminal_has_a_short_answer():
+    assert [most_answer_lines(height) for height in (9, 15, 16, 24, 29, 30, 50)] == [2, 2, 4, 4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("width", [76, 100, 150])
+def test_findings_are_lines_of_one_width_with_their_limits(width):
+    findings = [
+        finding("a" * 60, people=12),
+        finding("share", "warn", held=0.125, limit=0.05, unit="share of the people"),
+        finding("least", "warn", held=0.2, limit=0.5, unit="ratio", at_least=True),
+        finding("unmade", "not checked", held=None),
+    ]
+    lines = finding_lines(findings, [(), (findings[0],), (), ()], frozenset(), width)
+    assert {line.cell_length for line in lines} == {width}
+    assert re.search(r"(≤|at most) 5 people$", lines[0].plain)
+    assert "12.5 %" in lines[1].plain
+    assert "(+1 witness)" in lines[1].plain
+    assert re.search(r"(≥|at least) 0.5$", lines[2].plain), "a lower limit is not drawn as an upper one"
+    assert "5" not in lines[3].plain, "nothing is compared where nothing was checked"
+    assert [line.plain.split("  ")[0] for line in lines] == ["✗ blocks", "! to be judged", "! to be judged", "? not checked"]  # fmt: skip
+
+
+def test_a_finding_that_is_waived_says_so():
+    (line,) = finding_lines([finding("one")], [()], frozenset({"one"}), 76)
+    assert line.plain.startswith("waived ")
+
+
+def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
+    run = examined(finding("lead"), finding("witness", leak="lead", follows=True), finding("other", "warn"))
+    assert [one.check for one in run.leads] == ["lead", "other"]
+    assert [one.check for one in run.witnesses("lead")] == ["witness"]
+    assert run.answer.may_leave == "no"
+    waived = replace(run, waive={"lead": "agreed"})
+    assert (waived.left, waived.waived_checks) == ((), {"lead", "witness"})
+    assert [one.check for one in waived.waived_leads] == ["lead"]
+    assert waived.answer.may_leave == "to be judged"
+
+
+def test_a_witness_that_cannot_be_waived_stands_for_itself_once_its_lead_is_waived():
+    run = examined(
+        finding("lead"), finding("witness", leak="lead", follows=True, waivable=False), waive={"lead": "agreed"}
+    )
+    assert [one.check for one in run.leads] == ["lead", "witness"]
+    assert run.answer.may_leave == "no"
+    assert "witness cannot be waived" in run.why_no_reason_helps
+
+
+def test_waivers_of_one_account_answer_nothing_where_a_second_person_decides():
+    policy = Policy(second_person=True)
+    run = examined(finding("lead"), policy=policy, waive={"lead": "agreed"})
+    assert run.answer.may_leave == "no"
+
+
+def test_the_approval_of_a_second_person_is_not_remembered():
+    """It may be used or taken back at any time: a place that shows it must look for it."""
+    run = examined(finding("lead"), policy=Policy(second_person=True))
+    approval = Approval("a", "t", "r", "0" * 64, "b", "t", "r")
+    approved = replace(run.examination, waivers=(Waiver("lead", "agreed", "b"),), approval=approval)
+    approved_run = replace(run, examination=approved)
+    assert approved_run.answer.may_leave == "to be judged"
+    memory = GateMemory()
+    memory.keep(approved_run)
+    assert memory.get(1, "stamp").answer.may_leave == "no"
+    assert memory.answers("stamp") == {1: "no"}
+
+
+def test_an_answer_holds_only_under_its_stamp():
+    memory = GateMemory()
+    memory.keep(examined(finding("lead")))
+    assert memory.answers("stamp") == {1: "no"}
+    assert memory.answers("another") == memory.answers("") == {}
+    assert memory.get(1, "another") is None
+    memory.keep(replace(memory.runs[1], stamp=""))
+    assert memory.get(1, "") is None, "an examination without a stamp is never used again"

@@ -1,0 +1,1 @@
+"""The terminal app: its first screens, its theme, its palette of acts."""

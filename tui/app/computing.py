@@ -1,0 +1,56 @@
+"""The form that says where runs are computed, and in how much memory, until the app is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sfumato.tui.parts.fields import Field
+from sfumato.workspace.jobs.settings import (
+    ENCRYPTED,
+    NO_LIMIT,
+    check_address,
+    dask_address,
+    memory_given,
+    parse_memory,
+    settle_computing,
+)
+
+from ..parts.form import Form
+
+FIELDS = {
+    "memory": f'what tasks may have together, such as 8 GB; empty: most of what the machine has left, "{NO_LIMIT}": no limit',
+    "dask": "the scheduler of a Dask cluster that computes in place of this machine, such as tls://HOST:8786; empty for none. "
+    "Its machines read the confidential tables",
+}
+
+
+def computing_form(say: Callable[[str], None]) -> tuple[Form, Callable[[dict[str, Any] | None], None]]:
+    """The form, and what is done with its answer, which is said."""
+    now = {"memory": memory_given(), "dask": dask_address()}
+
+    def settle(answer: dict[str, Any] | None) -> None:
+        if answer is not None:
+            settle_computing(str(answer.get("dask", "")), str(answer.get("memory", "")))
+            say(computing_text())
+
+    fields = [Field(name, said, value=now[name]) for name, said in FIELDS.items()]
+    return Form("Where runs are computed", fields, _check, topic="running memory"), settle
+
+
+def _check(table: dict[str, Any]) -> None:
+    if memory := str(table.get("memory", "")).strip():
+        parse_memory(memory, "memory")
+    if dask := str(table.get("dask", "")).strip():
+        check_address(dask, "dask")
+
+
+def computing_text() -> str:
+    """Where the next runs are computed, in a sentence."""
+    address, given = dask_address(), memory_given()
+    memory = parse_memory(given) if given else None
+    room = "without a limit of memory" if given and memory is None else f"in at most {given}" if given else ""
+    if not address:
+        return f"Runs are computed here{f', {room}' if room else ', in most of the memory that is left'}"
+    open_line = "" if address.startswith(ENCRYPTED) else "; the connection is open, see Long runs in the manual"
+    return f"Runs are computed on the cluster at {address}{f', {room}' if room else ''}{open_line}"

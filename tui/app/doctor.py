@@ -1,0 +1,109 @@
+"""What is right and wrong with the installation, the terminal and the workspace; and what can be put right from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from sfumato.engine.wording import counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
+
+from ..parts.dialogs import Confirm
+from ..parts.page import Exports
+from ..parts.tables import TableDialog
+
+if TYPE_CHECKING:
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.upkeep.maintenance import Check
+
+SIGNS = {"ok": "pass", "note": "not computed", "problem": "fail"}
+ORDER = ("problem", "note", "ok")
+TABLE: Table[Check] = Table(
+    (
+        TableColumn("state", "", 9, cell=lambda check: f"{mark(SIGNS[check.state])} {check.state}"),
+        TableColumn("what", "what", 18, cell=lambda check: check.what),
+        TableColumn("text", "finding", 40, grows=1, cell=lambda check: check.text),
+    ),
+    order=lambda check: ORDER.index(check.state),
+)
+
+
+class Doctor(TableDialog["Check", None], Exports):
+    """Problems first; looked at when it is opened and on request."""
+
+    manual = "operations disk"
+    called = exports = "doctor"
+    computes = True
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("run", "again", "Check again", show=True),
+        bind("delete", "fix", "Remove files that no run needs", show=True),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = False
+
+    def on_mount(self) -> None:
+        self._look()
+
+    def action_again(self) -> None:
+        """Look at everything once more, and say that this was done."""
+        self._asked = True
+        self._look()
+
+    def _look(self) -> None:
+        self.say_head("Looking at the installation, the terminal and the workspace …")
+        directory = self.sfumato.directory
+
+        def checks(_: Workspace) -> Sequence[Check]:
+            from sfumato.tui.session.doctor_checks import all_checks
+
+            return all_checks(directory)
+
+        self.compute(checks, self.take)
+
+    def take(self, found: Sequence[Check]) -> None:
+        counts = {state: sum(check.state == state for check in found) for state in ORDER}
+        names = {"problem": ("problem", "problems"), "note": ("note", "notes"), "ok": ("in order", "in order")}
+        said = [f"{count} {names[state][count != 1]}" for state, count in counts.items() if count]
+        self.say_head(f"{mark('fail' if counts['problem'] else 'pass')} {', '.join(said)}")
+        self.show_rows(TABLE, found)
+        if self._asked:
+            self.sfumato.say("Everything was looked at once more", "error" if counts["problem"] else "information")
+        self._asked = False
+
+    def reading(self, row: Check) -> str:
+        return printable(row.text)
+
+    async def action_fix(self) -> None:
+        """Ask, then remove the files that no run needs, and look again."""
+
+        def remove(workspace: Workspace) -> int:
+            from sfumato.workspace.upkeep.maintenance import remove_orphans
+
+            return remove_orphans(workspace)
+
+        question = Confirm(
+            "Remove the files of this workspace that no run needs?",
+            "They are left over from runs that were deleted or ended before they were done. What a run has stays.",
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.compute(remove, self._removed)
+
+        await self.sfumato.open(question, answered)
+
+    def _removed(self, removed: int) -> None:
+        self.sfumato.note_command(("doctor", "--fix"))
+        self.sfumato.say(f"{counted(removed, 'file')} removed that no run needed")
+        self._look()
+
+    def command_words(self) -> tuple[str, ...]:
+        return ("doctor",)

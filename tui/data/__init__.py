@@ -1,0 +1,1 @@
+"""The place Data: the variables of the project's file."""

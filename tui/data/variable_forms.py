@@ -1,0 +1,124 @@
+"""Forms of variables: all of one, the missing codes of several, and a list of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
+from sfumato.engine.recipe.recipe import recipe_params
+from sfumato.engine.wording import counted
+from sfumato.tui.parts.fields import Field
+from sfumato.tui.parts.offers import Offer
+from sfumato.workspace.reporting.words import role_text
+
+from ..parts.dialogs import Letters
+from ..parts.form import Form
+from ..plan.plan_forms import field_kind
+
+if TYPE_CHECKING:
+    from sfumato.workspace.ingest.profiles import Profile
+
+SCALES = {
+    Kind.CATEGORICAL: "levels without an order",
+    Kind.ORDINAL: "levels in an order",
+    Kind.BINARY: "two levels",
+    Kind.COUNT: "whole numbers from 0",
+    Kind.CONTINUOUS: "any numbers",
+    Kind.DATE: "days, or moments of days",
+}
+
+
+def choose_kind(what: str, now: Kind) -> Letters[Kind]:
+    """Asks for a kind: its number, or enter on it."""
+    offers = [(str(place), kind, kind.value, SCALES[kind]) for place, kind in enumerate(Kind, 1)]
+    return Letters(f"Kind of {what}", offers, now)
+
+
+ROLES = {
+    Role.QUASI_IDENTIFIER: ("i", "an intruder may know it"),
+    Role.SENSITIVE: ("s", "an intruder wants to learn it"),
+    Role.IDENTIFIER: ("d", "names a person; never released"),
+    Role.WEIGHT: ("w", "weights of a survey"),
+    Role.OTHER: ("o", "neither"),
+}
+"""The letter and the meaning of each role that a variable can be given."""
+
+
+EXCLUDE, NEXT = "exclude", "next"
+"""Answers that are no role: the variable leaves the plan, or stays unchanged."""
+
+
+def choose_role(what: str, now: str, *, several: bool) -> Letters[str]:
+    """Asks for a role: its letter, or enter on it. Of one variable the next follows, so that it can be left unchanged."""
+    offers = [(letter, role.value, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
+    offers.append(("x", EXCLUDE, "exclude", "not in the project"))
+    if not several:
+        offers.append((" ", NEXT, "space", "leave it, next variable"))
+    return Letters(f"Role of {what}", offers, now)
+
+
+def variable_form(variable: Variable, planned: bool, profile: Profile | None = None) -> Form:
+    """The form of a variable; its ``profile`` has the levels to choose from, in the order that they are to have."""
+
+    def check(table: dict[str, Any]) -> None:
+        Variable.from_table(variable.name, with_open_ends(table), variable.name)
+
+    took = "" if planned else ", left out so far: accepting takes it in"
+    return Form(f"Variable {variable.name}{took}", fields_of(variable, profile), check, topic="recipe variables")
+
+
+def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]:
+    """The fields of a variable's form."""
+    table = variable.to_table()
+    found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
+    levels = tuple(Offer(level, f"{counted(count, 'record')}" if count else "few records") for level, count in found)
+    bounds = [".." if end == "" else end for end in table.get("bounds", [])]
+    return [
+        _field("kind", table, choices=tuple(Kind)),
+        _field("role", table, choices=tuple(Role)),
+        _field(
+            "bounds",
+            {"bounds": bounds},
+            help="smallest and largest value allowed, such as 0, 365; .. leaves an end open",
+        ),
+        _field("levels", table, offers=levels),
+        _field("labels", table),
+        _field("missing", table),
+        _field("may_be_missing", table, words=("true",)),
+        _field("title", table),
+        _field("design", table, words=tuple(DesignPart)),
+    ]
+
+
+def _field(key: str, table: Mapping[str, Any], **changes: Any) -> Field:
+    """The field of a key of a variable, as the recipe declares it."""
+    info = next(one for one in recipe_params("variables") if one.name == key)
+    return replace(Field(key, info.param.help, field_kind(info.type)[0], table.get(key)), **changes)
+
+
+def with_open_ends(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers of a form with open ends of bounds as recipes write them."""
+    bounds = table.get("bounds")
+    return dict(table) if bounds is None else {**table, "bounds": ["" if end == ".." else end for end in bounds]}
+
+
+def codes_form(variables: Sequence[Variable]) -> Form:
+    """The missing codes of some variables, at first those that all of them have."""
+
+    def check(table: dict[str, Any]) -> None:
+        for variable in variables:
+            Variable.from_table(variable.name, with_codes(variable, table), variable.name)
+
+    own = [variable.missing for variable in variables]
+    shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
+    what = variables[0].name if len(variables) == 1 else f"{counted(len(variables), 'variable')}"
+    return Form(f"Missing codes of {what}", [_field("missing", {"missing": shared})], check, topic="recipe variables")
+
+
+def with_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A variable's table with the missing codes of a form in place of its own."""
+    table = variable.to_table()
+    table.pop("missing", None)
+    return {**table, **answer}

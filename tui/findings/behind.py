@@ -1,0 +1,125 @@
+"""What stands behind a number of a run: its records, its values, the board or curve that it is of; or what it is, where nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from textual import on
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widget import Widget
+
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.session.app_protocol import app_of
+from sfumato.tui.widgets.grid import Grid
+from sfumato.workspace.reporting.words import method_of
+
+from ..parts.page import Reads
+
+if TYPE_CHECKING:
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.records import RecordMeasure
+    from sfumato.workspace.views.risk_utility import Axis
+
+Kind = Literal["records", "values", "quality", "study", "nothing"]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What stands behind a number: of records the measure's place among those of the run, of values the variable, of nothing what the number is."""
+
+    kind: Kind
+    measure: int = 0
+    variable: str = ""
+    said: str = ""
+
+
+@dataclass
+class Asked(Message):
+    """What stands behind a number of a run is asked."""
+
+    run_id: int
+    axis: Axis
+
+
+def ground_of(workspace: Workspace, run_id: int, axis: Axis) -> Ground:
+    """What stands behind a number of a run. Raises NotFound, DamagedTable."""
+    from sfumato.workspace.reporting.explanation import meaning_of
+    from sfumato.workspace.store.runs import find_run
+    from sfumato.workspace.views.records import record_measures
+
+    method, family = method_of(axis.key), axis.key.partition(".")[0]
+    if axis.level is not None or family == "studies":
+        return Ground("study")
+    of_method = [(place, one) for place, one in enumerate(record_measures(workspace, run_id)) if one.key == method]
+    uses = [place for place, one in of_method if len(of_method) == 1 or _same(one, axis.settings)]
+    if uses:
+        return Ground("records", measure=uses[0])
+    if family == "quality" and not axis.target:
+        return Ground("quality")
+    if axis.target in {variable.name for variable in find_run(workspace, run_id).recipe.schema}:
+        return Ground("values", variable=axis.target)
+    meaning = meaning_of(axis.key).meaning
+    over = "one number over all records: no records, groups or values of its own stand behind it"
+    return Ground("nothing", said=f"{axis.key} of run {run_id}: {meaning}. It is {over}")
+
+
+def _same(measure: RecordMeasure, settings: Mapping[str, Any]) -> bool:
+    """Whether a use of a method can be that of a number with these settings."""
+    shared = settings.keys() & measure.params.keys()
+    return all(_plain(settings[name]) == _plain(measure.params[name]) for name in shared)
+
+
+def _plain(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, (list, tuple)) else value
+
+
+class LeadsBehind(Reads):
+    """A screen of tabs that leads from a number to what stands behind it."""
+
+    _project_id: int
+
+    async def open_run(self, run_id: int, tab: str, measure: int | None = None) -> None:
+        """Show a tab of a run; of its records those of the measure at this place."""
+        raise NotImplementedError
+
+    @on(Asked)
+    def _look_behind(self, event: Asked) -> None:
+        run_id, axis = event.run_id, event.axis
+        self.compute(lambda workspace: ground_of(workspace, run_id, axis), partial(self._open_behind, run_id))
+
+    async def _open_behind(self, run_id: int, ground: Ground) -> None:
+        from .distribution import Distributions
+        from .quality import Quality
+
+        if ground.kind == "records":
+            await self.open_run(run_id, "records", ground.measure)
+        elif ground.kind == "study":
+            await self.open_run(run_id, "sweep")
+        elif ground.kind == "quality":
+            await self.sfumato.open(Quality(run_id))
+        elif ground.kind == "values":
+            await self.sfumato.open(Distributions(self._project_id, run_id, ground.variable))
+        else:
+            self.sfumato.say(ground.said)
+
+
+POINT = (
+    "A point of a study is one number over all records, at one level; no single records stand behind it. "
+    "Records has those of the run's risks, at the plan's own settings"
+)
+
+
+class SaysPoint(Widget):
+    """What is drawn of a study: its points say what they are."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("open", "point", "What a point is"),
+    ]
+
+    @on(Grid.Selected)
+    def action_point(self) -> None:
+        app_of(self.app).say(POINT)

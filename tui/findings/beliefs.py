@@ -1,0 +1,191 @@
+"""The strongest intruder: how belief in the truth of records moved with a run's release, and how much each dataset adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+
+from sfumato.engine.wording import counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.session.messages import WorkspaceChanged
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.plots.beliefs import STEP
+from sfumato.workspace.reporting.beliefs import ABOVE, ONLY, belief_figure, belief_tables, sure
+from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.words import interval, number
+from sfumato.workspace.visible_text import printable
+
+from ..parts.page import Dialog, Exports
+
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.beliefs import BeliefsFound
+    from sfumato.workspace.store.workspace import Workspace
+
+NARROW = 100
+NOT_THERE = "This run has left nothing of what an intruder believes."
+HINT = "Left and right read a plot; the Records tab ranks the records."
+
+
+class Beliefs(Dialog[None], Exports):
+    """One measure of a run at a time: belief in the truth after against before, the share guessed right by datasets, and tables.
+
+    All parts are in sight where there is room, else one at a time.
+    """
+
+    manual = "app strongest intruder"
+
+    DEFAULT_CSS = """
+    Beliefs #beliefs-parts { height: 1fr; layout: grid; grid-size: 2 2; grid-rows: 3fr 2fr; }
+    Beliefs #beliefs-parts Scroll { column-span: 2; }
+    Beliefs #beliefs-parts.-narrow { layout: vertical; }
+    Beliefs #beliefs-use { color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("next_pane", "part", "Next part", show=True),
+        bind("picture", "measure", "Measure", show=True),
+    ]
+    AUTO_FOCUS = ""
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._found: Sequence[BeliefsFound] = ()
+        self._measure = self._part = 0
+
+    def compose(self) -> ComposeResult:
+        """The answer, of which use, the plots and tables, what the cursor reads, and the keys."""
+        with Vertical(classes="whole"):
+            yield Edge(name="beliefs-answer")
+            with Sides():
+                yield Line(name="beliefs-use")
+                with Container(id="beliefs-parts"):
+                    yield Plot(id="beliefs-moved")
+                    yield Plot(id="beliefs-first")
+                    yield Scroll()
+            yield Edge(name="beliefs-reading", lower=True)
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.reload()
+        self._arrange()
+
+    def read_query(self) -> Callable[[Workspace], Sequence[BeliefsFound]]:
+        """What is believed by every measure that tells it."""
+        run_id = self._run_id
+
+        def query(workspace: Workspace) -> Sequence[BeliefsFound]:
+            from sfumato.workspace.views.beliefs import belief_measures, beliefs_of
+
+            return [beliefs_of(workspace, run_id, one) for one in belief_measures(workspace, run_id)]
+
+        return query
+
+    def take(self, answer: Sequence[BeliefsFound]) -> None:
+        self._found = answer
+        self._show()
+        self.refresh_bindings()
+
+    def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        self.reload()
+
+    def on_resize(self) -> None:
+        """Show as many parts as there is room for now."""
+        self._arrange()
+
+    @property
+    def found(self) -> BeliefsFound | None:
+        return self._found[self._measure % len(self._found)] if self._found else None
+
+    @property
+    def _parts(self) -> tuple[Plot | Scroll, ...]:
+        return (*self.query(Plot), self.query_one(Scroll))
+
+    def _arrange(self) -> None:
+        narrow = self.app.size.width < NARROW
+        self.query_one("#beliefs-parts").set_class(narrow, "-narrow")
+        for place, part in enumerate(self._parts):
+            part.display = not narrow or place == self._part
+        self._parts[self._part].focus()
+
+    def _show(self) -> None:
+        found = self.found
+        if found is None:
+            self.query_one("#beliefs-answer", Line).say(NOT_THERE)
+            return
+        several = f"{self._measure % len(self._found) + 1}/{len(self._found)} " if len(self._found) > 1 else ""
+        self.query_one("#beliefs-answer", Line).say(Content(f"Run {self._run_id}  {printable(found.answer)}"))
+        self.query_one("#beliefs-use", Line).say(printable(f"{found.title} {several}· {found.uses} · {found.over}"))
+        moved, first = belief_figure(found).panels
+        for plot, panel in zip(self.query(Plot), (moved, first), strict=True):
+            plot.set_series(panel.series, title=panel.title, x_label=panel.x_label, y_label=panel.y_label)
+        tables = "\n\n".join(text(one) for one in belief_tables(found))
+        self.query_one(Scroll).show(Content(f"{tables}\n\n{sure(found)}\n{ONLY}"))
+        self.query_one("#beliefs-reading", Line).say(f"{ABOVE} {HINT}")
+
+    @on(Plot.CursorMoved)
+    def _read_cursor(self, event: Plot.CursorMoved) -> None:
+        if self.found is not None and event.x is not None:
+            moved = event.plot.id == "beliefs-moved"
+            said = moved_reading(self.found, event.x) if moved else first_reading(self.found, event.x)
+            self.query_one("#beliefs-reading", Line).say(said)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Another measure is offered where there is one."""
+        return (len(self._found) > 1 if action == "measure" else True) and super().check_action(action, parameters)
+
+    def action_part(self) -> None:
+        """Go to the next part, which comes in sight where there is room for one only."""
+        self._part = (self._part + 1) % len(self._parts)
+        self._arrange()
+
+    def action_measure(self) -> None:
+        self._measure += 1
+        self._show()
+
+    def exportable(self) -> Exportable | None:
+        """The probabilities of every record asked about, without values, and what is drawn."""
+        found = self.found
+        if found is None:
+            return None
+        return Exportable(f"run-{self._run_id}-beliefs", lambda: belief_rows(found), lambda: belief_figure(found))
+
+
+def belief_rows(found: BeliefsFound) -> Lines:
+    """A row for every record asked about: no values."""
+    pairs = zip(found.numbers, found.prior, found.posterior, strict=True)
+    return ("record", "before", "after"), [(int(n), float(before), float(after)) for n, before, after in pairs]
+
+
+def moved_reading(found: BeliefsFound, x: float) -> str:
+    """What became of the records whose truth was about as probable before."""
+    there = np.abs(found.prior - x) <= STEP / 2 + 1e-9
+    after = found.posterior[there]
+    if not len(after):
+        return f"no record whose truth had probability {number(x)} before"
+    ends = (
+        number(float(after[0])) if len(after) == 1 else f"{number(float(after.min()))} to {number(float(after.max()))}"
+    )
+    more = int((after > found.prior[there]).sum())
+    return f"{counted(len(after), 'record')} of probability {number(x)} before: {ends} after, {more:,} more probable than before"
+
+
+def first_reading(found: BeliefsFound, x: float) -> str:
+    """The share guessed right by so many datasets, beside the share before."""
+    row = found.first.get(round(x))
+    if row is None:
+        return HINT
+    band = interval(row.lower, row.upper)
+    return (
+        f"by the first {counted(round(x), 'dataset')} {number(row.value)}{f' ({band})' if band else ''} are guessed right, "
+        f"{number(found.before.value)} before"
+    )

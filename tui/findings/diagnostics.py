@@ -1,0 +1,562 @@
+"""How the fits went: every parameter's convergence with its way in a line, and all statistics in a table or drawn.
+
+One parameter of a fitted model: how its chains went, or its weighted draws.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import ContentSwitcher
+
+from sfumato.engine.methods.results import Diagnostic
+from sfumato.tui.keys.acts import bind
+from sfumato.workspace.plots.axes import Limits
+from sfumato.workspace.plots.series import Series
+from sfumato.workspace.reporting.diagnostics import (
+    ALL,
+    OLD,
+    PARAMETER_COLUMNS,
+    STATISTIC_COLUMNS,
+    ModelLine,
+    ParameterLine,
+    Shapes,
+    known_text,
+    model_lines,
+    parameter_cells,
+    parameter_lines,
+    statistic_cells,
+    statistics_summary,
+    summary,
+    why_text,
+)
+from sfumato.workspace.reporting.tables import fitted, on_grid
+from sfumato.workspace.reporting.words import number
+from sfumato.workspace.views.results import diagnostics_of
+
+from ..parts.page import Dialog, Exports, Pane
+from ..session.export import Exportable, Lines, lines_of
+from ..widgets.grid import Grid, LiveGrid
+from ..widgets.lines import KeyLine, Line
+from ..widgets.panel import Edge, Sides
+from ..widgets.plot import Plot
+from ..widgets.sparkline import trend
+from ..widgets.tables import Columns, Table, TableColumn, columns_of
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plots.figure import Figure
+    from sfumato.workspace.store.artefacts import ModelTrace
+    from sfumato.workspace.store.workspace import Workspace
+
+
+PLOTS = ("trace", "ranks", "density", "autocorrelation", "weights")
+EVERYTHING = "every chain"
+MOST_POINTS = 50
+
+
+class Parameter(Dialog[None], Exports):
+    """Opens on the trace of chains, or on the density of weighted draws. What it shows is as confidential as the data."""
+
+    manual = "app diagnostics"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("picture", "picture(1)", "Plot", show=True),
+        bind("previous_picture", "picture(-1)", "Previous plot"),
+        *(bind(plot, f"plot('{plot}')") for plot in PLOTS),
+        bind("next_other", "only(1)", "Chain", show=True),
+        bind("previous_other", "only(-1)", "Previous chain"),
+        bind("next", "parameter(1)", show=True),
+        bind("previous", "parameter(-1)", "Previous parameter"),
+    ]
+    AUTO_FOCUS = "Plot"
+
+    def __init__(self, run_id: int, model: ModelTrace, lines: Mapping[str, ParameterLine], at: int) -> None:
+        """``at`` is the place of the parameter in the model's trace; ``lines`` have the statistics by parameter."""
+        super().__init__()
+        from sfumato.workspace.plots.traces import plots_of
+
+        self._run_id, self._model, self._lines, self._at = run_id, model, lines, at
+        self._names: Sequence[str] = getattr(model.trace, "parameters", ())
+        self._plots = plots_of(model.trace)
+        self._shown = self._plots[0]
+        self._only: int | None = None
+
+    def compose(self) -> ComposeResult:
+        """What is drawn, the drawing, what the cursor reads, and the keys."""
+        with Vertical(classes="whole"):
+            yield Edge(name="parameter-head")
+            with Sides():
+                yield Plot()
+            yield Edge(name="parameter-reading", lower=True)
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    @property
+    def _parts(self) -> Sequence[str]:
+        from sfumato.workspace.plots.traces import parts_of
+
+        return parts_of(self._model.trace, self._shown)
+
+    def _figure(self) -> Figure:
+        from sfumato.workspace.plots.traces import trace_figure
+
+        assert self._model.trace is not None
+        name = f"{self._model.target} {self._names[self._at]}"
+        return trace_figure(self._model.trace, self._shown, self._at, name, self._only)
+
+    def _draw(self, *, keep_view: bool = False) -> None:
+        figure = self._figure()
+        panel, parts = figure.panels[0], self._parts
+        plot = self.query_one(Plot)
+        series = figure_series(figure, plot.x_range if keep_view else None, bands=self._only is not None)
+        plot.set_series(series, x_label=panel.x_label, y_label=panel.y_label, keep_view=keep_view)
+        words = [figure.title, f"{self._at + 1} of {len(self._names)}"]
+        if parts:
+            words.append(EVERYTHING if self._only is None else f"only {parts[self._only]}")
+        self.query_one("#parameter-head", Line).say(" · ".join(words))
+        self._say()
+
+    def _say(self) -> None:
+        """What is known of the parameter, or of its whole model."""
+        own, whole = self._lines.get(self._names[self._at]), self._lines.get(ALL)
+        self.query_one("#parameter-reading", Line).say(known_text(own, whole))
+
+    @on(Plot.Viewed)
+    def _see_more(self) -> None:
+        """Draw what is left out of long chains once the view is close enough."""
+        self._draw(keep_view=True)
+
+    @on(Plot.CursorMoved)
+    def _moved(self, event: Plot.CursorMoved) -> None:
+        if event.x is None:
+            self._say()
+            return
+        read = [f"{one.name} {number(one.value)}" for one in event.readings if one.value is not None]
+        self.query_one("#parameter-reading", Line).say("   ".join([number(event.x), *read]))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what there is of this model is offered."""
+        if action == "plot":
+            return parameters[0] in self._plots
+        return bool(self._parts) if action == "only" else super().check_action(action, parameters)
+
+    def action_picture(self, step: int) -> None:
+        """Show the next plot of the parameter, or the previous one."""
+        self.action_plot(self._plots[(self._plots.index(self._shown) + step) % len(self._plots)])
+
+    def action_plot(self, plot: str) -> None:
+        """Show another plot of the parameter."""
+        self._shown, self._only = plot, None
+        self._draw()
+        self.refresh_bindings()
+
+    def action_only(self, step: int) -> None:
+        """Show the next chain, or group of chains, alone; after the last one all together."""
+        parts = len(self._parts)
+        at = (-1 if self._only is None else self._only) + 1 + step
+        self._only = None if at % (parts + 1) == 0 else at % (parts + 1) - 1
+        self._draw()
+
+    def action_parameter(self, step: int) -> None:
+        self._at = (self._at + step) % len(self._names)
+        self._draw()
+
+    def exportable(self) -> Exportable:
+        figure = self._figure()
+        name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
+        file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
+        return Exportable(file, partial(figure_lines, figure), lambda: figure)
+
+
+def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = False) -> list[Series]:
+    """The series of a figure's first panel as the terminal draws them.
+
+    ``bands`` are drawn as lines, so that they cover nothing. Of a long chain every k-th step is drawn, so that about
+    ``MOST_POINTS`` are in view: chains that go up and down at every dot would fill the plot, and take long to send.
+    """
+    found = [(one, _drawn(one.x, seen) if figure.kind == "sweep" else slice(None)) for one in figure.panels[0].series]
+    bounds = [
+        Series(one.name, one.x[at], bound[at], marker=figure.marker, thin=True)
+        for one, at in found
+        for bound in (one.lower, one.upper)
+        if bands and bound is not None
+    ]
+    return [*(Series(one.name, one.x[at], one.y[at], marker=figure.marker) for one, at in found), *bounds]
+
+
+def _drawn(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.intp]:
+    """Which points of a line to draw: evenly spaced over all, closer together in what is ``seen``, and the last."""
+    inside = np.flatnonzero((x >= seen[0]) & (x <= seen[1])) if seen else np.empty(0, dtype=np.intp)
+    steps = [part[:: max(1, part.size // MOST_POINTS)] for part in (np.arange(x.size), inside)]
+    return np.unique(np.concatenate([*steps, [x.size - 1]])).astype(np.intp)
+
+
+def figure_lines(figure: Figure) -> Lines:
+    """A line for every point of a figure's first panel."""
+    panel = figure.panels[0]
+    heads = ["series", panel.x_label or "x", panel.y_label or "y", "lower", "upper"]
+    return heads, (row for one in panel.series for row in _points(one))
+
+
+def _points(one: Series) -> Iterator[Sequence[object]]:
+    ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
+    for x, y, low, high in zip(one.x.tolist(), one.y.tolist(), *ends, strict=True):
+        yield one.name, x, y, low, high
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The models with their traces, by their variable, and what a line of text shows of each parameter."""
+
+    models: Mapping[str, ModelTrace] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=dict)
+
+    @property
+    def whys(self) -> Mapping[str, str]:
+        """Why there is nothing to look at, for the models of which there is nothing."""
+        found = {target: _why(model) for target, model in self.models.items()}
+        return {target: why for target, why in found.items() if why}
+
+    def parameters(self, target: str) -> tuple[str, ...]:
+        """The parameters of a model's trace; none where it has no trace."""
+        model = self.models.get(target)
+        found: tuple[str, ...] = getattr(model and model.trace, "parameters", ())
+        return found
+
+
+def _why(model: ModelTrace) -> str:
+    return OLD if model.trace is None else getattr(model.trace, "reason", "")
+
+
+def read_traced(workspace: Workspace, run_id: int) -> Traced:
+    """The traces of a run. Raises NotFound and DamagedTable."""
+    from sfumato.engine.methods.results import ChainTrace, ImportanceTrace
+    from sfumato.workspace.plots.traces import shape_of
+    from sfumato.workspace.store.artefacts import traces_of
+
+    models = {model.target: model for model in traces_of(workspace, run_id)}
+    shapes = {
+        (target, ALL if name == model.trace.parameters[-1] else name): shape_of(model.trace, j)
+        for target, model in models.items()
+        if isinstance(model.trace, ChainTrace | ImportanceTrace)
+        for j, name in enumerate(model.trace.parameters)
+    }
+    return Traced(models, shapes)
+
+
+PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
+EMPTY = "No model has been fitted in this run yet."
+NONE_BROKEN = "No statistic breaks its rule. Press f to see all."
+NO_SAMPLER = "No model has a sampler. Statistics (?) shows what is known of the fits."
+NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
+HINT = "left and right move the cursor"
+
+
+TRACE = (6, 18)
+"""Cells of a parameter's way in a line, on a narrow terminal and on a wide one."""
+
+
+def _with_trace(columns: Columns[ModelLine], width: int) -> Columns[ModelLine]:
+    room = TRACE[width >= 99]
+    trace = TableColumn[ModelLine]("shape", "trace", room, cell=lambda line: trend(line.shape, room))
+    return fitted((*columns[:-1], trace, columns[-1]), width)
+
+
+def _with_names(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
+    more = 8 if width >= 100 else 0
+    wide = [replace(one, width=one.width + more) if one.name in ("target", "name") else one for one in columns]
+    return fitted(wide, width)
+
+
+PARAMETER_TABLE: Table[ModelLine] = Table(
+    columns_of(PARAMETER_COLUMNS), lambda line: line.key, parameter_cells, fit=_with_trace
+)
+UNSAMPLED_TABLE: Table[ModelLine] = Table(
+    (
+        TableColumn("target", "model of", 20, cell=lambda line: line.line.target),
+        TableColumn("why", "why its convergence is not checked", 40, grows=1, cell=lambda line: line.why),
+    ),
+    lambda line: line.key,
+)
+"""Where no model of a run has a sampler."""
+STATISTIC_TABLE: Table[Diagnostic] = Table(columns_of(STATISTIC_COLUMNS), values=statistic_cells, fit=_with_names)
+
+
+class ParameterGrid(LiveGrid):
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Chains", show=True)]
+
+
+class Diagnostics(Pane):
+    """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("statistics", "statistics", "Statistics", show=True),
+        bind("table", "plot", "Plot", show=True),
+        bind("picture", "statistic(1)", "Statistic", show=True),
+        bind("previous_picture", "statistic(-1)", "Previous statistic"),
+        bind("only", "failed", "Failed only", show=True),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="diagnostics")
+        self._lines: Sequence[Diagnostic] = ()
+        self._parameters: Sequence[ModelLine] = ()
+        self._traced = Traced()
+        self._traced_run: int | None = None
+        self._failed = False
+        self._statistic = ""
+
+    def compose(self) -> ComposeResult:
+        """A line that sums up, the parameters or all statistics, and what the cursor is on."""
+        yield Line(name="diagnostics-head")
+        with ContentSwitcher(initial=PARAMETERS):
+            yield ParameterGrid(empty="…", id=PARAMETERS)
+            yield LiveGrid(empty="…", id=TABLE)
+            yield Plot(id=PLOT)
+        yield Line(name="diagnostics-reading")
+
+    def load(self) -> None:
+        """Read the statistics, and then the traces, which take longer."""
+        if self.line is None:
+            return
+        run_id = self.line.run.id
+        if run_id != self._traced_run:
+            self._traced = Traced()
+        self.read(lambda workspace: diagnostics_of(workspace, run_id), partial(self._take, run_id))
+        self.compute(lambda workspace: read_traced(workspace, run_id), partial(self._take_traces, run_id))
+
+    def _take(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
+        if self.line is not None and run_id == self.line.run.id:
+            self._lines = sorted(lines, key=lambda line: line.passed is not False)
+            self._show()
+
+    def _take_traces(self, run_id: int, traced: Traced) -> None:
+        if self.line is not None and run_id == self.line.run.id:
+            self._traced, self._traced_run = traced, run_id
+            self._show_parameters()
+
+    @property
+    def view(self) -> str:
+        """Which of the parameters, the table and the plot is shown."""
+        return str(self.query_one(ContentSwitcher).current)
+
+    def _show(self) -> None:
+        self._show_parameters()
+        grid = self.query_one(f"#{TABLE}", LiveGrid)
+        grid.set_empty(NONE_BROKEN if self._failed and self._lines else EMPTY)
+        grid.show_table(STATISTIC_TABLE, self.shown)
+        self._draw()
+
+    def _show_parameters(self) -> None:
+        found = model_lines(self._lines, self._traced.whys, self._traced.shapes)
+        self._parameters = lines = [line for line in found if line.flagged or not self._failed]
+        grid = self.query_one(ParameterGrid)
+        grid.set_empty((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
+        sampled = any(line.line.parameter for line in lines)
+        grid.show_table(PARAMETER_TABLE if sampled or not lines else UNSAMPLED_TABLE, lines)
+        self._sum_up()
+        self._say()
+
+    def _sum_up(self) -> None:
+        said = (
+            summary(self._parameters, self._traced.whys) if self.view == PARAMETERS else statistics_summary(self._lines)
+        )
+        only = "outside a limit only" if self.view == PARAMETERS else "failed only"
+        parts = [said, only if self._failed else ""]
+        self.query_one("#diagnostics-head", Line).say(" · ".join(part for part in parts if part))
+
+    @property
+    def shown(self) -> Sequence[Diagnostic]:
+        """All statistics, or those that break their rule."""
+        return [line for line in self._lines if line.passed is False] if self._failed else self._lines
+
+    @property
+    def drawn(self) -> Sequence[Diagnostic]:
+        """The values of the statistic that is drawn, one a parameter."""
+        found = by_statistic(self.shown)
+        return found.get(self._statistic) or next(iter(found.values()), ())
+
+    def _draw(self) -> None:
+        lines, plot = self.drawn, self.query_one(Plot)
+        names = [statistic_text(line) for line in lines]
+        plot.set_series(
+            statistic_series(lines), y_label=lines[0].name if lines else "", x_label="parameter", x_names=names
+        )
+        self._say()
+
+    @on(Grid.Opened, f"#{PARAMETERS}")
+    def _offer(self) -> None:
+        """There is something to open, or no longer."""
+        self.refresh_bindings()
+
+    @on(Plot.CursorMoved)
+    @on(Grid.Highlighted)
+    def _say(self) -> None:
+        """Read the parameter at the cursor."""
+        texts = {PARAMETERS: self._parameter_text, PLOT: self._statistic_text}
+        self.query_one("#diagnostics-reading", Line).say(texts[self.view]() if self.view in texts else "")
+
+    def _parameter_text(self) -> str:
+        line = self._here
+        if line is None:
+            return ""
+        target = line.line.target
+        if line.why:
+            return why_text(line)
+        return f"{target} {line.line.parameter} · {known_text(line.line, self._own(target).get(ALL))}"
+
+    @property
+    def _here(self) -> ModelLine | None:
+        found: ModelLine | None = self.query_one(ParameterGrid).here
+        return found
+
+    def _statistic_text(self) -> str:
+        x = self.query_one(Plot).cursor
+        if x is None or not 0 <= round(x) < len(self.drawn):
+            return HINT
+        line = self.drawn[round(x)]
+        parts = [
+            statistic_text(line),
+            f"{line.name} {number(line.value)}",
+            line.rule,
+            str(on_grid(statistic_cells(line)["passed"])),
+        ]
+        return " · ".join(part for part in parts if part)
+
+    @on(Grid.Selected, f"#{PARAMETERS}")
+    async def _open(self) -> None:
+        """Show the chains, or the weighted draws, of the parameter under the cursor."""
+        line = self._here
+        if line is None or self.line is None:
+            return
+        target = line.line.target
+        names = self._traced.parameters(target)
+        if not names:
+            read = self._traced_run == self.line.run.id
+            self.sfumato.say(why_text(line) if line.why else OLD if read else "The traces are still being read")
+            return
+        at = names.index(line.line.parameter) if line.line.parameter in names else len(names) - 1
+        await self.sfumato.open(Parameter(self.line.run.id, self._traced.models[target], self._own(target), at))
+
+    def _own(self, target: str) -> Mapping[str, ParameterLine]:
+        return {line.parameter: line for line in parameter_lines(self._lines) if line.target == target}
+
+    def action_statistics(self) -> None:
+        """Show every statistic in place of the parameters, or the parameters again."""
+        self._switch(TABLE if self.view == PARAMETERS else PARAMETERS)
+
+    def action_plot(self) -> None:
+        """Draw one statistic of every parameter, or show the table of all statistics."""
+        self._switch(TABLE if self.view == PLOT else PLOT)
+
+    def _switch(self, view: str) -> None:
+        self.query_one(ContentSwitcher).current = view
+        self._sum_up()
+        self._say()
+        self.take_focus()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Another statistic is offered where one is drawn."""
+        if action == "statistic":
+            return self.is_mounted and self.view == PLOT
+        return super().check_action(action, parameters)
+
+    def action_statistic(self, step: int) -> None:
+        """Draw the next statistic, or the one before."""
+        names = list(by_statistic(self.shown))
+        if names:
+            at = names.index(self.drawn[0].name)
+            self._statistic = names[(at + step) % len(names)]
+            self._draw()
+
+    def action_failed(self) -> None:
+        """Show what breaks its rule alone, or all."""
+        self._failed = not self._failed
+        self._show()
+
+    def exportable(self) -> Exportable | None:
+        """The parameters, or the statistics with all their digits, and the drawing of one where it is shown."""
+        found = [line.line for line in self._parameters if not line.why]
+        if self.view == PARAMETERS and found:
+            return Exportable(self.named("convergence"), lambda: lines_of(ParameterLine, found))
+        lines, drawn = self.shown, self.drawn
+        if not lines:
+            return None
+        figure = partial(statistic_figure, drawn) if self.view == PLOT else None
+        return Exportable(self.named("diagnostics"), lambda: lines_of(Diagnostic, lines, "target"), figure)
+
+    def take_focus(self) -> None:
+        self.query_one(f"#{self.view}").focus()
+
+
+FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "pareto_k"}
+"""What is read from 0 up, and so drawn as bars; the others are points."""
+BROKEN = "rule broken"
+
+
+def by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
+    """The lines by the name of their statistic, those that have a rule first."""
+    found: dict[str, list[Diagnostic]] = {}
+    for line in sorted(lines, key=lambda line: not line.rule):
+        found.setdefault(line.name, []).append(line)
+    return found
+
+
+def statistic_text(line: Diagnostic) -> str:
+    """``income sigma``: the model's variable and the parameter."""
+    return f"{line.target} {line.parameter}"
+
+
+def rule_limit(rule: str) -> float | None:
+    """The number in ``at most 1.01``."""
+    found = re.search(r"-?\d[\d.]*(?:e[+-]?\d+)?", rule.replace(",", ""))
+    return float(found.group()) if found else None
+
+
+def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
+    """The values at x = 0, 1, 2, …, those that break their rule once more as marks, and the rule."""
+    if not lines:
+        return []
+    name, values = lines[0].name, [_value(line) for line in lines]
+    places = list(range(len(lines)))
+    series = [Series(name, places, values, marker="bars" if name in FROM_ZERO else "points")]
+    broken = [i for i in places if lines[i].passed is False]
+    if broken:
+        series.append(Series(BROKEN, broken, [values[i] for i in broken], marker="points"))
+    rule = next((line.rule for line in lines if line.rule), "")
+    limit = rule_limit(rule)
+    if limit is not None:
+        ends = [0.0, len(lines) - 1.0] if len(lines) > 1 else [-0.5, 0.5]
+        series.append(Series(rule, ends, [limit, limit], marker="line"))
+    return series
+
+
+def _value(line: Diagnostic) -> float:
+    return math.nan if line.value is None else line.value
+
+
+def statistic_figure(lines: Sequence[Diagnostic]) -> Figure:
+    """The statistic, drawn for a file."""
+    from sfumato.workspace.plots.figure import Figure, Panel
+
+    name = lines[0].name
+    rule = next((line.rule for line in lines if line.rule), "")
+    broken = [statistic_text(line) for line in lines if line.passed is False]
+    note = ", ".join(part for part in (rule, f"broken by {', '.join(broken)}" if broken else "") if part)
+    series = (Series(name, range(len(lines)), [_value(line) for line in lines]),)
+    names = tuple(statistic_text(line) for line in lines)
+    return Figure(f"Diagnostics: {name}", "intervals", (Panel(name, series, x_names=names, note=note),))

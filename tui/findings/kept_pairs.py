@@ -1,0 +1,85 @@
+"""The triangle of the pairs of variables that a run from tables keeps, and how far each pair is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.widgets.lines import KeyLine, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.workspace.reporting.pairs import triangle
+
+from ..parts.page import Dialog, Exports
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plots.figure import Figure
+    from sfumato.workspace.reporting.pairs import PairsFound
+    from sfumato.workspace.store.workspace import Workspace
+
+BORDERS = 6
+"""Cells beside the text."""
+
+
+class KeptPairs(Dialog[None], Exports):
+    """A line a variable, a cell for each variable before it; then the pairs that are farthest off."""
+
+    manual = "app pairs that are kept"
+    AUTO_FOCUS = "Scroll"
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._found: tuple[PairsFound, Figure | None] | None = None
+
+    def compose(self) -> ComposeResult:
+        """How many pairs are kept, the triangle, and the keys."""
+        with Vertical(classes="whole"):
+            yield Edge(name="pairs-answer")
+            with Sides():
+                yield Scroll()
+            yield KeyLine()
+
+    def read_query(self) -> Callable[[Workspace], tuple[PairsFound, Figure | None]]:
+        """The pairs of the run."""
+        run_id = self._run_id
+
+        def query(workspace: Workspace) -> tuple[PairsFound, Figure | None]:
+            from sfumato.workspace.views.pairs import pairs_of
+
+            return pairs_of(workspace, run_id)
+
+        return query
+
+    def take(self, answer: tuple[PairsFound, Figure | None]) -> None:
+        self._found = answer
+        self._show()
+        self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        """Show numbers where there is room for them now."""
+        self._show()
+
+    def _show(self) -> None:
+        if self._found is not None:
+            found = self._found[0]
+            self.query_one("#pairs-answer", Edge).say(f"Run {self._run_id}  {found.answer}")
+            self.query_one(Scroll).show(triangle(found, self.app.size.width - BORDERS))
+
+    def exportable(self) -> Exportable | None:
+        """Every pair, whether it is kept and how far it is off; and the triangle as a picture."""
+        if self._found is None:
+            return None
+        found, figure = self._found
+        return Exportable(
+            f"run-{self._run_id}-pairs", lambda: pair_rows(found), None if figure is None else lambda: figure
+        )
+
+
+def pair_rows(found: PairsFound) -> Lines:
+    """A row a pair."""
+    rows = [(a, b, frozenset((a, b)) in found.kept, found.apart.get(frozenset((a, b)))) for a, b in found.pairs]
+    return ("variable", "other", "kept", "apart"), rows

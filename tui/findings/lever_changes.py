@@ -1,0 +1,118 @@
+"""Levers of a verdict as changes of a plan: what an advice such as ``release fewer datasets (m)`` does to its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engine.methods.labels import declared
+from sfumato.engine.methods.levers import Advice, Turn
+from sfumato.workspace.plan.edits import StepPlace, plan_view, step_targets, with_sections, with_step
+from sfumato.workspace.plan.hierarchies import QUASI_IDENTIFIERS
+
+from ..session.command_lines import changed_lines
+
+if TYPE_CHECKING:
+    from sfumato.engine.recipe.thresholds import Verdict
+
+Change = Callable[[Any], Any]
+
+
+def _doubled(value: Any) -> Any:
+    return value * 2
+
+
+def _halved(value: Any) -> Any:
+    """Half, of a whole number rounded up; 1 stays."""
+    return max(1, -(-value // 2)) if isinstance(value, int) else value / 2
+
+
+def _on(_: Any) -> bool:
+    return True
+
+
+def _unchanged(value: Any) -> Any:
+    """Of settings whose other values have no order, the person decides."""
+    return value
+
+
+CHANGES: Mapping[Turn, Change] = {"more": _doubled, "less": _halved, "on": _on, "other": _unchanged}
+MAKERS = ("synthesis", "anonymisation")
+
+
+@dataclass(frozen=True)
+class Lever:
+    """What can be changed, in words; ``toml`` is the plan with it, empty where a person has to decide how. ``lines`` are the difference."""
+
+    text: str
+    toml: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def levers_for(verdict: Verdict, toml: str) -> list[Lever]:
+    """The levers of a verdict that is not met, the strongest first, those that the plan has a setting for before the others."""
+    if verdict.outcome == "met":
+        return []
+    _, output = declared(verdict.value)
+    found = [_lever(text, verdict.target, toml) for text in output.label.levers]
+    return sorted(found, key=lambda one: not one.toml)
+
+
+def _lever(text: str, target: str, toml: str) -> Lever:
+    view = plan_view(toml)
+    if view.lines is None:
+        return Lever(text)
+    changed = toml
+    for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
+        changed = _with_setting(changed, setting, CHANGES[turn], target, view.table)
+    if changed == toml or plan_view(changed).problem:
+        return Lever(text)
+    return Lever(text, changed, tuple(changed_lines(toml, changed)))
+
+
+def _with_setting(toml: str, setting: str, change: Change, target: str, table: Mapping[str, Any]) -> str:
+    if setting == "m":
+        release = dict(table.get("release", {}))
+        now = release.get("m")
+        return with_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
+    if setting == "recode":
+        return with_sections(toml, {"release": _wider(table)})
+    for place, step in _steps(table, target):
+        value = step.get(setting, _default(place, step, setting))
+        if value is not None and (after := change(value)) != value:
+            toml = with_step(toml, place, {**step, setting: after})
+    return toml
+
+
+FIRST_WIDTHS = {"count": 5, "date": 7}
+"""Steps that a kept quasi-identifier has first: whole numbers of 5, weeks."""
+
+
+def _wider(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``[release]`` of a plan whose steps of kept quasi-identifiers are twice as wide, or begin; which levels to join, a person or a search says."""
+    release = dict(table.get("release", {}))
+    made = {name for step in table.get("synthesis", []) for name in step_targets(step)}
+    rules = dict(release.get("recode", {}))
+    for name, said in table.get("variables", {}).items():
+        known = said.get("role") in QUASI_IDENTIFIERS and name not in made
+        if isinstance(rules.get(name), int | float):
+            rules[name] = _doubled(rules[name])
+        elif known and name not in rules and said.get("kind") in FIRST_WIDTHS and table.get("synthesis"):
+            rules[name] = FIRST_WIDTHS[said["kind"]]
+    return {**release, **({"recode": rules} if rules else {})}
+
+
+def _steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:
+    """The steps that make a release; those of the ``target`` alone where there are any."""
+    found = [(StepPlace(part, at), step) for part in MAKERS for at, step in enumerate(table.get(part, []))]
+    return [(place, step) for place, step in found if step.get("target") == target] or found
+
+
+def _default(place: StepPlace, step: Mapping[str, Any], setting: str) -> Any:
+    """What holds where a step does not say; None where its method has no such setting."""
+    from sfumato.engine.methods.registry import method_called
+
+    method = method_called(f"{place.section}.{step.get('method')}")
+    info = next((one for one in method.spec.params() if one.name == setting), None) if method else None
+    return None if info is None or info.required else info.default

@@ -1,0 +1,106 @@
+"""From a verdict that is not met to a changed plan: the explanation with its levers, and the difference that one makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.widgets.entries import Options
+from sfumato.tui.widgets.lines import KeyLine, Scroll
+from sfumato.tui.widgets.panel import Box
+from sfumato.workspace.visible_text import printable
+
+from ..parts.explain import Explain
+from ..parts.page import Dialog
+
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.explanation import FoundNumber
+
+    from .lever_changes import Lever
+
+TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
+BY_HAND = "in the plan"
+
+
+class ExplainVerdict(Explain):
+    """The number of a verdict that is not met, explained; answers the lever that is chosen."""
+
+    AUTO_FOCUS = "OptionList"
+    DEFAULT_CSS = """
+    ExplainVerdict OptionList { height: auto; max-height: 6; }
+    ExplainVerdict #lever-title { text-style: bold; margin-top: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("down", "focused.cursor_down", only="j"),
+        bind("up", "focused.cursor_up", only="k"),
+        bind("page_down", "pages(1)"),
+        bind("page_up", "pages(-1)"),
+    ]
+
+    def __init__(
+        self, found: FoundNumber, titles: Mapping[str, str] | None, levers: Sequence[Lever], run_id: int | None = None
+    ) -> None:
+        super().__init__(found, titles, run_id)
+        self._levers = levers
+
+    def compose(self) -> ComposeResult:
+        with Box("…", self.keys_said, tall=True):
+            yield Scroll()
+            yield Static(TITLE, id="lever-title", markup=False)
+            yield Options(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
+
+    @property
+    def keys_said(self) -> str:
+        people = "" if self._of_run is None else "] who is given away, "
+        return f"{people}enter changes the plan, esc closes"
+
+    def action_pages(self, pages: int) -> None:
+        self.query_one(Scroll).action_pages(pages)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._levers[event.option_index])
+
+
+def lever_text(lever: Lever) -> str:
+    """``release fewer datasets (m): m = 10 -> m = 5``, or where to do it."""
+    added = [line[2:] for line in lever.lines if line.startswith("+")]
+    return printable(f"{lever.text}: {', '.join(added)}" if added else f"{lever.text} ({BY_HAND})")
+
+
+class PlanChange(Dialog[Literal["run", "undo"]]):
+    """The difference that was made to the plan; answers what to do with it."""
+
+    AUTO_FOCUS = "Scroll"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("run", "answer('run')", "Run the plan", show=True),
+        bind("undo", "answer('undo')", show=True),
+    ]
+    DEFAULT_CSS = "PlanChange Scroll { height: auto; max-height: 12; } PlanChange KeyLine { dock: none; }"
+
+    def __init__(self, lever: Lever) -> None:
+        super().__init__()
+        self._lever = lever
+
+    def compose(self) -> ComposeResult:
+        with Box("The plan has changed"):
+            yield Static(printable(f"{self._lever.text}\n"), markup=False)
+            yield Scroll(difference_text(self._lever.lines))
+            yield KeyLine()
+
+    def action_answer(self, answer: Literal["run", "undo"]) -> None:
+        self.dismiss(answer)
+
+
+def difference_text(lines: Sequence[str]) -> Content:
+    """Lines that were removed and added, in their colours as well as with their signs."""
+    styles = {"-": "$text-error", "+": "$text-success"}
+    return Content("\n").join(Content.styled(printable(line), styles.get(line[:1], "")) for line in lines)

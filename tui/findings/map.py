@@ -1,0 +1,410 @@
+"""The risk-utility map: every run of the project a point, on any two of the numbers that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from sfumato.engine.methods.labels import Subject, label_of, name_called
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.parts.dialogs import Choose
+from sfumato.tui.parts.page import Pane
+from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.widgets.grid import Grid, LiveGrid
+from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.workspace.plots.series import Series
+from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, number
+from sfumato.workspace.store.runs import RunLine
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, made_with, risk_utility_map
+
+from . import behind
+
+if TYPE_CHECKING:
+    from sfumato.workspace.plots.figure import Figure
+
+
+Limit = tuple[str, float]
+"""``max`` or ``min``, and the value that a threshold sets."""
+
+
+def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
+    """The thresholds that speak of an axis's number; a ratio and an increase by its ``own`` value: that of the confidential data, or before the release."""
+    found = []
+    for one in verdicts:
+        same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
+        if not same or (one.params and made_with(one.value.rpartition(".")[0], one.params) != dict(axis.settings)):
+            continue
+        if one.bound in ("max", "min"):
+            found.append((one.bound, one.limit))
+        elif own is not None and (own > 0 or one.bound == "max_increase"):
+            found.append(("max", one.limit * own if one.bound == "max_ratio" else one.limit + own))
+    return list(dict.fromkeys(found))
+
+
+def limit_words(limit: Limit) -> str:
+    """``at most 0.02``."""
+    return limit_text(*limit)
+
+
+def limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[Point]) -> list[Series]:
+    """Upright lines at the thresholds across and level ones at those up, as long as the picture needs.
+
+    One that is farther off than the runs lie apart would press them into a corner, and is only named above.
+    """
+    if not points:
+        return []
+    spans = [[p.x.value for p in points], [p.y.value for p in points]]
+    near = [[one for one in side if _near(one[1], span)] for side, span in zip(limits, spans, strict=True)]
+    (left, right), (low, high) = (
+        _ends([*span, *(limit for _, limit in side)]) for span, side in zip(spans, near, strict=True)
+    )
+    upright = [Series(f"x limit {limit_words(one)}", [one[1]] * 2, [low, high]) for one in near[0]]
+    return [*upright, *(Series(f"y limit {limit_words(one)}", [left, right], [one[1]] * 2) for one in near[1])]
+
+
+def _near(limit: float, values: Sequence[float]) -> bool:
+    low, high = _ends(values)
+    return low - 2 * (high - low) <= limit <= high + 2 * (high - low)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    room = 0.0 if high > low else abs(low) / 2 or 1.0
+    return low - room, high + room
+
+
+NONE = "No run of this project is done and has two numbers to place it by."
+
+
+def numbers_table(here: int | None) -> Table[Point]:
+    """The runs in numbers, the one ``here`` marked."""
+    return Table(
+        (
+            TableColumn("mark", "", 1, cell=lambda one: mark("into") if one.run_id == here else ""),
+            TableColumn("run", "run", 4, "right", cell=lambda one: one.run_id),
+            TableColumn("title", "title", 20, spare=3, grows=1, cell=lambda one: one.title),
+            TableColumn("x", "across", 10, "right", cell=lambda one: number(one.x.value)),
+            TableColumn("x_interval", "interval", 20, spare=2, cell=lambda one: interval(one.x.lower, one.x.upper)),
+            TableColumn("y", "up", 10, "right", cell=lambda one: number(one.y.value)),
+            TableColumn("y_interval", "interval", 20, spare=1, cell=lambda one: interval(one.y.lower, one.y.upper)),
+            TableColumn("efficient", "", 15, cell=lambda one: "".join(_mark_words(one))),
+        ),
+        key=lambda one: one.run_id,
+    )
+
+
+EFFICIENT, OTHERS = "not dominated", "dominated"
+
+
+class MapPlot(Plot):
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "open", "Open", show=True)]
+
+    class Opened(Message):
+        """The user wants the run under the cursor."""
+
+    def action_open(self) -> None:
+        """Say that the run under the cursor is wanted."""
+        self.post_message(self.Opened())
+
+
+class MapNumbers(LiveGrid):
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
+
+
+class Map(Pane):
+    """Runs by two numbers, drawn or in a table; enter opens one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("list", "choose('x')", "Across", show=True),
+        bind("upward", "choose('y')", "Up", show=True),
+        bind("table", "numbers", "Numbers", show=True),
+        bind("behind", "behind('x')", "What stands behind the number across"),
+        bind("behind_up", "behind('y')", "What stands behind the number up"),
+        bind("confidential", "confidential"),
+    ]
+
+    @dataclass
+    class Chosen(Message):
+        """The user chose the run that the tabs show."""
+
+        run_id: int
+
+    def __init__(self) -> None:
+        super().__init__(id="map")
+        self._project_id: int | None = None
+        self._done: tuple[int, ...] = ()
+        self._found: RiskUtilityMap | None = None
+        self._points: Sequence[Point] = ()
+        self._own = True
+        self._limits: Sequence[Verdict] = ()
+        self._limits_of: int | None = None
+
+    def compose(self) -> ComposeResult:
+        """The axes, the drawing or its numbers, and what the cursor reads."""
+        yield Line(name="map-head")
+        with ContentSwitcher(initial="map-plot"):
+            yield MapPlot(id="map-plot")
+            yield MapNumbers(empty="…", id="map-numbers")
+        yield Line(name="map-reading")
+
+    def show(self, line: RunLine | None) -> None:
+        """Show the project of this run, with its thresholds; it is read anew when another of its runs is done."""
+        self.line = line
+        if line is None:
+            return
+        project_id, run_id = line.run.project_id, line.run.id
+        seen = self._done if (self._project_id, self._limits_of) == (project_id, run_id) else None
+        self._limits_of = run_id
+
+        def query(workspace: Workspace) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None:
+            done = done_runs(workspace, project_id)
+            if done == seen:
+                return None
+            return done, risk_utility_map(workspace, project_id), verdicts_of(workspace, run_id)
+
+        self.read(query, partial(self._take, project_id))
+
+    def _take(self, project_id: int, answer: tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None) -> None:
+        """Draw the map, unless no run has been done since."""
+        if answer is not None:
+            same = project_id == self._project_id
+            self._project_id, (self._done, self._found, self._limits) = project_id, answer
+            self._draw(keep_view=same)
+
+    @property
+    def axes(self) -> tuple[Axis, Axis] | None:
+        """The numbers across and up: those chosen last where the project has them, else a risk and a utility that most runs have."""
+        if self._found is None or not self._found.axes:
+            return None
+        known = {axis.ident: axis for axis in self._found.axes}
+        state, (x, y) = self.sfumato.state, self._found.most_shared
+        return known.get(state.across, x), known.get(state.up, y)
+
+    def _draw(self, *, keep_view: bool = False) -> None:
+        plot, axes = self.query_one(Plot), self.axes
+        if self._found is None or axes is None:
+            self._points = ()
+            plot.set_series([], empty=" ")
+            self.query_one("#map-head", Line).say(NONE)
+            return
+        x, y = axes
+        self._points = self._found.points(x, y)
+        series = [
+            *point_series(self._points),
+            *(own_series(self._found, x, y, self._points) if self._own else ()),
+            *limit_series(self.limits, self._points),
+        ]
+        plot.set_series(
+            series,
+            x_label=name_called(x.key),
+            y_label=f"{name_of(y)}, {DIRECTIONS[y.goal]}",
+            keep_view=keep_view,
+        )
+        self.query_one("#map-head", Line).say(self._heading(x, y))
+        self.query_one(LiveGrid).show_table(numbers_table(self.line.run.id if self.line else None), self._points)
+        self._say(plot.cursor)
+
+    @property
+    def limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
+        """The thresholds of the run that the tabs show, of the number across and of the one up."""
+        found, axes, run_id = self._found, self.axes, self._limits_of
+        if found is None or axes is None or run_id is None:
+            return (), ()
+        x, y = (limits_on(self._limits, axis, found.of_ratio(axis, run_id)) for axis in axes)
+        return x, y
+
+    def _heading(self, x: Axis, y: Axis) -> str:
+        assert self._found is not None
+        left_out = len(self._found.runs) - len(self._points)
+        own = [
+            number(self._found.confidential.get(axis.ident)) if axis.ident in self._found.confidential else ""
+            for axis in (x, y)
+        ]
+        parts = [
+            f"{counted(len(self._points), 'run')}",
+            f"{left_out} without one of the numbers" if left_out else "",
+        ]
+        parts += [
+            f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
+        ]
+        drawn = {one.name for one in limit_series(self.limits, self._points)}
+        parts += [
+            said if said in drawn else f"{said} (beyond the picture)"
+            for way, limits in zip(("x", "y"), self.limits, strict=True)
+            for said in (f"{way} limit {limit_words(one)}" for one in limits)
+        ]
+        parts.append(f"across {name_of(x)}, {DIRECTIONS[x.goal]}")
+        if "none" in (x.goal, y.goal):
+            parts.append("none marked: a number here has no better direction")
+        return " · ".join(part for part in parts if part)
+
+    @on(Plot.CursorMoved)
+    def _moved(self, event: Plot.CursorMoved) -> None:
+        self._say(event.x)
+
+    def _near(self, x: float | None) -> list[Point]:
+        """The runs at the cursor; of several in one place the efficient first."""
+        if x is None or not self._points:
+            return []
+        nearest = min(abs(point.x.value - x) for point in self._points)
+        found = [point for point in self._points if abs(point.x.value - x) <= nearest]
+        return sorted(found, key=lambda point: point.efficient is not True)
+
+    def _say(self, x: float | None) -> None:
+        found = self._near(x)
+        text = (
+            "   ".join(point_text(point) for point in found)
+            if found
+            else "left and right move the cursor, enter opens the run, + - zoom, 0 shows all"
+        )
+        self.query_one("#map-reading", Line).say(text)
+
+    def take_focus(self) -> None:
+        self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
+
+    def exportable(self) -> Exportable | None:
+        """The runs on the two axes, drawn and in all digits."""
+        points, axes, limits = self._points, self.axes, self.limits
+        if not points or axes is None:
+            return None
+        return Exportable(
+            "risk-utility-map",
+            lambda: point_lines(points, *axes),
+            lambda: map_figure(points, *axes, limits),
+            drawn=self.query_one(ContentSwitcher).current == "map-plot",
+        )
+
+    async def action_choose(self, which: str) -> None:
+        axes = self.axes
+        if self._found is None or axes is None:
+            return
+        known = self._found.axes
+        at = known.index(axes[which == "y"])
+
+        def answered(place: int | None) -> None:
+            if place is not None:
+                self.sfumato.remember(**{"across" if which == "x" else "up": known[place].ident})
+                self._draw()
+
+        def name(place: int) -> str:
+            return f"{name_of(known[place])}, {DIRECTIONS[known[place].goal]} · {known[place].key}"
+
+        await self.sfumato.open(Choose("Across" if which == "x" else "Up", len(known), name, at), answered)
+
+    def action_confidential(self) -> None:
+        """Draw the confidential data's own values, or leave them out."""
+        self._own = not self._own
+        self._draw()
+
+    def action_numbers(self) -> None:
+        """Show the runs in a table in place of the drawing, or the drawing again."""
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = "map-numbers" if switcher.current == "map-plot" else "map-plot"
+        self.take_focus()
+
+    def action_behind(self, which: str) -> None:
+        """Ask for the records or values behind a number of the run under the cursor."""
+        axes, found = self.axes, self._here
+        if axes is None or found is None:
+            self.sfumato.say("Move the cursor to a run first, with left and right, or up and down among the numbers")
+        else:
+            self.post_message(behind.Asked(found.run_id, axes[which == "y"]))
+
+    @property
+    def _here(self) -> Point | None:
+        """The run under the cursor, of the drawing or of the numbers."""
+        if self.query_one(ContentSwitcher).current == "map-plot":
+            return next(iter(self._near(self.query_one(Plot).cursor)), None)
+        place = self.query_one(LiveGrid).cursor
+        return self._points[place] if place < len(self._points) else None
+
+    @on(MapPlot.Opened)
+    def _open_point(self) -> None:
+        found = self._here
+        if found is not None:
+            self.post_message(self.Chosen(found.run_id))
+        else:
+            self.sfumato.say("Move the cursor to a run with left and right, then press enter")
+
+    @on(Grid.Selected)
+    def _open_row(self, event: Grid.Selected) -> None:
+        self.post_message(self.Chosen(self.query_one(LiveGrid).value(event.row[-1]).run_id))
+
+
+def name_of(axis: Axis) -> str:
+    """``Re-identified with certainty (income; S 0.1)``: the human name of an axis, with the settings in which uses of its method differ."""
+    varying = {name: axis.settings.get(name, default) for name, default in axis.apart.items()}
+    short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
+    return label_of(Subject(axis.key, axis.target, axis.level, {**varying, **short}))
+
+
+def point_series(points: Sequence[Point]) -> list[Series]:
+    """The runs that no other beats, and the others."""
+    parts = ((EFFICIENT, [p for p in points if p.efficient]), (OTHERS, [p for p in points if p.efficient is False]),
+             ("runs", [p for p in points if p.efficient is None]))  # fmt: skip
+    return [
+        Series(name, [p.x.value for p in chosen], [p.y.value for p in chosen], marker="points")
+        for name, chosen in parts
+        if chosen
+    ]
+
+
+def own_series(found: RiskUtilityMap, x: Axis, y: Axis, points: Sequence[Point]) -> list[Series]:
+    """The confidential data: a point where both numbers are known, else a line."""
+    own = [found.confidential.get(axis.ident) for axis in (x, y)]
+    if not points or own == [None, None]:
+        return []
+    if own[0] is not None and own[1] is not None:
+        return [Series("confidential data", [own[0]], [own[1]], marker="points")]
+    across, up = ([p.x.value for p in points], [p.y.value for p in points])
+    ends = (
+        ([own[0]] * 2, [min(up), max(up)]) if own[0] is not None else ([min(across), max(across)], [own[1] or 0.0] * 2)
+    )
+    return [Series("confidential data", *ends)]
+
+
+def point_text(point: Point) -> str:
+    """``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, not dominated``."""
+    parts = []
+    for place, way in ((point.x, "across"), (point.y, "up")):
+        band = interval(place.lower, place.upper)
+        parts.append(f"{number(place.value)}" + (f" ({band})" if band else "") + f" {way}")
+    return f"run {point.run_id} {point.title}: {', '.join([*parts, *_mark_words(point)])}"
+
+
+def _mark_words(point: Point) -> list[str]:
+    return [] if point.efficient is None else [EFFICIENT if point.efficient else OTHERS]
+
+
+def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:
+    sides = [f"{name}{end}" for name in (name_of(x), name_of(y)) for end in ("", ", lower", ", upper")]
+    rows = [
+        (p.run_id, p.title, p.x.value, p.x.lower, p.x.upper, p.y.value, p.y.lower, p.y.upper, "".join(_mark_words(p)))
+        for p in points
+    ]
+    return ("run", "title", *sides, "efficient"), rows
+
+
+def map_figure(
+    points: Sequence[Point], x: Axis, y: Axis, limits: tuple[Sequence[Limit], Sequence[Limit]] = ((), ())
+) -> Figure:
+    """The runs and the thresholds, drawn for a file."""
+    from sfumato.workspace.plots.figure import Figure, Panel
+
+    across, up = (f"{name_of(axis)}, {DIRECTIONS[axis.goal]}" for axis in (x, y))
+    lines = (replace(one, marker="line") for one in limit_series(limits, points))
+    return Figure("Risk-utility map", "map", (Panel("Runs", (*point_series(points), *lines), across, up),))

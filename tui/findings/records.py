@@ -1,0 +1,431 @@
+"""The records most at risk in the releases of a run, and one of them: who would be taken for it, and why. Values only on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.wording import agree, counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.session.export import Exportable
+from sfumato.tui.terminal.text import cut, fit
+from sfumato.tui.widgets.facts import facts_in, lines_in
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.lines import KeyLine, Line
+from sfumato.tui.widgets.pages import ListPages, TableRow
+from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.tui.widgets.tables import Table, TablePages, columns_of
+from sfumato.workspace.reporting.records import columns_of as record_columns
+from sfumato.workspace.reporting.records import driver_text, record_cells
+from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.words import number, params_text
+from sfumato.workspace.visible_text import printable
+
+from ..parts.page import Exports, Pane, grid_exportable
+from ..parts.revealing import Revealing
+from ..parts.split import DetailQuery, LaidOut, Split
+
+if TYPE_CHECKING:
+    from sfumato.engine.execution.record_risk import LeaveOneOut
+    from sfumato.workspace.reporting.records import RecordLine
+    from sfumato.workspace.store.workspace import Workspace
+    from sfumato.workspace.views.records import Candidates, RecordMeasure
+    from sfumato.workspace.views.records import Records as OpenRecords
+
+
+NAME, WITHIN, WITHOUT = 24, 18, 18
+VALUE = 14
+NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
+Values = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True, eq=False)
+class CandidatePages:
+    """The matching released records of a dataset as a grid reads them; a page of their values is read when it is shown."""
+
+    directory: Path
+    run_id: int
+    found: Candidates
+    names: Sequence[str]
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Number, whose record it is, and the values where they are shown."""
+        own = Column("own", "whose", 16)
+        return (Column("row", "released record", 15, "right"), own, *(Column(n, n, VALUE, "right") for n in self.names))
+
+    def count(self) -> int:
+        return len(self.found.matching)
+
+    def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        numbers = self.found.matching[offset : offset + limit]
+        values = self._values(numbers) if self.names else [{} for _ in numbers]
+        return [
+            (row, "the record's own" if row == self.found.record else "another's", *(own[n] for n in self.names))
+            for row, own in zip(numbers, values, strict=True)
+        ]
+
+    def _values(self, numbers: Sequence[int]) -> Sequence[Values]:
+        from sfumato.workspace.store.workspace import Workspace
+        from sfumato.workspace.views.records import values
+
+        with Workspace.open(self.directory) as workspace:
+            return values(workspace, self.run_id, numbers, self.found.draw)
+
+
+class Record(Revealing, Exports):
+    """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
+
+    DEFAULT_CSS = """
+    Record #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("next", "dataset(1)", "Dataset", show=True),
+        bind("previous", "dataset(-1)", "Previous dataset"),
+        bind("reveal", "values", "Values", show=True),
+    ]
+    AUTO_FOCUS = "Grid"
+
+    def __init__(self, records: OpenRecords, record: int) -> None:
+        super().__init__()
+        self._records, self._record = records, record
+        self._draw = records.draw
+        self._found: Candidates | None = None
+        self._own: Values | None = None
+
+    def compose(self) -> ComposeResult:
+        """Which record, why it is at risk, who matches it, and the keys."""
+        with Vertical(classes="whole"):
+            yield Edge(name="record-head")
+            with Sides():
+                yield Static("…", id="record-why", markup=False)
+                yield Grid(empty=NOBODY)
+            yield Edge(lower=True)
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.read_values()
+
+    def read_values(self) -> None:
+        """Read who matches the record, with values where they are to be shown."""
+        records, record, draw, with_values = self._records, self._record, self._draw, self.revealed
+
+        def query(workspace: Workspace) -> tuple[Candidates, Values | None]:
+            from sfumato.workspace.views.records import candidates, values, worst_draw
+
+            chosen = worst_draw(workspace, records.measure, record) if draw is None else draw
+            found = candidates(workspace, records.run_id, records.measure, record, chosen)
+            return found, values(workspace, records.run_id, [record])[0] if with_values else None
+
+        self.compute(query, self._take)
+
+    def _take(self, answer: tuple[Candidates, Values | None]) -> None:
+        """Show the candidates, and the record's own values where they are asked for."""
+        found, own = answer
+        if (own is not None) != self.revealed:
+            return
+        self._found, self._own, self._draw = found, own, found.draw
+        measure = self._records.measure
+        head = f"record {self._record:,} of run {self._records.run_id} · {measure_name(measure.key)} · dataset {self._draw} of {len(measure.draws)}"
+        self.query_one("#record-head", Line).say(head)
+        self._show()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._explain)
+
+    def _show(self) -> None:
+        self._explain()
+        if self._found is not None:
+            names = list(self._own) if self._own else []
+            pages = CandidatePages(self.sfumato.directory, self._records.run_id, self._found, names)
+            self.query_one(Grid).set_source(pages)
+
+    def _explain(self) -> None:
+        if self._found is not None:
+            text = explanation(self._found, self._records.total, self._own, self.size.width - 2)
+            self.query_one("#record-why", Static).update(text)
+
+    def action_dataset(self, step: int) -> None:
+        """Look at another released dataset."""
+        if self._draw is not None:
+            draws = list(self._records.measure.draws)
+            self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
+            self.read_values()
+
+    def exportable(self) -> Exportable | None:
+        """The candidates, with values only where they are shown."""
+        return grid_exportable(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
+
+    @property
+    def question(self) -> str:
+        """What is asked before values are shown."""
+        return f"Show the values of record {self._record:,} and of its candidates?"
+
+    def forget_values(self) -> None:
+        self._own = None
+        self._show()
+
+
+def explanation(found: Candidates, records: int, own: Values | None, width: int) -> Content:
+    """How many match and whether the own record is among them; then each known variable with what it contributes."""
+    matching = len(found.matching)
+    among = {
+        None: "they are nobody's: nothing says whose record a released one is",
+        True: "its own record is among them",
+        False: "its own record is not among them",
+    }[found.hit]
+    match = agree(matching, "matches", "match")
+    said = f"{matching:,} of {records:,} released records {match}; {among}." if matching else NOBODY
+    driver = found.driver
+    drives = (
+        "No variable alone narrows them down: without any one of them there would be as many."
+        if driver is None
+        else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
+    )
+    name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
+    heads = f"{fit('known variable', name_width)}  {fit('must be', WITHIN)}  {fit('would match', WITHOUT, 'right')}"
+    lines = [lines_in([said, drives], width), Content("")]
+    lines.append(Content.styled(cut(f"{heads}  {'its value' if own else ''}", width), "bold"))
+    for v, name in enumerate(found.alone.variables):
+        without = f"{found.alone.without[0][v]:,.0f} without it"
+        value = "" if own is None else printable(str(own[name]))
+        near = found.within[name] if found.within[name] == "equal" else f"within {found.within[name]}"
+        line = f"{fit(printable(name), name_width)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
+        driving = driver is not None and driver.variable == name
+        lines.append(Content.styled(cut(line, width), "bold" if driving else ""))
+    return Content("\n").join(lines)
+
+
+def seen_beside(found: Candidates, datasets: int, records: int, width: int) -> Content:
+    """A record beside the list: as ``explanation`` has it, and the first of the released records that match."""
+    head = Content.styled(cut(f"record {found.record:,} in dataset {found.draw} of {datasets}", width), "bold")
+    shown = ", ".join(f"{row:,}" for row in found.matching[:MOST_MATCHING])
+    more = len(found.matching) - MOST_MATCHING
+    rows = f"Matching released records: {shown}" + (f" and {more:,} more" if more > 0 else "")
+    said = lines_in([rows] if found.matching else [], width)
+    return Content("\n").join([head, explanation(found, records, None, width), Content(""), said])
+
+
+MOST_MATCHING = 20
+
+
+def measure_name(key: str) -> str:
+    """What a measure is called; its key where this version does not have it."""
+    method = method_called(key)
+    return key if method is None else method.title
+
+
+NO_MORE = "{} says no more of a single record than stands in the list"
+DRIVEN = 50
+"""For how many records the driver is worked out; the others have it when they are opened."""
+NONE = "This run keeps no values of single records. Press d in Runs to make a plan of its recipe, and add a risk to its measures."
+
+
+def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> Table[RecordLine]:
+    """The columns that the measure fills; drivers by record number, as far as they are known."""
+    prior = records.ranking.risk.prior is not None
+    filled = {
+        "unique": records.ranking.risk.unique is not None,
+        "own": records.ranking.own is not None,
+        "prior": prior,
+        "ratio": prior,
+        "driver": records.measure.matches,
+        "candidates": bool(records.measure.draws),
+    }
+    columns = [column for column in record_columns(records.measure.key) if filled.get(column.name, True)]
+    return Table(columns_of(columns), values=lambda line: record_cells(line, drivers.get(line.record, "")))
+
+
+class RecordGrid(Grid):
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Why", show=True)]
+
+
+class Records(Pane, Split):
+    """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
+
+    least_list = 78
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("picture", "measure", "Measure", show=True),
+        bind("next", "dataset(1)", "Dataset", show=True),
+        bind("previous", "dataset(-1)", "Previous dataset"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="records")
+        self._measure, self._draw = 0, 0
+        self._measures: Sequence[RecordMeasure] = ()
+        self._records: OpenRecords | None = None
+        self._drivers: Mapping[int, str] = {}
+
+    def compose(self) -> ComposeResult:
+        yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
+
+    def by_measure(self, run_id: int, place: int) -> None:
+        """Have the records of a run shown by the measure at ``place`` among those that it has, over all datasets."""
+        self._wanted = run_id, place
+        if self.line is not None and self.line.run.id == run_id:
+            self.load()
+
+    _wanted: tuple[int, int] | None = None
+
+    def load(self) -> None:
+        if self.line is None:
+            return
+        run_id, measure, draw = self.line.run.id, self._measure, self._draw
+        if self._records is not None and self._records.run_id != run_id:
+            measure = draw = self._measure = self._draw = 0
+        if self._wanted is not None and self._wanted[0] == run_id:
+            measure, draw = self._measure, self._draw = self._wanted[1], 0
+            self._wanted = None
+
+        def query(workspace: Workspace) -> tuple[Sequence[RecordMeasure], OpenRecords | None]:
+            from sfumato.workspace.views.records import open_records, record_measures
+
+            measures = record_measures(workspace, run_id)
+            if not measures:
+                return (), None
+            chosen = measures[measure % len(measures)]
+            return measures, open_records(workspace, run_id, chosen, draw if draw in chosen.draws else None)
+
+        self.compute(query, partial(self._take, run_id))
+
+    def _take(self, run_id: int, answer: tuple[Sequence[RecordMeasure], OpenRecords | None]) -> None:
+        if self.line is None or run_id != self.line.run.id:
+            return
+        self._measures, records = answer
+        stays = _same(records, self._records)
+        self._records, self._drivers = records, self._drivers if stays else {}
+        self._show(keep_cursor=stays)
+        if records is not None and self.line.run.state.ended and not self._drivers:
+            self.compute(lambda workspace: _drivers(workspace, records), partial(self._drive, records))
+
+    def _drive(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
+        if records is self._records:
+            self._drivers = drivers
+            self._show(keep_cursor=True)
+
+    def _show(self, *, keep_cursor: bool) -> None:
+        grid, records = self.query_one(Grid), self._records
+        if records is None:
+            self.query_one(Line).say("")
+            grid.show_pages(lambda _: ListPages((), ()), empty=self.why_none("records", NONE))
+            return
+        table = record_table(records, self._drivers)
+        grid.show_pages(partial(TablePages.fitted, table, records), keep_cursor=keep_cursor)
+        self.query_one(Line).say(self._heading(records))
+
+    def detail_query(self) -> DetailQuery | None:
+        """The record under the cursor: who would be taken for it and why, without a value of anybody's."""
+        records, grid = self._records, self.query_one(Grid)
+        if records is None or not grid.count:
+            return None
+        (line,) = records.lines(grid.cursor, 1)
+        measure, draw, record = records.measure, records.draw, line.record
+        if not measure.draws:  # of shadow releases, no dataset has it
+
+            def told(workspace: Workspace) -> LaidOut:
+                from sfumato.workspace.reporting.audits import why_facts
+                from sfumato.workspace.views.audits import audited_record, levers_of
+
+                facts = why_facts(audited_record(workspace, measure, record), levers_of(measure))
+                return partial(facts_in, f"record {record:,}", facts)
+
+            return record, records, told
+        if not measure.matches:
+            return record, records, lambda _: partial(lines_in, [NO_MORE.format(measure_name(measure.key))])
+
+        def query(workspace: Workspace) -> LaidOut:
+            from sfumato.workspace.views.records import candidates, worst_draw
+
+            chosen = worst_draw(workspace, measure, record) if draw is None else draw
+            found = candidates(workspace, records.run_id, measure, record, chosen)
+            return lambda width: seen_beside(found, len(measure.draws), records.total, width)
+
+        return record, records, query
+
+    def _heading(self, records: OpenRecords) -> str:
+        measure = records.measure
+        place = f"{measure_name(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
+        together = (
+            (f"all {len(measure.draws)} datasets" if measure.draws else "shadow releases")
+            if measure.whole
+            else f"average over {counted(records.datasets, 'dataset')}"
+        )
+        over = together if records.draw is None else f"dataset {records.draw}"
+        parts = [place, over, records.listed, params_text(measure.params)]
+        return " · ".join(part for part in parts if part)
+
+    def command_words(self) -> tuple[str, ...]:
+        """The same records, by the same measure and dataset."""
+        found = self._records
+        if found is None:
+            return ()
+        draw = () if found.draw is None else ("--draw", str(found.draw))
+        return ("records", str(found.run_id), "--measure", found.measure.place, *draw)
+
+    def exportable(self) -> Exportable | None:
+        return grid_exportable(self.query_one(Grid), self.named("records"))
+
+    def take_focus(self) -> None:
+        self.query_one(Grid).focus()
+
+    def action_measure(self) -> None:
+        """Show the records by the next measure."""
+        if self._measures:
+            self._measure = (self._measure + 1) % len(self._measures)
+            self.load()
+
+    def action_dataset(self, step: int) -> None:
+        """Show one dataset's numbers, the next one's, and at last the average again."""
+        if self._records is not None:
+            draws = [0, *self._records.measure.draws]
+            at = draws.index(self._draw) if self._draw in draws else 0
+            self._draw = draws[(at + step) % len(draws)]
+            self.load()
+
+    @on(Grid.Selected)
+    async def _open(self, event: Grid.Selected) -> None:
+        if self._records is not None:
+            (line,) = self._records.lines(event.index, 1)
+            measure = self._records.measure
+            if not measure.draws:
+                from ..parts.audited import Audited
+
+                await self.sfumato.open(Audited(self._records.run_id, measure, line.record))
+            elif measure.guesses is not None:
+                from .guesses import Guesses
+
+                await self.sfumato.open(Guesses(self._records, line.record))
+            elif measure.matches:
+                await self.sfumato.open(Record(self._records, line.record))
+            else:
+                self.sfumato.say(NO_MORE.format(measure_name(measure.key)))
+
+
+def _same(one: OpenRecords | None, other: OpenRecords | None) -> bool:
+    """Whether both are of the same run, measure and dataset."""
+    if one is None or other is None:
+        return False
+    return (one.run_id, one.measure.item, one.draw) == (other.run_id, other.measure.item, other.draw)
+
+
+def _drivers(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
+    """The drivers of the first records, by number."""
+    from sfumato.workspace.views.records import drivers
+
+    numbers = [line.record for line in records.lines(0, DRIVEN)]
+    found: LeaveOneOut | None = drivers(workspace, records, numbers)
+    if found is None:
+        return {}
+    return {number: driver_text(found.driver(r)) for r, number in enumerate(numbers)}

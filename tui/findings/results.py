@@ -1,0 +1,402 @@
+"""What a run found: its numbers, filtered, sorted and explained."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Input
+from textual.worker import get_current_worker
+
+from sfumato.engine.methods.labels import name_called
+from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.parts.variable_titles import titles_of
+from sfumato.tui.session.export import Exportable, Lines, lines_of
+from sfumato.tui.widgets.entries import Filter
+from sfumato.tui.widgets.facts import lines_in
+from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.tables import Columns, Table, TableColumn, TablePages, columns_of
+from sfumato.workspace.reporting.attacks import attack_lines
+from sfumato.workspace.reporting.evidence import evidence_lines
+from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
+from sfumato.workspace.reporting.tables import fitted
+from sfumato.workspace.reporting.words import Apart, mark, settings_apart, shortened
+from sfumato.workspace.store.runs import recipe_toml
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import (
+    FAILURES,
+    SORTS,
+    ResultOrders,
+    Selection,
+    account_and_risks,
+    has_averages,
+    selected_rows,
+    verdicts_of,
+)
+
+from ..parts.explain import Explain, explained, read_number
+from ..parts.page import Pane, stage
+from ..parts.split import DetailQuery, LaidOut, Split
+
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.explanation import FoundNumber
+
+SORTED_COLUMN = {"measure": "measure", "target": "of"}
+EMPTY = "The run has no results yet."
+SPARE = {"baseline": 1, "interval": 2}
+"""The columns that leave where there is little room, the lowest first."""
+MANY = 5_000
+"""With fewer rows every order is found as soon as it is asked for."""
+
+
+@dataclass(frozen=True)
+class ResultLine:
+    """A row, the outcome of its verdict where there is one, the settings that tell uses of its method apart, and the names of all numbers
+    of its run's methods, from which its own must differ where it is shortened.
+    """
+
+    row: Row
+    outcome: str
+    apart: Apart
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoundResults:
+    """The results of a selection, every call on a connection of its own."""
+
+    directory: Path
+    selection: Selection
+    orders: ResultOrders
+
+    def __len__(self) -> int:
+        """How many rows the selection has."""
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            return len(self.orders.numbers(workspace, self.selection))
+
+    def lines(self, offset: int, limit: int) -> Sequence[ResultLine]:
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            rows = self.orders.rows(workspace, self.selection, offset, limit)
+            outcomes = self.orders.outcomes(workspace, self.selection.run_id)
+            toml = recipe_toml(workspace, self.selection.run_id)
+        apart, names = settings_apart(toml), names_in_recipe(toml)
+        return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart, names) for row in rows]
+
+    def line(self, workspace: Workspace, index: int) -> Row | None:
+        """One row with all that there is to it."""
+        return next(iter(self.orders.rows(workspace, self.selection, index, 1)), None)
+
+
+def _is_judged(row: Row) -> bool:
+    """Whether verdicts can speak of the row: not of the confidential data's, nor of a single dataset's."""
+    return row.draw is None and row.dataset != "confidential"
+
+
+SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: mark(line.outcome) if line.outcome else "")
+"""The verdict on the row: failed, without a value, met."""
+
+
+def _table(selection: Selection, explained_beside: Callable[[], bool]) -> Table[ResultLine]:
+    return Table(
+        (SIGN, *columns_of(ROW_COLUMNS)),
+        values=lambda line: row_cells(line.row, line.apart),
+        fit=partial(_fitted, selection.sort, explained_beside),
+    )
+
+
+class ResultGrid(Grid):
+    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Explain", show=True)]
+
+
+class Results(Pane, Split):
+    """Averages over the released datasets, failures first; ``b`` adds the datasets' own rows, ``s`` has them by measure, then by other columns."""
+
+    shown_by = "results"
+    least_list = 78
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("table", "picture", "Distributions", show=True),
+        bind("filter", "filter", "Filter", show=True),
+        bind("sort", "sort", show=True),
+        bind("datasets", "draws", "Datasets", show=True),
+    ]
+
+    @dataclass
+    class Selected(Message):
+        found: FoundNumber | None
+
+    @dataclass
+    class Pictured(Message):
+        """The user wants to see the values that the row under the cursor is about; None where it is about none."""
+
+        variable: str | None
+
+    @dataclass
+    class Headed(Message):
+        """How many rows there are, whether they are averages yet, what is said in lines above them (epsilon beside evidence, and attacks), and the verdicts."""
+
+        selection: Selection
+        count: int
+        averages: bool
+        evidence: Sequence[str]
+        verdicts: Sequence[Verdict]
+
+    def compose(self) -> ComposeResult:
+        """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
+        yield from self.compose_split(Line(name="results-head"), Line(name="results-evidence"), ResultGrid(empty="…"))
+        yield Filter(placeholder="words that must occur; !word must not", id="filter")
+
+    def on_mount(self) -> None:
+        """The filter is out of sight until it is asked for, and what not every run has."""
+        self.query_one("#results-evidence").display = False
+        field = self.query_one(Filter)
+        field.value = self.sfumato.state.filter
+        field.display = False
+
+    def command_words(self) -> tuple[str, ...]:
+        """The same numbers, with the single datasets where they are shown."""
+        words = super().command_words()
+        return (*words, "--draws") if words and self.sfumato.state.draws else words
+
+    @property
+    def selection(self) -> Selection | None:
+        """What is to be shown: of this run, as the user last asked."""
+        state = self.sfumato.state
+        return None if self.line is None else Selection(self.line.run.id, state.draws, state.filter, state.sort)
+
+    def load(self) -> None:
+        """Open the selection in the table; the cursor stays where it is while a run goes on."""
+        selection = self.selection
+        if selection is None:
+            return
+        if stage(self.line) != self._ordered:
+            self._ordered, self._orders = stage(self.line), ResultOrders()
+        orders = self._orders
+        empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
+        found = FoundResults(self.sfumato.directory, selection, orders)
+        pages_in, same = (
+            partial(TablePages.fitted, _table(selection, lambda: self.is_split), found),
+            selection.run_id == self._open_run(),
+        )
+        self.query_one(Grid).show_pages(pages_in, empty=empty, keep_cursor=same)
+        self._opened = found
+        self.read(
+            lambda workspace: (
+                len(orders.numbers(workspace, selection)),
+                has_averages(workspace, selection.run_id),
+                _in_few_words(account_and_risks(workspace, selection.run_id)),
+                verdicts_of(workspace, selection.run_id),
+            ),
+            lambda found: self.Headed(selection, *found),
+        )
+
+    _opened: FoundResults | None = None
+    _orders = ResultOrders()
+    _ordered: tuple[object, ...] | None = None
+
+    def _open_run(self) -> int | None:
+        return None if self._opened is None else self._opened.selection.run_id
+
+    @on(Headed)
+    def _head(self, event: Headed) -> None:
+        selection = event.selection
+        kind = "all rows" if selection.draws else "averages over the datasets"
+        if not event.averages:
+            kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (b shows all)")
+        filtered = [f"filter: {selection.text}"] if selection.text else []
+        parts = [counted(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
+        self.query_one("#results-head", Line).say(" · ".join(parts))
+        self.count(counted(event.count, "number"))
+        line = self.query_one("#results-evidence", Line)
+        line.display = bool(event.evidence)
+        line.styles.height = max(1, len(event.evidence))
+        line.say("\n".join(event.evidence))
+        if event.count >= MANY and self.line is not None and self.line.run.state.ended:
+            self._prepare(selection, self._orders)
+
+    @work(thread=True, exclusive=True, group="orders", exit_on_error=False)
+    def _prepare(self, selection: Selection, orders: ResultOrders) -> None:
+        """Have the other orders at hand before somebody asks for them."""
+        worker = get_current_worker()
+        with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
+            orders.prepare(workspace, selection, lambda: worker.is_cancelled)
+
+    def exportable(self) -> Exportable | None:
+        """The selection, every row of it with all its fields and digits."""
+        selection, directory = self.selection, self.sfumato.directory
+        if selection is None or not self.query_one(Grid).count:
+            return None
+
+        def lines() -> Lines:
+            with Workspace.open(directory, read_only=True) as workspace:
+                return lines_of(Row, selected_rows(workspace, selection, 0, -1))
+
+        run_id = selection.run_id
+
+        def public() -> Lines:
+            from sfumato.workspace.release.report import public_release_of
+
+            with Workspace.open(directory, read_only=True) as workspace:
+                return lines_of(Row, public_release_of(workspace, run_id).rows)
+
+        return Exportable(self.named("results"), lines, public=public)
+
+    def manual_topics(self) -> Sequence[str]:
+        """The measure under the cursor: the table has its human name, so the row is read, as its order is at hand."""
+        opened, grid = self._opened, self.query_one(Grid)
+        if opened is None or not grid.count:
+            return ()
+        with Workspace.open(opened.directory, read_only=True) as workspace:
+            row = opened.line(workspace, grid.cursor)
+        return () if row is None else (row.key,)
+
+    def take_focus(self) -> None:
+        self.query_one(Grid).focus()
+
+    def action_draws(self) -> None:
+        """Add the rows of single datasets, or take them away."""
+        self._change(draws=not self.sfumato.state.draws)
+
+    def action_picture(self) -> None:
+        """Have the row under the cursor read, and its variable pictured."""
+        opened, index = self._opened, self.query_one(Grid).cursor
+        if opened is None:
+            self.post_message(self.Pictured(None))
+            return
+
+        def variable(workspace: Workspace) -> str | None:
+            row = opened.line(workspace, index)
+            return None if row is None else row.target or str(row.params.get("variable", "")) or None
+
+        self.read(variable, self.Pictured)
+
+    def action_sort(self) -> None:
+        names = list(SORTS)
+        self._change(sort=names[(names.index(self.sfumato.state.sort) + 1) % len(names)])
+
+    def _change(self, **changes: object) -> None:
+        self.sfumato.remember(**changes)
+        self._opened = None
+        self.load()
+
+    def action_filter(self) -> None:
+        """Ask for words that rows must have."""
+        field = self.query_one(Filter)
+        field.display = True
+        field.focus()
+
+    @on(Input.Submitted)
+    def _filter(self, event: Input.Submitted) -> None:
+        if event.value.strip() != self.sfumato.state.filter:
+            self._change(filter=event.value.strip())
+        self._leave_filter()
+
+    def sift_by(self, words: str) -> None:
+        """Show the rows that have these words."""
+        self._change(filter=words)
+        self._leave_filter()
+
+    @on(Filter.Left)
+    def _leave_filter(self) -> None:
+        field = self.query_one(Filter)
+        self.take_focus()
+        field.display = False
+        field.value = self.sfumato.state.filter
+
+    @on(Grid.Selected)
+    def _choose(self, event: Grid.Selected) -> None:
+        """Read the row that was chosen: the table has only its text."""
+        if (opened := self._opened) is not None:
+            index, run_id = event.index, opened.selection.run_id
+
+            def query(workspace: Workspace) -> FoundNumber | None:
+                row = opened.line(workspace, index)
+                return None if row is None else read_number(workspace, run_id, row)
+
+            self.read(query, self.Selected)
+
+    def detail_query(self) -> DetailQuery | None:
+        """The row under the cursor, explained."""
+        opened, grid = self._opened, self.query_one(Grid)
+        if opened is None or self.line is None or not grid.count:
+            return None
+        index, run_id, toml = grid.cursor, self.line.run.id, self.line.run.recipe_toml
+
+        def query(workspace: Workspace) -> LaidOut:
+            row = opened.line(workspace, index)
+            if row is None:
+                return partial(lines_in, [])
+            return explained(workspace, run_id, row, titles_of(toml))
+
+        return (opened.selection, index), opened.orders, query
+
+    @on(Selected)
+    async def _explain(self, event: Selected) -> None:
+        if event.found is not None and self.line is not None:
+            await self.sfumato.open(Explain(event.found, titles_of(self.line.run.recipe_toml), self.line.run.id))
+
+
+def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
+    """``failures first (2 of 5 not met)``, ``by measure``."""
+    if sort != FAILURES:
+        return f"by {sort}"
+    unmet = sum(one.outcome != "met" for one in verdicts)
+    return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no verdicts"
+
+
+def _in_few_words(found: Sequence[Row]) -> list[str]:
+    """Epsilon beside evidence, and attacks beside control records, where there are such."""
+    return [*evidence_lines(found), *attack_lines(found)]
+
+
+def _fitted(
+    sort: str, explained_beside: Callable[[], bool], columns: Columns[ResultLine], width: int
+) -> Columns[ResultLine]:
+    """The columns; where there is little room those of ``SPARE`` leave if the explanation beside the list has them, else they are out of sight
+    and the table scrolls sideways to them.
+    """
+    chosen = SORTED_COLUMN.get(sort, sort)
+    marked = [
+        replace(c, title=f"{c.title} <", width=max(c.width, len(c.title) + 2)) if c.name == chosen else c
+        for c in columns
+    ]
+    wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in marked]
+    wide = [replace(c, spare=SPARE.get(c.name, 0)) for c in wide if width > 150 or c.name != "status"]
+    kept = fitted(wide, width)
+    if not explained_beside():
+        kept = (*kept, *(c for c in wide if c.name not in {one.name for one in kept}))
+    room = next(column.width for column in kept if column.name == "measure")
+    return tuple(replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept)
+
+
+def name_in(width: int, line: ResultLine) -> str:
+    """The human name of a number in ``width`` cells, unlike that of any other number of the run's methods."""
+    name = name_called(line.row.key)
+    return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]
+
+
+@lru_cache(maxsize=64)
+def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
+    return shortened(names, width)
+
+
+@lru_cache(maxsize=16)
+def names_in_recipe(toml: str) -> tuple[str, ...]:
+    """The human names of all numbers that a recipe's methods may give."""
+    table = tomllib.loads(toml)
+    steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
+    methods = [method_called(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]
+    keys = (f"{method.key}.{output.name}" for method in methods if method for output in method.outputs)
+    return tuple(dict.fromkeys(map(name_called, keys)))

@@ -1,0 +1,440 @@
+"""The studies of a run, one at a time: its answers, its curves with bands and limits, in a drawing or in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.parts.variable_titles import first_titled, titles_of
+from sfumato.tui.session.export import Exportable
+from sfumato.tui.session.messages import WorkspaceChanged
+from sfumato.tui.widgets.grid import LiveGrid
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.tui.widgets.plot import Plot
+from sfumato.tui.widgets.tables import columns_of, keyed_table
+from sfumato.workspace.plots.axes import AxisUnit
+from sfumato.workspace.plots.figure import Panel
+from sfumato.workspace.plots.series import Series
+from sfumato.workspace.store.runs import RunLine
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.studies import Curve, Study, curves, studies
+
+from ..parts.page import Dialog, Exports, Pane
+from .behind import SaysPoint
+from .study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
+from .study_lattice import LatticeView
+from .study_views import CurveView, StudyView, by_study
+
+NONE = "No study here. [[study]] in the plan sweeps what an intruder may know."
+HINT = "left and right move the cursor, + - zoom, 0 shows all"
+PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
+NARROW = 100
+
+
+def on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
+    """A panel's series as a plot draws them, over logarithms where its axis has them, and the unit of that axis."""
+    if not panel.log_x:
+        return panel.series, panel.x_unit
+    return [replace(one, x=np.log10(one.x)) for one in panel.series], "log10"
+
+
+class PlanePlot(Plot, can_focus=False):
+    """A plot that leaves the keys to the place on the axis."""
+
+
+class AnswerTables(Scroll):
+    """The answers of a study and of its curves, without the columns that there is no room for."""
+
+    _told: tuple[Study, str] | None = None
+
+    def say(self, study: Study, shown: str) -> None:
+        """Show those of a study, the curve that is ``shown`` marked."""
+        self._told = study, shown
+        self._fit()
+
+    def on_resize(self) -> None:
+        """Show as many columns as there is room for now."""
+        self._fit()
+
+    def _fit(self) -> None:
+        if self._told is not None:
+            self.show(tables_text(*self._told, self.size.width - self.styles.scrollbar_size_vertical))
+
+
+class Planes(Container, can_focus=True):
+    """The planes of a study and its answers, all in sight where there is room, else one at a time."""
+
+    DEFAULT_CSS = """
+    Planes { height: 1fr; layout: grid; grid-size: 2 2; }
+    Planes.-narrow { layout: vertical; }
+    """
+
+    def __init__(self, planes: int) -> None:
+        super().__init__(id=PLANES)
+        self._parts: Sequence[Plot | Vertical] = (*(PlanePlot() for _ in range(planes)), Vertical(AnswerTables()))
+        self._part = 0
+
+    def compose(self) -> ComposeResult:
+        yield from self._parts
+
+    def on_mount(self) -> None:
+        """Show as many parts as there is room for."""
+        self.show_parts()
+
+    def on_resize(self) -> None:
+        """Show as many parts as there is room for now."""
+        held = self.has_focus_within
+        self.show_parts()
+        if held:
+            self.take_focus()
+
+    def show_parts(self, step: int = 0) -> None:
+        """Show all parts, or where there is little room the next one."""
+        narrow = self.app.size.width < NARROW
+        self._part = (self._part + step) % len(self._parts)
+        self.set_class(narrow, "-narrow")
+        for place, part in enumerate(self._parts):
+            part.display = not narrow or place == self._part
+
+    def take_focus(self) -> None:
+        """The tables take the keys where they are in sight, to be scrolled; else all of it."""
+        (self.query_one(Scroll) if self._parts[-1].display else self).focus()
+
+    def draw(self, view: PlaneView, picture: int, at: int) -> None:
+        """Draw every plane with its place on the axis, and write the tables."""
+        plots = [part for part in self._parts if isinstance(part, Plot)]
+        spare = [Panel("", ())] * len(plots)
+        for plot, one in zip(plots, [*view.planes(picture, at), *spare], strict=False):
+            unit = on_axis(one)[1]
+            plot.set_series(on_axis(one)[0], title=one.title, x_label=one.x_label, y_label=one.y_label, x_unit=unit)
+        self.query_one(AnswerTables).say(view.study, view.pictures[picture])
+
+
+class Studies(SaysPoint, Pane):
+    """One picture of one study at a time. ``first`` leaves out studies that do not sum their points up, and is "planes" or
+    "limits": the kind of study that is shown first, where there is one.
+    """
+
+    DEFAULT_CSS = "Studies #study-slider { color: $primary; }"
+    shown_by = "figures"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("picture", "measure(1)", "Measure", show=True),
+        bind("previous_picture", "measure(-1)", "Previous measure"),
+        bind("next", "study(1)", "Study", show=True),
+        bind("previous", "study(-1)", "Previous study"),
+        bind("log_scale", "log", "Log scale", show=True),
+        bind("table", "numbers", "Numbers", show=True),
+        bind("right", "place(1)", "Level", show=True),
+        bind("left", "place(-1)", "Lower threshold"),
+        bind("suggested", "suggested", "Suggested", show=True),
+        bind("next_pane", "part", "Next plot", show=True),
+        bind("mark", "know", "Known or not", show=True),
+    ]
+
+    @dataclass
+    class Arrived(Message):
+        """The studies were read, the curves of the runs to lay over them too, by run."""
+
+        run_id: int
+        curves: Sequence[Curve]
+        studies: Sequence[Study]
+        over: Mapping[int, Sequence[Curve]]
+
+    def __init__(self, first: str = "") -> None:
+        super().__init__(id="sweep")
+        self._first = first
+        self._views: Sequence[StudyView] = ()
+        self._study = self._picture = self._place = 0
+        self._listed: int | None = None
+        self._drawn_run: int | None = None
+        self._marked: tuple[int, ...] = ()
+        self._over: Mapping[int, Sequence[Curve]] = {}
+        self._axis: tuple[str, AxisUnit] = "", "number"
+
+    def compose(self) -> ComposeResult:
+        """The answer, what is drawn, the drawing or its numbers, the place on the axis, and what is said there."""
+        yield Line(name="study-answer")
+        yield Line(name="study-head")
+        with ContentSwitcher(initial=PLOT):
+            yield Plot(id=PLOT)
+            yield LiveGrid(empty="…", id=NUMBERS)
+        yield Line(name="study-slider")
+        yield Line(name="study-reading")
+
+    def on_mount(self) -> None:
+        """Keep no row for what not every study has."""
+        self.query_one("#study-answer").display = self.query_one("#study-slider").display = False
+
+    def load(self) -> None:
+        if self.line is not None:
+            run_id, marked, answering = self.line.run.id, self._marked, bool(self._first)
+
+            def query(workspace: Workspace) -> Studies.Arrived:
+                own = [] if answering else curves(workspace, run_id)
+                over = {other: curves(workspace, other) for other in marked if other != run_id}
+                return self.Arrived(run_id, own, studies(workspace, run_id), over)
+
+            self.read(query, lambda found: found)
+
+    def lay_over(self, run_ids: tuple[int, ...]) -> None:
+        """Draw the releases of these runs too, from the next time that the studies are shown."""
+        self._marked, self.line = run_ids, None
+
+    @on(Arrived)
+    async def _take(self, event: Arrived) -> None:
+        if self.line is None or event.run_id != self.line.run.id:
+            return
+        drawn = [CurveView(measures, event.over) for measures in by_study(event.curves)]
+        self._views, self._over = [*drawn, *map(view_of, event.studies)], event.over
+        same = event.run_id == self._drawn_run
+        if not same:
+            kinds = [isinstance(view, PlaneView) == (self._first == "planes") for view in self._views]
+            self._study, self._picture = kinds.index(True) if self._first and True in kinds else 0, 0
+            self._to_suggested()
+        await self._bring_planes()
+        self._draw(keep_view=same)
+        if not same and self._first:
+            self.take_focus()
+        self._drawn_run = event.run_id
+
+    async def _bring_planes(self) -> None:
+        """The planes, mounted when a study first has some."""
+        most = max(
+            (len(view.study.method.study.planes) for view in self._views if isinstance(view, PlaneView)), default=0
+        )
+        if most and not self.query(Planes):
+            planes = Planes(most)
+            planes.display = False
+            await self.query_one(ContentSwitcher).mount(planes)
+
+    @property
+    def view(self) -> StudyView | None:
+        return self._views[self._study % len(self._views)] if self._views else None
+
+    @property
+    def lattice(self) -> LatticeView | None:
+        """The study that is shown, where it is of subsets."""
+        return self.view if isinstance(self.view, LatticeView) else None
+
+    @property
+    def planes(self) -> PlaneView | None:
+        """The study that is shown, where it has planes."""
+        return self.view if isinstance(self.view, PlaneView) else None
+
+    def _draw(self, *, keep_view: bool = False) -> None:
+        view, head = self.view, self.query_one("#study-head", Line)
+        self.query_one("#study-slider").display = self.planes is not None
+        self._say_answer()
+        if view is None:
+            none, *error = self.why_none("studies", NONE).split("\n")
+            self.query_one(Plot).set_series([], empty=error[0] if error else " ")
+            head.say(none)
+            return
+        head.say(self._heading(view))
+        switcher = self.query_one(ContentSwitcher)
+        if self.planes is not None:
+            switcher.current = PLANES
+            self._draw_planes(self.planes)
+            return
+        if switcher.current == PLANES:
+            switcher.current = PLOT
+            self.take_focus()
+        self._bring_list(switcher)
+        plot, drawn = self.query_one(f"#{PLOT}", Plot), view.drawn(self._picture)
+        log = view.logarithmic and self.sfumato.state.log
+        series, unit = on_axis(drawn)
+        keep_view = keep_view and self._axis == (drawn.x_label, unit)
+        self._axis = drawn.x_label, unit
+        plot.set_series(
+            series, x_label=drawn.x_label, y_label=drawn.y_label, log_y=log, x_unit=unit, keep_view=keep_view
+        )
+        self._fill_numbers()
+        self._say(plot.cursor)
+
+    def _bring_list(self, switcher: ContentSwitcher) -> None:
+        """Variables that can be known are listed until the drawing is asked for; other studies are drawn first again."""
+        here = self._study if self.lattice is not None else None
+        if here != self._listed:
+            switcher.current = PLOT if here is None else NUMBERS
+            self._listed = here
+            if self.has_focus_within:
+                self.take_focus()
+
+    def _draw_planes(self, view: PlaneView) -> None:
+        name, at = view.pictures[self._picture], self._place
+        self.query_one(Planes).draw(view, self._picture, at)
+        self.query_one("#study-slider", Line).say(slider(view.study, name, at, max(20, self.size.width - 24)))
+        self.query_one("#study-reading", Line).say(place_text(view.study, name, at))
+
+    def _say_answer(self) -> None:
+        answer, line = self.view.said(self._picture) if self.view else None, self.query_one("#study-answer", Line)
+        line.display = answer is not None
+        if answer is not None:
+            line.say(answer)
+
+    def _heading(self, view: StudyView) -> str:
+        place, several = self._study % len(self._views) + 1, len(self._views) > 1
+        plane = self.planes
+        study = f"study {place}/{len(self._views)}" if several or plane is None else ""
+        titles = titles_of(self.line.run.recipe_toml) if self.line else {}
+        study += f": {first_titled(view.title, titles)}" if plane is None else ""
+        picture = view.pictures[self._picture]
+        parts = [study, picture if view.answer is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}"]
+        if plane is not None:
+            parts.append(spread_text(plane.study, picture))
+        if view.logarithmic:
+            parts.append("log scale" if self.sfumato.state.log else "linear scale")
+        if isinstance(view, CurveView) and self._over:
+            laid = len(view.shown(self._picture)) - len(view.measures[self._picture])
+            parts.append(f"{laid} of {len(self._over)} marked runs laid over it")
+        return " · ".join(filter(None, parts))
+
+    def _fill_numbers(self) -> None:
+        if self.view is not None and self.planes is None:
+            found = self.view.numbers(self._picture)
+            rows = list(zip(found.keys, found.rows, strict=True))
+            self.query_one(LiveGrid).show_table(keyed_table(columns_of(found.columns)), rows, found.chosen)
+
+    @on(Plot.CursorMoved)
+    def _moved(self, event: Plot.CursorMoved) -> None:
+        self._say(event.x)
+
+    def _say(self, x: float | None) -> None:
+        """Read what is drawn at the cursor, in its own unit whatever the scale."""
+        if self.lattice is not None:
+            x = 0.0
+        elif x is not None and self.view is not None:
+            x = 10.0**x if self.view.drawn(self._picture).log_x else x
+        text = HINT if x is None or self.view is None else self.view.reading(self._picture, x)
+        self.query_one("#study-reading", Line).say(text)
+
+    def on_resize(self) -> None:
+        """Give the axis of the planes its new width."""
+        if self.planes is not None:
+            self._draw_planes(self.planes)
+
+    def exportable(self) -> Exportable | None:
+        """What is shown of the study, drawn and in all its digits."""
+        view, picture = self.view, self._picture
+        if view is None:
+            return None
+        log = view.logarithmic and self.sfumato.state.log
+        name = view.pictures[picture] if view.answer is None else "answer"
+        drawn = self.query_one(ContentSwitcher).current != NUMBERS
+        return Exportable(
+            self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log), drawn=drawn
+        )
+
+    def take_focus(self) -> None:
+        current = self.query_one(ContentSwitcher).current
+        if current == PLANES:
+            self.query_one(Planes).take_focus()
+        else:
+            self.query_one(f"#{current}").focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys are there for what the study has."""
+        planes = self.planes is not None
+        offered = {
+            "place": planes,
+            "suggested": planes,
+            "part": planes and self.size.width < NARROW,
+            "numbers": not planes,
+            "know": self.lattice is not None,
+            "log": self.view is None or self.view.logarithmic,
+        }
+        return offered.get(action, True) and super().check_action(action, parameters)
+
+    def action_measure(self, step: int) -> None:
+        """Show the next picture of the study, or the one before."""
+        if self.view is not None:
+            self._picture = (self._picture + step) % len(self.view.pictures)
+            self._draw(keep_view=True)
+
+    def action_study(self, step: int) -> None:
+        """Show the next study, or the one before, from its first picture, or with the same measure where curves have it."""
+        if self.view is not None:
+            name = self.view.pictures[self._picture]
+            self._study = (self._study + step) % len(self._views)
+            names = list(self.view.pictures)
+            self._picture = names.index(name) if name in names and isinstance(self.view, CurveView) else 0
+            self._to_suggested()
+            self._draw()
+            self.refresh_bindings()
+            self.take_focus()
+
+    def action_log(self) -> None:
+        """Draw on a logarithmic axis, or on a linear one."""
+        self.sfumato.remember(log=not self.sfumato.state.log)
+        self._draw(keep_view=True)
+
+    def action_numbers(self) -> None:
+        """Show the numbers in place of the drawing, or the drawing again."""
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = NUMBERS if switcher.current == PLOT else PLOT
+        self.take_focus()
+
+    def action_know(self) -> None:
+        """Take the variable under the cursor to be known, or no longer."""
+        lattice, place = self.lattice, self.query_one(LiveGrid).key
+        if lattice is not None and isinstance(place, float):
+            at = self._study % len(self._views)
+            self._views = [*self._views[:at], lattice.turned(place), *self._views[at + 1 :]]
+            self._draw(keep_view=True)
+
+    def action_place(self, step: int) -> None:
+        """Move along the axis by a point."""
+        if self.planes is not None:
+            self._place = min(max(self._place + step, 0), len(self.planes.study.points) - 1)
+            self._draw_planes(self.planes)
+
+    def action_suggested(self) -> None:
+        """Go to the first point that is not below the suggested one; without one, to the middle."""
+        self._to_suggested()
+        self._draw()
+
+    def _to_suggested(self) -> None:
+        if self.planes is not None:
+            self._place = first_place(self.planes.study, self.planes.pictures[self._picture])
+
+    def action_part(self) -> None:
+        """Show the next part where there is room for one only."""
+        self.query_one(Planes).show_parts(1)
+        self.take_focus()
+
+
+class StudyDialog(Dialog[None], Exports):
+    """The studies of a run that sum their points up, above the tabs."""
+
+    def __init__(self, line: RunLine, first: str) -> None:
+        super().__init__()
+        self._line, self._studies = line, Studies(first)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="whole"):
+            yield Edge(text=f"Studies of run {self._line.run.id}")
+            with Sides():
+                yield self._studies
+            yield Edge(lower=True)
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        self._studies.show(self._line)
+
+    @on(WorkspaceChanged)
+    def _reload(self) -> None:
+        self._studies.load()
+
+    def exportable(self) -> Exportable | None:
+        return self._studies.exportable()

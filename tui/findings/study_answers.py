@@ -1,0 +1,476 @@
+"""Studies that sum their points up, as the screen shows them: held against limits, or drawn against each other.
+
+Studies whose curves are drawn together, as the screen shows them: a plane at a time, a line a curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from textual.content import Content
+
+from sfumato.engine.methods.outputs import Plane
+from sfumato.engine.methods.rows import Row
+from sfumato.workspace.plots.figure import Figure, Panel
+from sfumato.workspace.plots.planes import DrawnPlane, curve_of, drawn_planes, together
+from sfumato.workspace.plots.series import Series
+from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice
+from sfumato.workspace.reporting.results import curve_table, split_table
+from sfumato.workspace.reporting.tables import Column, text
+from sfumato.workspace.reporting.words import interval, mark, number
+from sfumato.workspace.views.studies import Study
+
+from ..session.export import Lines
+from ..terminal.glyphs import glyphs_named
+from .study_lattice import LatticeView
+from .study_views import Numbers, StudyView, figure_of
+
+NAME, LEVEL = 26, 9
+"""Cells of a curve's name and of a point of the axis."""
+
+
+@dataclass(frozen=True)
+class TogetherView(StudyView):
+    """A study of curves along an axis, all of them in one picture: measures along it, then against each other."""
+
+    study: Study
+
+    logarithmic = True
+
+    @cached_property
+    def drawn_planes(self) -> Sequence[DrawnPlane]:
+        """The planes that something was measured for."""
+        return drawn_planes(self.study.method, self.study.rows)
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What the study is called, and how many records its datasets have."""
+        told = ", ".join(f"{name} = {value}" for name, value in self.study.settings.items())
+        return f"{self.study.method.title}{f' ({told})' if told else ''}"
+
+    @property
+    def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        return [one.panel.title for one in self.drawn_planes] or [self.study.method.title]
+
+    def said(self, picture: int) -> Content | None:
+        """What the limit of the measure that is drawn asks for, curve by curve in a line; None where it has none."""
+        told = self._told(picture)
+        if not told:
+            return None
+        axis = self.study.axis
+        bound = "at least" if self.study.method.output(self._measure(picture)).goal == "high" else "at most"
+        parts = [
+            Content.assemble(
+                (f"{_short(curve_of(row, axis))} {self._answer(row)}", "$success" if row.value else "$error")
+            )
+            for row in told
+        ]
+        return Content.assemble(
+            f"{bound} {number(told[0].params[axis.limit])} at {axis.label}: ", Content(", ").join(parts)
+        )
+
+    def _told(self, picture: int) -> list[Row]:
+        """The answers for the measure that is drawn."""
+        measure = self._measure(picture)
+        return [row for row in self.study.rows if row.level is None and row.params.get("of") == measure]
+
+    def _answer(self, row: Row) -> str:
+        """``≥ 5``, ``≤ 10``, or that there is none."""
+        if row.value is None:
+            return f"{mark('not computed')} none"
+        sign = mark("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
+        return f"{sign} {number(row.value)}"
+
+    def _measure(self, picture: int) -> str:
+        return self.drawn_planes[picture].measure if self.drawn_planes else ""
+
+    def drawn(self, picture: int) -> Panel:
+        if not self.drawn_planes:
+            return Panel("", ())
+        return self.drawn_planes[picture].panel
+
+    def numbers(self, picture: int) -> Numbers:
+        """A row a curve, a column a point of the axis; of a measure against another its own values."""
+        axis, rows = self.study.axis, self.drawn_planes[picture].rows if self.drawn_planes else ()
+        levels = sorted({row.level for row in rows if row.level is not None})
+        told = {curve_of(row, axis): row for row in self._told(picture)}
+        within = (Column("within", "within", 8), Column("but", "but", 40)) if told else ()
+        columns = (
+            Column("curve", axis.curve, NAME),
+            *within[:1],
+            *(Column(f"{level:g}", number(level), LEVEL, "right") for level in levels),
+            *within[1:],
+        )
+        curves = list(dict.fromkeys(curve_of(row, axis) for row in rows))
+        cells = [
+            {
+                "curve": curve,
+                "within": self._answer(told[curve]) if curve in told else "",
+                "but": told[curve].reason if curve in told else "",
+                **{f"{level:g}": "" for level in levels},
+                **{f"{row.level:g}": number(row.value) for row in rows if curve_of(row, axis) == curve},
+            }
+            for curve in curves
+        ]
+        return Numbers(columns, cells, [float(place) for place in range(len(curves))])
+
+    def reading(self, picture: int, x: float) -> str:
+        """Every line at the point nearest to ``x``."""
+        series = self.drawn(picture).series
+        if any(one.stops for one in series):
+            return "   ".join(_stop(one, x, self.study.axis.label) for one in series if one.stops)
+        levels = sorted({value for one in series for value in one.x.tolist()})
+        at = min(levels, key=lambda level: abs(math.log(level / x) if self.study.axis.log else level - x))
+        said = [_value(one, at) for one in series]
+        return "   ".join([f"{self.study.axis.label} = {number(at)}", *filter(None, said)])
+
+    def lines(self, picture: int) -> Lines:
+        """A row for every curve and point, with all digits."""
+        axis, measure = self.study.axis, self._measure(picture)
+        rows = self.drawn_planes[picture].rows if self.drawn_planes else ()
+        heads = (axis.curve, axis.label, measure, "lower", "upper", "baseline", axis.limit)
+        return heads, [
+            (curve_of(row, axis), row.level, row.value, row.lower, row.upper, row.baseline, row.params.get(axis.limit))
+            for row in rows
+        ]
+
+
+def _short(curve: str) -> str:
+    """A curve's name without what follows a colon."""
+    return curve.partition(":")[0]
+
+
+def _value(series: Series, at: float) -> str:
+    places = [i for i, x in enumerate(series.x.tolist()) if x == at]
+    if not places or not math.isfinite(float(series.y[places[0]])):
+        return ""
+    place = places[0]
+    band = "" if series.lower is None or series.upper is None else interval(*_ends(series, place))
+    return f"{series.name} {number(float(series.y[place]))}{f' ({band})' if band else ''}"
+
+
+def _ends(series: Series, place: int) -> tuple[float | None, float | None]:
+    assert series.lower is not None
+    assert series.upper is not None
+    low, high = float(series.lower[place]), float(series.upper[place])
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+
+
+def _stop(series: Series, x: float, label: str) -> str:
+    """The point of a path that is nearest to ``x``: ``step 0.0058, epsilon 1``."""
+    place = min(range(len(series.stops)), key=lambda i: abs(float(series.x[i]) - x))
+    stop = series.stops[place]
+    return f"{series.name} {number(float(series.y[place]))}{f', {label} {stop}' if stop else ''}"
+
+
+NOWHERE = float("nan")
+UNIT = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class LimitView(StudyView):
+    """A study whose points are held against limits: all measures at once or one, the limits level, the answer upright."""
+
+    study: Study
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """``k = 5, subsamples = 5``, else what the study is called."""
+        told = ", ".join(f"{name} = {value}" for name, value in self.study.settings.items())
+        return told or self.study.method.title
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What the measures with a limit are called in short; all measures where none has a limit."""
+        outputs = self.study.outputs()
+        limited = [output for output in outputs if output.name in self.study.limits]
+        return {output.name: output.title for output in limited or outputs}
+
+    @property
+    def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        values = f", {self.study.axis.values}" if self.study.axis.values else ""
+        return [f"{name}{values}" for name in ("all measures", *self.names.values())]
+
+    @property
+    def answer(self) -> Content | None:
+        """``✓ 1,250 records are enough``, or that there is no such point; later points that fail are told."""
+        return answer_text(self.study)
+
+    def chosen(self, picture: int) -> Sequence[str]:
+        return list(self.names) if not picture else [list(self.names)[picture - 1]]
+
+    def drawn(self, picture: int) -> Panel:
+        """The measures with their limits and the answer."""
+        axis = self.study.axis
+        series = tuple(limit_series(self.study, self.chosen(picture)))
+        return Panel("", series, axis.label, axis.values, log_x=axis.log)
+
+    def numbers(self, picture: int) -> Numbers:
+        """A row a point, all measures whatever is drawn."""
+        study = self.study
+        others = [output for output in study.outputs() if output.name not in self.names]
+        columns = (
+            Column("point", study.axis.label, 9, "right"),
+            *(Column(name, title, 14) for name, title in self.names.items()),
+            *(Column(one.name, one.title, 15, "right", spare=place) for place, one in enumerate(others, start=1)),
+        )
+        found = study.on_axis()
+        chosen = None if found is None else found.value
+        rows = point_rows(study)
+        return Numbers(columns, rows, study.points, chosen)
+
+    def reading(self, picture: int, x: float) -> str:
+        """``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``, of the point nearest to ``x``."""
+        study = self.study
+        place = min(range(len(study.points)), key=lambda i: abs(study.points[i] - x))
+        row = point_rows(study)[place]
+        others = [f"{row[one.name]} {one.name}" for one in study.outputs() if one.name not in self.names]
+        said = "  ".join(f"{title} {row[name]}" for name, title in self.names.items())
+        beside = f" ({', '.join(others)})" if others else ""
+        return f"{_point(study.points[place])} {study.axis.label}{beside}: {said}"
+
+    def lines(self, picture: int) -> Lines:
+        """A row a point; the answer says so."""
+        study, found = self.study, self.study.on_axis()
+        names = [output.name for output in study.outputs()]
+        rows = [
+            (point, *(study.values["", name][i] for name in names), "answer" if found and point == found.value else "")
+            for i, point in enumerate(study.points)
+        ]
+        return (study.axis.label, *names, "answer"), rows
+
+
+def _point(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else number(value)
+
+
+def answer_text(study: Study) -> Content:
+    """Each answer in words: ``✓ 1,250 records are enough: …``, or why there is none; and later points that fail."""
+    said: list[Content] = []
+    for output in study.method.answers:
+        found = study.answer(output.name)
+        if found is None:
+            continue
+        if found.value is None:
+            without = (f"{mark('fail')} {output.study.no_answer_text or output.meaning}: ", "$error bold")
+            said.append(Content.assemble(without, found.reason))
+            continue
+        told = (
+            output.study.sentence.format(value=found.value)
+            if output.study.sentence
+            else f"{output.meaning}: {number(found.value)}"
+        )
+        bold, colon, rest = told.partition(":")
+        said.append(
+            Content.assemble(
+                (f"{mark('pass')} {bold}", "$success bold"),
+                f"{colon}{rest}{_but(study, output.study.criterion, found.value)}",
+            )
+        )
+    return Content(" · ").join(said)
+
+
+def _but(study: Study, criterion: str, answer: float) -> str:
+    """That points above the answer do not hold all the same."""
+    held = study.values.get(("", criterion), ())
+    failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
+    if not failing:
+        return ""
+    return (
+        f", but {len(failing)} larger {study.axis.point or 'level'}s did not always pass (first {_point(failing[0])})"
+    )
+
+
+def limit_series(study: Study, measures: Sequence[str]) -> list[Series]:
+    """A line a measure, a level line for every limit, and an upright one at the answer."""
+    if not study.points:
+        return []
+    titles = {output.name: output.title for output in study.outputs()}
+    values = {name: study.values["", name] for name in measures}
+    lines = [Series(titles[name], study.points, _gapped(values[name])) for name in measures]
+    limits: dict[float, list[str]] = {}
+    for name in measures:
+        if name in study.limits:
+            limits.setdefault(study.limits[name], []).append(titles[name])
+    ends = study.points[0], study.points[-1]
+    level = [Series(f"limit {number(at)}: {', '.join(names)}", ends, [at, at]) for at, names in limits.items()]
+    known = [v for one in values.values() for v in one if v is not None] + list(limits)
+    found = study.on_axis()
+    if found is None or found.value is None or not known:
+        return [*lines, *level]
+    upright = Series(f"answer {_point(found.value)}", [found.value] * 2, [min(known), max(known)])
+    return [*lines, *level, upright]
+
+
+def _gapped(values: Sequence[float | None]) -> list[float]:
+    return [NOWHERE if value is None else value for value in values]
+
+
+def point_rows(study: Study) -> list[Mapping[str, object]]:
+    """A row a point: every measure with whether it holds its limit, shares in per cent."""
+    found = study.on_axis()
+    rows: list[Mapping[str, object]] = []
+    for place, point in enumerate(study.points):
+        row: dict[str, object] = {}
+        for output in study.outputs():
+            value, limit = study.values["", output.name][place], study.limits.get(output.name)
+            if limit is not None:
+                row[output.name] = _judged(value, limit)
+            else:
+                row[output.name] = "-" if value is None else f"{value:.0%}" if output.unit == "share" else number(value)
+        mine = found is not None and point == found.value
+        rows.append({"point": f"{mark('into')} {_point(point)}" if mine else _point(point), **row})
+    return rows
+
+
+def _judged(value: float | None, limit: float) -> str:
+    if value is None:
+        return f"{mark('not computed')} not computed"
+    return f"{mark('pass' if value >= limit else 'fail')} {number(value)}"
+
+
+@dataclass(frozen=True)
+class PlaneView(StudyView):
+    """A study whose measures are drawn against each other, a curve at a time; a place on the axis is chosen beside them."""
+
+    study: Study
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return self.study.method.title
+
+    @property
+    def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        return self.study.names
+
+    def planes(self, picture: int, at: int) -> list[Panel]:
+        """What each plane shows, with the place ``at`` on the axis."""
+        return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.study.planes]
+
+    def lines(self, picture: int) -> Lines:
+        name = self.pictures[picture]
+        outputs = [output.name for output in self.study.outputs(name)]
+        rows = [
+            (name, point, *(self.study.values[name, output][i] for output in outputs))
+            for i, point in enumerate(self.study.points)
+        ]
+        return ("measure", self.study.axis.label, *outputs), rows
+
+    def figure(self, picture: int, *, log: bool) -> Figure:
+        """The planes of two measures, without the place on the axis."""
+        name, at = self.pictures[picture], first_place(self.study, self.pictures[picture])
+        drawn = [
+            replace(one, series=one.series[:2])
+            for plane, one in zip(self.study.method.study.planes, self.planes(picture, at), strict=True)
+            if plane.across
+        ]
+        return figure_of(f"{self.title}, {name}: {spread_text(self.study, name)}", drawn)
+
+
+def first_place(study: Study, name: str) -> int:
+    """The place of the first point that is not below the curve's answer on the axis; the middle where there is none."""
+    found = study.on_axis(name)
+    if found is None or found.value is None:
+        return len(study.points) // 2
+    value = found.value
+    return next((i for i, point in enumerate(study.points) if point >= value), len(study.points) - 1)
+
+
+def spread_text(study: Study, name: str) -> str:
+    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
+    parts = []
+    for output in (output for output in study.method.answers if output.study.spread):
+        whole, worst, best = (
+            study.answer(output.name, name, **{output.study.spread: end}) for end in ("all", "worst", "best")
+        )
+        ends = [one.value for one in (worst, best) if one is not None]
+        band = f" ({' .. '.join(map(number, ends))})" if ends else ""
+        if whole is None or whole.value is None:
+            parts.append(f"{output.title} not computed: {whole.reason if whole else ''}{band}")
+        else:
+            parts.append(f"{output.title} {number(whole.value)}{band}")
+    return " · ".join(parts)
+
+
+def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
+    """A plane: the curve, what a guess or the answer is, and the place on the axis."""
+    across = study.points if not plane.across else study.values.get((name, plane.across), ())
+    up = study.values.get((name, plane.up), ())
+    known = (
+        [(x, y) for x, y in zip(across, up, strict=True) if x is not None and y is not None] if across and up else []
+    )
+    words = {output.name: output.name.replace("_", " ") for output in study.method.curves}
+    x_label = plane.label or (words[plane.across] if plane.across else study.axis.label)
+    if not known:
+        return Panel(plane.title, (), x_label, words[plane.up])
+    x, y = across[at], up[at]
+    place = f"{'at ' if plane.across else ''}{study.points[at]:.2f}"
+    here = (
+        [] if x is None or y is None else [Series(place if plane.across else f"at {place}", [x], [y], marker="points")]
+    )
+    if not plane.across:
+        curve = Series(words[plane.up], study.points, _gapped(up))
+        found = study.on_axis(name)
+        if found is None or found.value is None:
+            return Panel(plane.title, (curve, *here), x_label, log_x=study.axis.log)
+        title = study.method.output(found.measure).title
+        upright = Series(f"{title} {number(found.value)}", [found.value] * 2, [0.0, max(value for _, value in known)])
+        return Panel(plane.title, (curve, upright, *here), x_label, log_x=study.axis.log)
+    downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
+    series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance(study, name, plane)]
+    return Panel(plane.title, (*series, *here), x_label, words[plane.up])
+
+
+def _chance(study: Study, name: str, plane: Plane) -> list[Series]:
+    if plane.chance == "diagonal":
+        return [Series("a guess", UNIT, UNIT)]
+    found = study.answer(plane.chance, name) if plane.chance else None
+    return [] if found is None or found.value is None else [Series("a guess", UNIT, [found.value] * 2)]
+
+
+def slider(study: Study, name: str, at: int, width: int) -> str:
+    """``threshold 0.85  0 ────S──●─ 1``: S stands at the suggested point of the axis."""
+    low, high = study.points[0], study.points[-1]
+
+    def cell(point: float) -> int:
+        first, last, at = (math.log(value) if study.axis.log else value for value in (low, high, point))
+        return round((at - first) / ((last - first) or 1.0) * (width - 1))
+
+    track = ["-" if glyphs_named().name == "ascii" else "─"] * width
+    found = study.on_axis(name)
+    if found is not None and found.value is not None and low <= found.value <= high:
+        track[cell(found.value)] = "S"
+    track[cell(study.points[at])] = mark("running")
+    return f"{study.axis.label} {study.points[at]:.2f}  {number(low)} {''.join(track)} {number(high)}"
+
+
+def place_text(study: Study, name: str, at: int) -> str:
+    """What every measure is at a place of the axis, those along the axis first; then the suggested place."""
+    along = [plane.up for plane in study.method.study.planes if not plane.across]
+    outputs = sorted(study.outputs(name), key=lambda output: output.name not in along)
+    said = [f"{output.title} {number(study.values[name, output.name][at])}" for output in outputs]
+    if found := study.on_axis(name):
+        title = study.method.output(found.measure).title
+        said.append(f"{title} {number(found.value)}" if found.value is not None else f"none {title}: {found.reason}")
+    return " · ".join(said)
+
+
+def tables_text(study: Study, shown: str, width: int | None = None) -> str:
+    """The answers in columns, and those of every curve, the one that is ``shown`` marked, within ``width`` cells."""
+    split, curves = split_table(study.method, study.answers), curve_table(study.method, study.answers)
+    if curves is not None:
+        rows = [[f"{mark('into') if row[0] == shown else ' '} {row[0]}", *row[1:]] for row in curves.rows]
+        curves = replace(curves, rows=rows)
+    return "\n\n".join(text(one, width) for one in (split, curves) if one is not None)
+
+
+def view_of(study: Study) -> StudyView:
+    """How a study that sums its points up is shown."""
+    if together(study.method):
+        return TogetherView(study)
+    if study.method.study.lattice is not None:
+        return LatticeView.of(KnowledgeLattice.of(study.method, study.rows))
+    return PlaneView(study) if study.method.study.planes and study.points else LimitView(study)

@@ -1,0 +1,209 @@
+"""Other limits tried on a run's thresholds: judged at once on the rows that are stored, kept only in the project's plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input
+
+from sfumato.engine.methods.labels import Subject, label_of
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.parts.verdict_board import board, overall
+from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
+from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.workspace.reporting.words import limit_text
+
+from ..parts.page import Dialog
+
+if TYPE_CHECKING:
+    from sfumato.engine.methods.rows import Row
+    from sfumato.engine.recipe.thresholds import Threshold
+    from sfumato.workspace.store.workspace import Workspace
+
+HEAD = "WHAT IF: nothing is saved."
+
+
+Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", int]
+"""Thresholds, the averages that they speak of, the verdicts of the run, and how many confidential records it has."""
+
+
+class Limit(Entry):
+    """A field for a number, which has no q: it closes the screen as elsewhere."""
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "q":
+            event.prevent_default()
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return key != "q" and super().check_consume_key(key, character)
+
+
+class Trial(Dialog[None]):
+    """A threshold at a time with its limit to edit; the board below follows every key."""
+
+    manual = "app verdicts"
+
+    DEFAULT_CSS = """
+    Trial Edge, Trial .sides--edge { color: $warning; } Trial #trial-head { text-style: bold; }
+    Trial Input { margin: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("down", "threshold(1)", "Next", show=True, priority=True, typed=True),
+        bind("up", "threshold(-1)", "Previous", show=True, priority=True, typed=True),
+        bind("page_down", "pages(1)", priority=True, only="pagedown"),
+        bind("page_up", "pages(-1)", priority=True, only="pageup"),
+        bind("reset_limits", "own", "Reset limits", show=True, priority=True),
+        bind("save", "keep", "Save into the plan", show=True, priority=True),
+    ]
+    AUTO_FOCUS = "Input"
+
+    computes = True
+
+    def __init__(self, run_id: int, project_id: int) -> None:
+        super().__init__()
+        self._run_id, self._project_id = run_id, project_id
+        self._own: Sequence[Threshold] = ()
+        self._tried: Sequence[Threshold] = ()
+        self._rows: Sequence[Row] = ()
+        self._stored: Sequence[Verdict] = ()
+        self._verdicts: Sequence[Verdict] = ()
+        self._records: int | None = None
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        """That it is a trial, the threshold with its limit, the board, and the keys."""
+        with Vertical(classes="whole"):
+            yield Edge(name="trial-head")
+            with Sides():
+                yield Line(name="trial-name")
+                yield Limit(id="trial-limit")
+                yield Line(name="trial-wrong")
+                yield Scroll()
+            yield Edge(lower=True)
+            yield KeyLine()
+
+    def read_query(self) -> Callable[[Workspace], Judged]:
+        """The thresholds, the averages that they speak of, and the verdicts."""
+        self._say("head", f"{HEAD} Run {self._run_id}")
+        return partial(_load, self._run_id)
+
+    def _say(self, line: str, text: Content | str) -> None:
+        self.query_one(f"#trial-{line}", Line).say(text)
+
+    def take(self, answer: Judged) -> None:
+        """Begin with the first threshold."""
+        self._own, self._rows, self._stored, self._records = answer
+        self._tried = self._own
+        self._edit(0)
+        self._judge()
+
+    def _edit(self, at: int) -> None:
+        """Put a threshold's limit into the field."""
+        if not self._tried:
+            return
+        self._at = at % len(self._tried)
+        one, own = self._tried[self._at], self._own[self._at]
+        name = label_of(Subject(one.value, one.target, one.level, one.params))
+        self._say(
+            "name",
+            f"threshold {self._at + 1}/{len(self._tried)}: {name}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
+        )
+        with self.prevent(Input.Changed):
+            self.query_one(Input).value = f"{one.limit:.12g}"
+        self.query_one(Input).cursor_position = len(self.query_one(Input).value)
+        self._say("wrong", "")
+
+    @on(Input.Changed)
+    def _change(self, event: Input.Changed) -> None:
+        limit = _number(event.value)
+        if limit is None or not self._tried:
+            self._say("wrong", "Not a number: the board shows the limit before." if event.value.strip() else "")
+            return
+        self._say("wrong", "")
+        self._tried = [replace(one, limit=limit) if i == self._at else one for i, one in enumerate(self._tried)]
+        self._judge()
+
+    def _judge(self) -> None:
+        tried, rows = self._tried, self._rows
+
+        def query(_: Workspace) -> Sequence[Verdict]:
+            from sfumato.engine.recipe.thresholds import judge
+
+            return judge(tried, rows)
+
+        self.compute(query, self._show_judged)
+
+    def _show_judged(self, verdicts: Sequence[Verdict]) -> None:
+        self._verdicts = verdicts
+        self._show()
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        if not self._verdicts:
+            return
+        stored = Content.assemble("As stored: ", overall(self._stored), "\nIn this trial:")
+        width = max(40, self.query_one(Scroll).scrollable_content_region.width or self.size.width - 5)
+        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width, self._records)]))
+
+    def action_threshold(self, step: int) -> None:
+        """Edit the next threshold, or the one before."""
+        self._edit(self._at + step)
+
+    def action_pages(self, pages: float) -> None:
+        self.query_one(Scroll).action_pages(pages)
+
+    def action_own(self) -> None:
+        """Go back to the limits of the recipe."""
+        self._tried = self._own
+        self._edit(self._at)
+        self._judge()
+
+    def action_keep(self) -> None:
+        """Take the limits that differ from the recipe's over into the plan; the run's verdicts stay."""
+        changed = [tried for tried, own in zip(self._tried, self._own, strict=True) if tried != own]
+        project_id = self._project_id
+        if not changed:
+            self.sfumato.say("No limit has been changed")
+            return
+
+        def query(workspace: Workspace) -> int:
+            from sfumato.workspace.plan.edits import keep_limits
+
+            keep_limits(workspace, project_id, changed)
+            return len(changed)
+
+        self.compute(query, self._say_kept)
+
+    def _say_kept(self, limits: int) -> None:
+        self.sfumato.say(f"{counted(limits, 'limit')} saved into the plan; a new run will be judged by them")
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _load(run_id: int, workspace: Workspace) -> Judged:
+    from sfumato.workspace.store.runs import find_run, records_of
+    from sfumato.workspace.views.results import result_rows, verdicts_of
+
+    rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
+    run = find_run(workspace, run_id)
+    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), records_of(workspace, run)

@@ -1,0 +1,155 @@
+"""The user's own keys, by the name of the act that they are for.
+
+What ``keys.toml`` does not name keeps its keys:
+
+    keys = "f2"
+    run = ["R", "ctrl+g"]
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from textual.binding import Binding
+from textual.keys import Keys, format_key
+
+from sfumato.engine.errors import suggestion
+from sfumato.workspace.errors import StrangeFile
+from sfumato.workspace.plain_files import read_plain
+
+from .acts import ACTS, BY_NAME, Act
+from .own_keys import MODIFIERS
+
+BLANKS = {",": "comma", " ": "space"}
+"""What a list of keys is written with."""
+NAMED = frozenset(key.value for key in Keys)
+
+
+def long_name(key: str) -> str:
+    if len(key) > 1:
+        return key
+    return BLANKS.get(key) or next(iter(Binding.make_bindings([Binding(key, "name")]))).key
+
+
+def is_key(key: str) -> bool:
+    """Whether a terminal can have such a key: ``f4``, ``ctrl+r``, ``question_mark``, ``?``."""
+    *modifiers, name = key.split("+") if len(key) > 1 else [key]
+    known = len(name) == 1 or name in NAMED or key in NAMED or len(format_key(name)) == 1
+    return known and all(modifier in MODIFIERS for modifier in modifiers)
+
+
+SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+j": "enter", "ctrl+[": "escape"}
+"""Keys that terminals cannot tell from others."""
+MOST_BYTES = 100_000
+OLD_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
+OLD = (
+    'keys belong to acts that mean the same everywhere, no longer to screens, so there is no "{}": '
+    "sfumato keys lists the acts by name"
+)
+
+
+class BadKeymap(Exception):
+    """The file of keys cannot be used; the text names file and line."""
+
+
+def read_keymap(file: Path) -> dict[str, str]:
+    """The keys by name of act, as ``App.set_keymap`` takes them; empty where there is no file. Raises BadKeymap."""
+    try:
+        text = read_plain(file, MOST_BYTES, follow=True).decode("utf-8") if file.exists() else ""
+    except StrangeFile as error:
+        raise BadKeymap(f"{file}: it is {error.kind}, not a file of keys") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadKeymap(f"{file}: it cannot be read as text: {error}") from None
+    try:
+        asked = dict(_flat(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise BadKeymap(f"{file}: {error}") from None
+    problem = next(_problems(asked), None)
+    if problem is not None:
+        name, said = problem
+        raise BadKeymap(f"{file}:{_line_of(text, name)}: {said}")
+    return {name: ",".join(long_name(key) for key in _keys(value)) for name, value in asked.items()}
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _keys(value: Any) -> list[str]:
+    """``"f1, ctrl+h"`` or a list; none where it is neither."""
+    if isinstance(value, str):
+        return [value] if value in (",", " ") else [key.strip() for key in value.split(",")]
+    return value if isinstance(value, list) and all(isinstance(key, str) for key in value) else []
+
+
+def _problems(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with an entry, by its name."""
+    for name, value in asked.items():
+        if name not in BY_NAME:
+            old = OLD.format(name) if OLD_NAME.fullmatch(name) else ""
+            yield name, old or f'there is no act called "{name}" to give keys to{suggestion(name, BY_NAME)}'
+        elif not _keys(value):
+            yield name, f'{name} must be a key such as "f4", or a list of them'
+        else:
+            yield from ((name, said) for said in map(_wrong, _keys(value)) if said)
+    yield from _clashes(asked)
+
+
+def _wrong(key: str) -> str:
+    if key in SAME:
+        return f'a terminal cannot tell "{key}" from {SAME[key]}'
+    return "" if is_key(key) else f'there is no key "{key}"; keys are written as in f4, ctrl+r, question_mark or "?"'
+
+
+def _clashes(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Keys that would mean two things."""
+    own = {name: {long_name(key) for key in _keys(value)} for name, value in asked.items()}
+    now = {act.name: own.get(act.name, set(act.keys)) for act in ACTS}
+    for name in own:
+        for other, act in BY_NAME.items():
+            both = now[name] & now[other] if name in now else ()
+            if other != name and both:
+                yield name, f'"{min(both)}" is {other} already ({act.does}); give that other keys too'
+
+
+def _line_of(text: str, name: str) -> int:
+    """The line that a dotted name is given a value on, from 1."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        plain = re.sub(r"[\s\"']", "", line)
+        if header := re.fullmatch(r"\[([^\[\]]+)\](#.*)?", plain):
+            table = f"{header.group(1)}."
+        elif f"{table}{plain.partition('=')[0]}" == name:
+            return number
+    return 1
+
+
+def default_keys(file: Path) -> str:
+    """The keys that hold without a file, as a ``file`` to start from."""
+    head = [
+        f"# The acts of Sfumato and their keys, to be kept in {file}",
+        "# Keep the lines that you change; an act that is left out keeps these keys.",
+        '# A value is one key or several: "f4", "ctrl+r", "question_mark", "s, space".',
+    ]
+    keyed = groupby((act for act in ACTS if act.keys), key=lambda act: act.group)
+    bare = ", ".join(act.name for act in ACTS if not act.keys)
+    rest = textwrap.wrap(
+        f"Acts without a key, which ? and ctrl+p run; give one a key by its name: {bare}",
+        100, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False,
+    )  # fmt: skip
+    lines = [line for group, acts in keyed for line in ("", f"# {group}", *map(_entry, acts))]
+    return "\n".join([*head, *lines, "", *rest])
+
+
+def _entry(act: Act) -> str:
+    return f'{act.name} = "{", ".join(act.keys)}"  # {act.does}'

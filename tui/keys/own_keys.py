@@ -1,0 +1,37 @@
+"""The key that an act has now: as it comes, or as the user's own keys have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+from textual.app import App
+from textual.keys import format_key
+
+from .acts import BY_NAME
+
+MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
+"""Keys that do nothing by themselves."""
+NAMES = {"enter": "enter"}
+"""Keys by name where their sign is in few fonts."""
+
+
+class HasOwnKeys(Protocol):
+    """An app whose user may have changed keys."""
+
+    @property
+    def own_keys(self) -> Mapping[str, str]:
+        """Keys that the user has changed, by the name of their act."""
+
+
+def key_text(key: str) -> str:
+    """A key as people read it: ``?``, ``ctrl+r``, ``enter``."""
+    *modifiers, name = key.split("+") if len(key) > 1 else [key]
+    return "+".join([*modifiers, NAMES.get(name, format_key(name))])
+
+
+def key_for(app: App[Any], act: str) -> str:
+    """The first key that an act has now, as people read it; where it has none, that of the palette."""
+    given = cast("HasOwnKeys", app).own_keys.get(act)
+    keys = BY_NAME[act].keys if given is None else given.split(",")
+    return key_text(keys[0]) if keys else key_for(app, "palette")

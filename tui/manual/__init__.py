@@ -1,0 +1,1 @@
+"""The manual in the app and on the command line, and help on keys."""

@@ -1,0 +1,1 @@
+"""What several places share: screens around tables, forms, dialogs, explanations."""

@@ -1,0 +1,112 @@
+"""The answer of the gate and its findings in lines, as the places Findings and Release show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
+from sfumato.workspace.reporting.findings import compared_text, judged_cells, limit_text, state_text
+from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.visible_text import printable
+
+from ..terminal.text import cut, fit
+from ..widgets.facts import wrapped
+
+if TYPE_CHECKING:
+    from sfumato.workspace.release.answer import Answer
+    from sfumato.workspace.release.gate import Finding
+
+EXAMINING = "The gate examines the tables …"
+MOST_LINES = ((16, 2), (30, 4), (1 << 30, 8))
+"""Lines of the answer in a terminal of fewer lines than the first number."""
+INDENT = "  "
+GAP = "  "
+LEAST_TITLE = 24
+MOST_NUMBER = 26
+INKS = {"block": "$error bold", "warn": "$warning bold", "not checked": "$text-muted bold", "pass": ""}
+
+
+def most_answer_lines(height: int) -> int:
+    """Return how many lines the answer may take in a terminal of ``height`` lines."""
+    return next(lines for below, lines in MOST_LINES if height < below)
+
+
+def answer_lines(answer: Answer, width: int, most: int) -> list[Content]:
+    """Return title, sentence and what is not examined in at most ``most`` lines of ``width`` cells.
+
+    The title has the ink and the sign of the answer and is never cut. Where there are too few lines, what is not examined keeps
+    one of them where the sentence leaves one, and what is cut ends with an ellipsis.
+    """
+    title, *texts = answer.lines
+    sign, ink = mark(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
+    lines = [Content.styled(line, ink) for line in wrapped(f"{sign} {title}", width, "", INDENT)]
+    room = max(1, most - len(lines))
+    sentence, not_covered = (wrapped(text, width, INDENT, INDENT) for text in (*texts, "")[:2])
+    # Two lines of what decides say more than a second line of checks that were not made.
+    for_sentence = min(len(sentence), max(1, room - bool(not_covered)))
+    shown = cut_lines(sentence, for_sentence, width)
+    if not_covered and room == for_sentence:
+        shown = cut_lines([*shown, ""], for_sentence, width)
+    lines += map(Content, shown)
+    lines += [Content.styled(line, "$text-muted") for line in cut_lines(not_covered, room - for_sentence, width)]
+    return lines
+
+
+def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
+    """Return the first lines, the last of them with an ellipsis where others follow."""
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[: most - 1], f"{cut(lines[most - 1], width - 2, '')} …"] if most > 0 else []
+
+
+def finding_lines(
+    findings: Sequence[Finding], witnesses: Sequence[Sequence[Finding]], waived: frozenset[str], width: int
+) -> list[Content]:
+    """Return a line of ``width`` cells for each finding: state, title with its number of witnesses, compared number and limit.
+
+    Where there is little room number and limit are shortened, then the number leaves, then the limit. A check that was not made
+    has no limit here: there is nothing to compare.
+    """
+    states = ["waived" if one.check in waived else state_text(one) for one in findings]
+    titles = [titled_with_witnesses(one, others) for one, others in zip(findings, witnesses, strict=True)]
+    compared = [one.held is not None for one in findings]
+    short = [judged_cells(one) for one in findings]
+    whole = [_column(map(compared_text, findings)), _column(map(limit_text, findings), compared)]
+    brief = [_column(one["held"] for one in short), _column((one["limit"] for one in short), compared)]
+    state = _widest(states)
+    wanted = max(LEAST_TITLE, min(_widest(titles), width * 45 // 100))
+    columns: list[list[str]] = []
+    for choice in (whole, brief, brief[1:], []):
+        columns = [cells for cells in choice if any(map(str.strip, cells))]
+        room = width - state - len(GAP) - sum(_widest(cells) + len(GAP) for cells in columns)
+        if room >= wanted:
+            break
+    lines = []
+    for place, (finding, title) in enumerate(zip(findings, titles, strict=True)):
+        ink = "$text-muted" if finding.check in waived else INKS[finding.status]
+        rest = GAP.join([fit(title, room), *(cells[place] for cells in columns)])
+        lines.append(Content.assemble((fit(states[place], state), ink), f"{GAP}{rest}"))
+    return lines
+
+
+def _widest(cells: Sequence[str]) -> int:
+    return max(map(cell_len, cells), default=0)
+
+
+def _column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[str]:
+    """Return cells of one width, to the right, cut where they are very long; blank where they are not ``shown``."""
+    texts = [printable(one) for one in cells]
+    if shown is not None:
+        texts = [text if is_shown else "" for text, is_shown in zip(texts, shown, strict=True)]
+    width = min(_widest(texts), MOST_NUMBER)
+    return [fit(one, width, "right") for one in texts]
+
+
+def titled_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:
+    """Return the title and how many other findings see the same leak: ``people alone in kept columns (+2 witnesses)``."""
+    more = f" (+{len(witnesses)} {'witness' if len(witnesses) == 1 else 'witnesses'})" if witnesses else ""
+    return printable(finding.title) + more

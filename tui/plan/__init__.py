@@ -1,0 +1,1 @@
+"""The place Plan: the steps of a project's plan, and how it is drafted, edited and searched for."""

@@ -1,0 +1,113 @@
+"""The guided form: how many records are enough, asked in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from sfumato.engine.wording import counted
+from sfumato.tui.keys.acts import bind
+from sfumato.tui.parts.fields import Field
+from sfumato.tui.session import jobs
+from sfumato.tui.widgets.entries import Options
+from sfumato.tui.widgets.panel import Box
+from sfumato.workspace.service.guided_minimisation import StoredData, stored_data
+from sfumato.workspace.visible_text import printable
+
+from ..parts.form import Form
+from ..parts.page import Dialog
+
+if TYPE_CHECKING:
+    from sfumato.tui.session.app_protocol import AppProtocol
+    from sfumato.workspace.store.workspace import Workspace
+
+WHAT = """How many records have to be collected, so that an analysis can be done on anonymised data?
+Samples of growing size are drawn from a table that you have, made anonymous, and compared with what they were. \
+The answer is the smallest size at which the anonymised data are always good enough."""
+NONE = "This project has no data yet. Leave with escape, and press n in Runs."
+
+
+class GuidedMinimisation(Dialog[StoredData]):
+    """Says what will be done, and answers the table to do it on."""
+
+    manual = "app smallest sample"
+
+    DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("down", "focused.cursor_down", only="j"),
+        bind("up", "focused.cursor_up", only="k"),
+    ]
+    AUTO_FOCUS = "OptionList"
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self._project_id = project_id
+        self._found: Sequence[StoredData] = ()
+
+    def compose(self) -> ComposeResult:
+        """What it is about, and the tables."""
+        with Box("Smallest sample: choose the data", "enter chooses, esc closes", tall=True):
+            yield Static(WHAT, id="guided-what", markup=False)
+            yield Options(compact=True)
+
+    def read_query(self) -> Callable[[Workspace], Sequence[StoredData]]:
+        project_id = self._project_id
+        return lambda workspace: stored_data(workspace, project_id)
+
+    def take(self, answer: Sequence[StoredData]) -> None:
+        self._found = answer
+        options = self.query_one(OptionList)
+        texts = [
+            printable(f"{one.name}: {counted(one.records, 'record')}, {counted(len(one.variables), 'variable')}")
+            for one in self._found
+        ]
+        options.add_options([Option(text, id=str(place)) for place, text in enumerate(texts)])
+        options.highlighted = 0 if self._found else None
+        if not self._found:
+            self.query_one("#guided-what", Static).update(NONE)
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._found[int(str(event.option_id))])
+
+
+async def guide(app: AppProtocol, project_id: int) -> None:
+    """Ask for the table, then for the rest; start the run."""
+
+    def start(data: StoredData, answers: dict[str, Any] | None) -> None:
+        if answers is not None:
+            app.job(partial(jobs.find_smallest_sample, app.directory, data, answers))
+
+    def ask(data: StoredData | None) -> None:
+        if data is not None:
+            form = Form(f"Smallest sample of {data.name}", fields_of(data), partial(_check, data))
+            app.call_later(app.open, form, partial(start, data))
+
+    await app.open(GuidedMinimisation(project_id), ask)
+
+
+def fields_of(data: StoredData) -> list[Field]:
+    """Four questions; the variables that the plan says an intruder knows stand there already."""
+    free = tuple(name for name, table in data.variables.items() if table.get("role") != "identifier")
+    return [
+        Field("known", "quasi-identifiers: what somebody might know of a person and find them by, such as age, sex, "
+              f"town. To choose from: {', '.join(free)}", "list", list(data.known) or None, words=free),
+        Field("k", "at least so many people look alike in the anonymous data, so that nobody stands out; 5 is usual",
+              "value", default=5),
+        Field("n", "records that the analysis would need without anonymisation; sizes from n to 2 n are tried",
+              "value", default=data.records // 2),
+        Field("r", "samples of each size: more make the answer surer, and the run longer", "value", default=5),
+    ]  # fmt: skip
+
+
+def _check(data: StoredData, answers: dict[str, Any]) -> None:
+    from sfumato.workspace.service.guided_minimisation import minimisation_recipe
+
+    minimisation_recipe(data, answers)

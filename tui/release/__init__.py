@@ -1,0 +1,1 @@
+"""The place Release: what would leave, the gate's findings, the decision."""

@@ -1,1 +1,0 @@
-"""Screens of the terminal app, one a file."""

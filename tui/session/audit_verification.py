@@ -1,0 +1,41 @@
+"""Whether the audit log and the workspace are as they were sealed."""
+
+from __future__ import annotations
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import counted
+from sfumato.workspace.audit import HEAD_FILE, Head, kept_head
+from sfumato.workspace.store.heads import words_for
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.integrity import verify_workspace
+
+
+def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
+    """Whether the workspace is as it was sealed, and that in words. Raises BadInput when ``noted`` is no head."""
+    head = _head(noted)
+    found = verify_workspace(workspace, [] if head is None else [head])
+    rows, notes = found.rows, "".join(f"\n{note}" for note in found.notes)
+    if found.wrong:
+        return False, "\n".join(found.wrong) + notes
+    last = Head(len(rows), rows[-1].hash if rows else "")
+    missing = (
+        ""
+        if kept_head(workspace.directory)
+        else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
+    )
+    outside = "" if workspace.owner else "; ".join(["", *_kept_outside(workspace)])
+    return True, f"{counted(len(rows), 'row')}, none changed{missing}{outside}; head {last}{notes}"
+
+
+def _kept_outside(workspace: Workspace) -> list[str]:
+    """Where the head is kept outside the workspace, and whether it agrees."""
+    return [words_for(place, workspace.directory, workspace.connection)[1] for place in workspace.places()]
+
+
+def _head(noted: str | None) -> Head | None:
+    if noted is None:
+        return None
+    number, _, hashed = noted.partition(":")
+    if not (number.isdigit() and len(hashed) == 64):
+        raise BadInput("--head", f'"{noted}" is no head such as sfumato audit verify prints: NUMBER:HASH')
+    return Head(int(number), hashed)

@@ -1,0 +1,38 @@
+"""The message that a user reads of an error, and the log of what nobody expected."""
+
+from __future__ import annotations
+
+import traceback
+
+from .places import error_log
+
+
+def message_of(error: Exception) -> str:
+    """What a user is told of an error: its own words when it was raised on purpose, else where the details lie."""
+    import sqlite3
+
+    from sfumato.engine.errors import EngineError
+    from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.store.disk import disk_error
+
+    if isinstance(error, (EngineError, WorkspaceError)):
+        return str(error)
+    if isinstance(error, sqlite3.Error):
+        if trouble := disk_error(error):
+            return trouble
+        return f"the workspace's database cannot be used: {error}; see sfumato doctor"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"internal error ({type(error).__name__}); its details are in {_kept(error)}"
+
+
+def _kept(error: Exception) -> str:
+    path = error_log()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            traceback.print_tb(error.__traceback__, file=file)
+            file.write(f"{type(error).__name__}\n")
+    except OSError:
+        return "no log, since it cannot be written"
+    return str(path)
