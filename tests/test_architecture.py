@@ -230,11 +230,10 @@ import ast, sys
 from functools import cache
 from pathlib import Path
 import importlib, pkgutil
-import sfumato.tui.app, sfumato.tui.screens, sfumato.tui.widgets
+import sfumato.tui
 from textual.dom import DOMNode
-for package in (sfumato.tui.screens, sfumato.tui.widgets):
-    for info in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{info.name}")
+for info in pkgutil.walk_packages(sfumato.tui.__path__, "sfumato.tui."):
+    importlib.import_module(info.name)
 modules = [module for name, module in sys.modules.items() if name.startswith("sfumato.tui.")]
 kinds = {value for module in modules for value in vars(module).values() if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__.startswith("sfumato.tui.")}
 @cache
