@@ -21,7 +21,7 @@ import tomli_w
 from sfumato.engine.methods.registry import OWN, registry
 from sfumato.engine.recipe.recipe import SECTIONS, recipe_params
 from sfumato.tui.cli.main import sfumato
-from sfumato.workspace.release.gate import CHECKS
+from sfumato.workspace.gate.gate import CHECKS
 
 ROOT = Path(__file__).parents[1]
 LEFT = ROOT / "tests" / "words_left.toml"

@@ -21,9 +21,9 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
 
 from .errors import WorkspaceError
+from .gate.contents import plan_release
 from .ingest.sources import Source
 from .jobs.worker import work
-from .release.contents import plan_release
 from .release.tables import dataset_bytes, released_levels
 from .service.prepare import PreparedRun, prepared_on, prepared_scoring
 from .store.runs import find_run

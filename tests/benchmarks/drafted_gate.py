@@ -23,14 +23,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.methods.run import PUBLIC
+from sfumato.workspace.gate.checks import Case
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import CHECKS, finding_of
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.run_task import run_task, task_input
 from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.checks import Case
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import CHECKS, finding_of
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 

@@ -30,14 +30,14 @@ from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.disclosure.kept_columns import KeptColumnLimits, plan_protection
 from sfumato.engine.methods.audience import AUDIENCES, Audience
+from sfumato.workspace.gate.answer import answer_of
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafting import Want, Wanted
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.answer import answer_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.service.draft_data import Roles, draft_file
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace

@@ -35,12 +35,12 @@ from leaks import MEASURED
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.workspace import Workspace
 
@@ -237,7 +237,7 @@ def gate_verdict(workspace: Workspace, run_id: int, recipe: Recipe) -> dict[str,
     examination = examine(workspace, plan_release(workspace, run_id), Policy())
     blocks = tuple(one.check for one in examination.blocking if one.check not in MEASURED)
     try:
-        from sfumato.workspace.release.answer import answer_of
+        from sfumato.workspace.gate.answer import answer_of
     except ImportError:
         verdict = "no" if blocks else ("yes" if examination.status == "pass" else "to be judged")
         return {"verdict": verdict, "blocks": blocks, "people": None, "sentence": ""}

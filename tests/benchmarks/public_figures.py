@@ -22,8 +22,8 @@ from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import largest_gap
+from sfumato.workspace.gate.public_figures import counts_of_cells
 from sfumato.workspace.policy.disclosure import DisclosureRules
-from sfumato.workspace.release.public_figures import counts_of_cells
 
 RULES = DisclosureRules()
 SCHEMAS = {

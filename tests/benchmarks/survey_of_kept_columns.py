@@ -26,13 +26,13 @@ from judged_releases.tables import TABLES
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.disclosure.kept_columns import Lever, list_levers, plan_protection
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.answer import Answer, answer_of
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.answer import Answer, answer_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows, verdicts_of

@@ -20,11 +20,11 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import BEFORE, Act, Head, append, audit_rows, head_of, keep_head, kept_head
 from sfumato.workspace.errors import BrokenHistory, WorkspaceError
+from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.database import DATABASE, connect

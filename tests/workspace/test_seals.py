@@ -14,13 +14,13 @@ from keyed_workspace import KEY
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import release

@@ -14,7 +14,7 @@ from .options import JSON, RUN, WORKSPACE, check_run_named, check_writable, open
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.gate import Finding
+    from sfumato.workspace.gate.gate import Finding
 
 
 @click.command()
@@ -24,9 +24,9 @@ def policy(directory: Path | None) -> None:
 
     It is a policy.toml that can be saved and changed.
     """
+    from sfumato.workspace.gate.gate import check_policy
+    from sfumato.workspace.gate.policy_text import policy_toml
     from sfumato.workspace.policy.policy import policy_of
-    from sfumato.workspace.release.gate import check_policy
-    from sfumato.workspace.release.policy_text import policy_toml
 
     found = policy_of(open_workspace(directory).directory)
     check_policy(found)
@@ -43,10 +43,10 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
 
     RUN is a number, a name, or last. The exit status is 1 where the gate blocks the release.
     """
+    from sfumato.workspace.gate.answer import answer_of
+    from sfumato.workspace.gate.contents import plan_release
+    from sfumato.workspace.gate.gate import examine as examined
     from sfumato.workspace.policy.policy import policy_of
-    from sfumato.workspace.release.answer import answer_of
-    from sfumato.workspace.release.contents import plan_release
-    from sfumato.workspace.release.gate import examine as examined
     from sfumato.workspace.store.runs import records_of
 
     check_run_named(run_id, directory)

@@ -166,7 +166,7 @@ def release(
     needs a --reason, or a --waive for every check that blocks. Where the policy wants a second person, it is asked for
     with --request and a --reason, another account answers (sfumato approve), and then it is written with -o alone.
     """
-    from sfumato.workspace.release.contents import plan_release
+    from sfumato.workspace.gate.contents import plan_release
     from sfumato.workspace.release.forms import form_of
     from sfumato.workspace.service.release import release as write
 

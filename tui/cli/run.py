@@ -26,7 +26,7 @@ from .speech import echo, echo_parts
 from .summary import exit_code, published_text, summarise
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.answer import Answer
+    from sfumato.workspace.gate.answer import Answer
 
 INTERRUPTED = 3
 LINE_SECONDS = 1.0
@@ -124,7 +124,7 @@ def show_results(
     if not shown and json_file is None:
         return
     # The gate loads numerical libraries, which the first question of plain mode does not wait for.
-    from sfumato.workspace.release.answer import answer_for
+    from sfumato.workspace.gate.answer import answer_for
 
     answer = answer_for(workspace, runs[0].id)
     write_json(workspace, runs[0].id, json_file, answer)

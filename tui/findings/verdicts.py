@@ -32,7 +32,7 @@ from ..parts.split import DetailQuery, LaidOut, Split
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.gate import Finding
+    from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.reporting.explanation import FoundNumber
 
     from .lever_changes import Lever

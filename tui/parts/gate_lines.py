@@ -17,8 +17,8 @@ from ..terminal.text import cut, fit
 from ..widgets.facts import wrapped
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.answer import Answer
-    from sfumato.workspace.release.gate import Finding
+    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.gate import Finding
 
 EXAMINING = "The gate examines the tables …"
 MOST_LINES = ((16, 2), (30, 4), (1 << 30, 8))

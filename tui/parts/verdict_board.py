@@ -36,8 +36,8 @@ from ..widgets.lines import Scroll
 from .gate_lines import answer_lines, cut_lines, finding_lines, most_answer_lines
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.answer import Answer
-    from sfumato.workspace.release.gate import Finding
+    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.gate import Finding
 
 GAUGE = 18
 """Cells of a gauge, its two ends among them."""

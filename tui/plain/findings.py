@@ -44,8 +44,8 @@ def _heading(verdict: Verdict) -> str:
 
 def show_findings(session: Session) -> None:
     """Say whether the run's release may leave, what the gate finds, then every verdict: no verdict reads greener than the gate."""
-    from sfumato.workspace.release.answer import answer_for
-    from sfumato.workspace.release.contents import released_tables
+    from sfumato.workspace.gate.answer import answer_for
+    from sfumato.workspace.gate.contents import released_tables
 
     from .release import examine_run, say_findings
 

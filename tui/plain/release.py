@@ -25,10 +25,10 @@ from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.contents import ReleasePlan
+    from sfumato.workspace.gate.gate import Examination, Finding
     from sfumato.workspace.policy.policy import Policy
-    from sfumato.workspace.release.answer import Answer
-    from sfumato.workspace.release.contents import ReleasePlan
-    from sfumato.workspace.release.gate import Examination, Finding
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Looked:
     @property
     def answer(self) -> Answer:
         """Return whether the release may leave, with the waivers of this session."""
-        from sfumato.workspace.release.answer import answer_of
+        from sfumato.workspace.gate.answer import answer_of
 
         return answer_of(self.examination, self.run.recipe, self.policy, self.records)
 
@@ -63,9 +63,9 @@ class Looked:
 
 def examine_run(session: Session, run: Run) -> Looked:
     """Have the gate examine a run. Raises NotPossible, NotAsSealed, BadInput for a policy that cannot be."""
+    from sfumato.workspace.gate.contents import plan_release
+    from sfumato.workspace.gate.gate import examine
     from sfumato.workspace.policy.policy import policy_of
-    from sfumato.workspace.release.contents import plan_release
-    from sfumato.workspace.release.gate import examine
 
     workspace = session.workspace
     session.talk.say(f"The gate examines run {run.id}; this can take a minute.")
@@ -101,7 +101,7 @@ def show_findings(session: Session) -> None:
 
 def waive(session: Session) -> None:
     """Waive a finding that blocks, with a justification that the audit log will keep."""
-    from sfumato.workspace.release.gate import why_not_waived
+    from sfumato.workspace.gate.gate import why_not_waived
 
     looked, talk = _look(session), session.talk
     left = by_status(looked.examination.unwaived)
@@ -129,7 +129,7 @@ def _list_blocks(session: Session, left: list[Finding]) -> None:
 
 def show_contents(session: Session) -> None:
     """What leaves: datasets, variables by treatment, the two folders."""
-    from sfumato.workspace.release.contents import plan_release
+    from sfumato.workspace.gate.contents import plan_release
 
     from ..session.release_texts import contents_lines
 

@@ -53,8 +53,8 @@ from ..widgets.lines import KeyLine, Line, Scroll, TabLine
 from ..widgets.tables import Table, columns_of
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.contents import ReleasePlan
-    from sfumato.workspace.release.gate import Finding
+    from sfumato.workspace.gate.contents import ReleasePlan
+    from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.service.release import PastRelease, Released
     from sfumato.workspace.store.workspace import Workspace
 
@@ -364,7 +364,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def _ask_waiver(self) -> None:
         """Ask for the reason why the finding under the cursor is waived, or say why it cannot be."""
         from sfumato.workspace.audit import user
-        from sfumato.workspace.release.gate import why_not_waived
+        from sfumato.workspace.gate.gate import why_not_waived
 
         here, looked = self.finding_here, self._looked
         if isinstance(self.here, FoldedRow):
@@ -415,7 +415,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         run_id = self._run_id
 
         def query(workspace: Workspace) -> Opened:
-            from sfumato.workspace.release.contents import plan_release
+            from sfumato.workspace.gate.contents import plan_release
             from sfumato.workspace.service.release import releases_of
 
             plan = plan_release(workspace, run_id)

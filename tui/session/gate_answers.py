@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
+    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.gate import Examination, Finding
     from sfumato.workspace.policy.policy import Policy
-    from sfumato.workspace.release.answer import Answer
-    from sfumato.workspace.release.gate import Examination, Finding
     from sfumato.workspace.store.workspace import Workspace
 
 STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
@@ -59,7 +59,7 @@ class ExaminedRun:
     def why_no_reason_helps(self) -> str:
         """Return why no reason helps against what is left; empty where one does, or none is needed."""
         from sfumato.workspace.audit import user
-        from sfumato.workspace.release.gate import why_not_waived
+        from sfumato.workspace.gate.gate import why_not_waived
 
         return next(filter(None, (why_not_waived(one, self.policy, user()) for one in self.left)), "")
 
@@ -109,7 +109,7 @@ class ExaminedRun:
     @cached_property
     def answer(self) -> Answer:
         """Return the answer with the waivers that count: where a second person decides, only those that were approved."""
-        from sfumato.workspace.release.answer import answer_of
+        from sfumato.workspace.gate.answer import answer_of
 
         examination = self.examination if self.policy.second_person else self.waived
         return answer_of(examination, self.recipe, self.policy, self.records)

@@ -8,7 +8,7 @@ from sfumato.engine.wording import count_records, counted
 from sfumato.workspace.visible_text import printable
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.contents import ReleasePlan
+    from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.service.release import Released
 
 

@@ -21,12 +21,12 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, by_unit
 from sfumato.engine.wording import counted
 
+from ..gate.gate import Finding
 from ..plots.figure import Kind
 from ..plots.png import png
 from ..plots.svg import svg
 from ..policy.disclosure import MARKING
 from ..release.dossier import Dossier
-from ..release.gate import Finding
 from ..reporting.findings import compared_text, counts_text
 from ..reporting.findings import limit_text as found_limit_text
 from ..reporting.words import FAMILIES, limit_text, settings_text

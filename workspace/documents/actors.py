@@ -25,16 +25,16 @@ from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import noun_of
 
-from ..release.checks import KEPT_KEYS, STATUSES, Sighting, Status
-from ..release.content_checks import CONTENT_CHECKS
-from ..release.data_checks import DATA_CHECKS
+from ..gate.checks import KEPT_KEYS, STATUSES, Sighting, Status
+from ..gate.content_checks import CONTENT_CHECKS
+from ..gate.data_checks import DATA_CHECKS
+from ..gate.earlier_checks import EARLIER_CHECKS
+from ..gate.gate import CHECKS, Finding, finding_of
+from ..gate.kept_column_checks import KEPT_COLUMN_CHECKS
+from ..gate.kept_table_checks import KEPT_TABLE_CHECKS
+from ..gate.question_checks import answer_of, check_of
+from ..gate.run_checks import BELIEF_CHECKS
 from ..release.dossier import Dossier
-from ..release.earlier_checks import EARLIER_CHECKS
-from ..release.gate import CHECKS, Finding, finding_of
-from ..release.kept_column_checks import KEPT_COLUMN_CHECKS
-from ..release.kept_table_checks import KEPT_TABLE_CHECKS
-from ..release.question_checks import answer_of, check_of
-from ..release.run_checks import BELIEF_CHECKS
 from ..reporting.questions import averages_of_risk
 from ..reporting.tables import Cell, Column, Line, Table
 from ..reporting.words import number

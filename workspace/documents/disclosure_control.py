@@ -15,9 +15,9 @@ from sfumato.engine.methods.labels import labelled_object
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.recipe import Step
 
+from ..gate.question_checks import block_limits
 from ..policy.disclosure import MARKING
 from ..release.dossier import Dossier
-from ..release.question_checks import block_limits
 from ..release.users import privacy_table
 from ..reporting.questions import unanswered
 from .written import Written, json_document

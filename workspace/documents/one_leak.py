@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..release.gate import Finding
+from ..gate.gate import Finding
 
 _SIZE = re.compile(r" \(\d[\d,]* datasets? of [^()]*\)")
 

@@ -16,12 +16,12 @@ from sfumato.engine.recipe.outcomes import worst
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import counted
 
+from ..gate.gate import ALL
+from ..gate.question_checks import block_limits, check_of
 from ..policy.disclosure import MARKING
 from ..release.decision import approver_of, decision_of
 from ..release.dossier import Dossier
-from ..release.gate import ALL
 from ..release.judgements import ASSESSMENT_FILE, CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
-from ..release.question_checks import block_limits, check_of
 from ..reporting.audits import given_away_lines
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.evidence import evidence_lines

@@ -1,1 +1,1 @@
-"""What leaves: a run's package, and the released tables of other tools."""
+"""What leaves: the package of a run, its documents' dossier, approval, and the released tables of other tools."""

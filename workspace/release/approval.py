@@ -28,15 +28,15 @@ from sfumato.engine.errors import BadInput
 
 from ..audit import Act, account, append
 from ..errors import NotReleased
+from ..gate.contents import ReleasePlan, plan_release
+from ..gate.gate import Approval, Examination, Waiver, checked_reasons, examine, may_waive, waived, waivers_of
 from ..plain_files import open_plain
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, policy_of
 from ..store.releases_in_progress import check_unused
 from ..store.workspace import Workspace
-from .contents import ReleasePlan, plan_release
 from .forms import Form
-from .gate import Approval, Examination, Waiver, checked_reasons, examine, may_waive, waived, waivers_of
 
 MOST_BYTES = 64 << 20
 OVERFLOW_UID = 65_534

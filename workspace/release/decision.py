@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..gate.gate import ALL
 from ..reporting.findings import also_seen, is_open, lead_findings, witnesses_of
 from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, Decision
 from .dossier import Dossier
-from .gate import ALL
 
 
 def approver_of(dossier: Dossier) -> str:

@@ -12,19 +12,19 @@ from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 
 from ..audit import user
+from ..gate.answer import Answer, answer_of
+from ..gate.checks import Case
+from ..gate.contents import ReleasePlan
+from ..gate.gate import Examination
+from ..gate.public_figure_checks import figures_of_case
+from ..gate.question_checks import FoundBy
 from ..policy.policy import Policy
 from ..store.runs import done_together
 from ..store.workspace import Dataset, Workspace
 from ..views.approved import approved_tables
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
-from .answer import Answer, answer_of
-from .checks import Case
-from .contents import ReleasePlan
-from .gate import Examination
 from .judgements import judgements_of
-from .public_figure_checks import figures_of_case
-from .question_checks import FoundBy
 from .users import promised
 
 if TYPE_CHECKING:

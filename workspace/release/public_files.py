@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from sfumato.engine.methods.run import Randomness
 
+from ..gate.contents import ReleasePlan
 from ..ingest.file_formats import format_called
 from ..policy.disclosure import DisclosureRules
 from ..store.tables import KIND_OF
-from .contents import ReleasePlan
 from .dossier import Dossier
 from .forms import Form, keeps_codes
 from .tables import codebook, dataset_bytes, released_levels

@@ -10,6 +10,10 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 
 from ..audit import Act, append
+from ..gate.answer import Answer, answer_for
+from ..gate.checks import Case
+from ..gate.contents import plan_release
+from ..gate.public_figure_checks import figures_of_case
 from ..jobs.runs import published_tables
 from ..plots.figure import Figure
 from ..policy.policy import policy_of
@@ -25,10 +29,6 @@ from ..upkeep.integrity import hold
 from ..views.beliefs import belief_measures, beliefs_of
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows, verdicts_of
-from .answer import Answer, answer_for
-from .checks import Case
-from .contents import plan_release
-from .public_figure_checks import figures_of_case
 from .users import promised, public_release
 
 

@@ -20,6 +20,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import accounts_of
 from sfumato.engine.recipe.recipe import Recipe
 
+from ..gate.contents import ReleasePlan
 from ..policy.disclosure import DisclosureRules, PublicFigure
 from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise
 from ..reporting.results import output_of
@@ -27,7 +28,6 @@ from ..reporting.user_guide import PublicRelease
 from ..reporting.words import DIRECTIONS, settings_text
 from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
 from ..visible_text import plain_cell
-from .contents import ReleasePlan
 
 NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
 

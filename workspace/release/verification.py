@@ -19,6 +19,7 @@ from sfumato.engine.errors import BadInput
 
 from ..audit import Act
 from ..errors import NotReady, StrangeFile
+from ..gate.contents import OTHER_PACKAGE, plan_release
 from ..plain_files import is_hash, kind_of, open_plain, read_plain
 from ..policy.policy import Policy, policy_of
 from ..store.keys import key_of_run
@@ -26,7 +27,6 @@ from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
 from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Workspace
 from .commitment import IN_MANIFEST, NO_COMMITMENT, committed
-from .contents import OTHER_PACKAGE, plan_release
 
 MOST_MANIFEST_BYTES = 16 << 20
 

@@ -35,7 +35,7 @@ MOST_NAMED = 24
 
 
 class Found(Protocol):
-    """A finding of the gate: ``sfumato.workspace.release.gate.Finding``."""
+    """A finding of the gate: ``sfumato.workspace.gate.gate.Finding``."""
 
     @property
     def check(self) -> str: ...

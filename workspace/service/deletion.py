@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from ..audit import Act, append
 from ..errors import NotFound, NotReady
+from ..gate.earlier import tombstone_of
 from ..plain_files import check_layout, is_hash
-from ..release.earlier import tombstone_of
 from ..store.run_log import run_log
 from ..store.runs import Run, find_run
 from ..store.tombstones import IN_AUDIT, Tombstone, keep, released_runs

@@ -20,6 +20,7 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NotFound
+from ..gate.question_checks import gate_limits
 from ..ingest.columns import describe
 from ..ingest.files import chosen_records, find_source
 from ..jobs.memory import memory_limit
@@ -30,7 +31,6 @@ from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
 from ..plan.drafts import draft_of
 from ..plan.hierarchies import proposed_settings
 from ..policy.policy import Policy, policy_of
-from ..release.question_checks import gate_limits
 from ..store.workspace import Workspace
 from .costs import cost_of, cost_text
 from .importing import EVERYTHING, Selection, draft_recipe, read_source

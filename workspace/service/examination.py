@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..audit import Act
+from ..gate.contents import plan_release
+from ..gate.gate import Examination, examine
 from ..policy.policy import policy_of
-from ..release.contents import plan_release
-from ..release.gate import Examination, examine
 from ..store.workspace import Workspace
 
 GATE_ACTS = (

@@ -21,17 +21,17 @@ from ..audit import Act
 from ..documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from ..documents.written import Document, Written, visible_words
 from ..errors import NotReleased
+from ..gate.answer import answer_of
+from ..gate.contents import OTHER_PACKAGE, plan_release
+from ..gate.gate import check_passed, examine, waived
 from ..jobs.runs import result_with_companions
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.policy import policy_of
-from ..release.answer import answer_of
 from ..release.approval import approved
 from ..release.commitment import IN_MANIFEST, commitments_table, committed
-from ..release.contents import OTHER_PACKAGE, plan_release
 from ..release.decision import decision_of
 from ..release.dossier import Dossier, dossier_of
 from ..release.forms import Form
-from ..release.gate import check_passed, examine, waived
 from ..release.public_files import public_files
 from ..release.report import report_of
 from ..store.keys import key_of_run

@@ -28,6 +28,9 @@ from sfumato.engine.search.guidance import guided_moves
 from sfumato.engine.search.looks import Found, Look, SearchPlan, Stage, judged_among, penalty_of, votes
 from sfumato.engine.search.space import Table, changed, described, distinct_choice
 
+from ..gate.answer import answer_for
+from ..gate.contents import plan_release
+from ..gate.gate import examine
 from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source
 from ..jobs.queue import resume
@@ -35,9 +38,6 @@ from ..jobs.runs import enter_runs
 from ..plan.alternatives import levers_of, offered_protection, offered_steps
 from ..plan.drafts import draft_of_run, plan_text, save_draft
 from ..policy.policy import policy_of
-from ..release.answer import answer_for
-from ..release.contents import plan_release
-from ..release.gate import examine
 from ..reporting.searches import Finalist, Gain, Limit, Outcome, limit_of
 from ..store.runs import Run, RunState, find_run
 from ..store.searches import (

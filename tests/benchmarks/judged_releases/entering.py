@@ -14,12 +14,12 @@ from typing import Any
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Examination, Finding, examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Examination, Finding, examine
 from sfumato.workspace.store.workspace import Workspace
 
 from .people import People

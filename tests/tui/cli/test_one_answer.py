@@ -15,11 +15,11 @@ from sfumato.tui.plain.mode import converse
 from sfumato.tui.plain.session import Session
 from sfumato.tui.plain.talk import Ended, Talk
 from sfumato.workspace.errors import NotReleased
+from sfumato.workspace.gate.answer import answer_for, answer_of
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Waiver, examine
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.answer import answer_for, answer_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Waiver, examine
 from sfumato.workspace.release.report import report_of
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

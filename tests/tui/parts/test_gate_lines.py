@@ -9,9 +9,9 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.parts.gate_lines import answer_lines, finding_lines, most_answer_lines
 from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory
+from sfumato.workspace.gate.answer import Answer
+from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.answer import Answer
-from sfumato.workspace.release.gate import Approval, Examination, Finding, Waiver
 
 LONG = (
     "379 of 3,411 people (11 %) can be found by sex, age, education and marital status, which are released unchanged."

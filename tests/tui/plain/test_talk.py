@@ -23,7 +23,7 @@ from sfumato.tui.plain.talk import (
     Talk,
     spoken,
 )
-from sfumato.workspace.release.gate import CHECKS
+from sfumato.workspace.gate.gate import CHECKS
 from sfumato.workspace.reporting.words import outcome_text
 
 EVIL = "\x1b]52;c;b3duZWQ=\x07\x1b[31m\x9b5m\u202edaer\u2066\u200b\r\n\x08\u2028"

@@ -9,9 +9,9 @@ import sfumato.workspace.release.approval as approving
 from sfumato.tui.app.project import Project
 from sfumato.tui.parts.dialogs import Confirm
 from sfumato.tui.release.release import Explained, ReleaseScreen
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.service.release import releases_of
 from sfumato.workspace.store.workspace import Workspace
 

@@ -17,14 +17,14 @@ from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.dossier import Dossier, dossier_of
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 

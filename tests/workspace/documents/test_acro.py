@@ -18,11 +18,11 @@ import pytest
 
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.documents.acro import acro, statbarn_of
+from sfumato.workspace.gate.gate import Examination, Finding
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.png import png
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import Examination, Finding
 from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., Dossier]

@@ -17,11 +17,11 @@ import pytest
 from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA, SCHEMA_FILE, record
 from sfumato.workspace.documents.written import Written, json_document
+from sfumato.workspace.gate.gate import Approval, Examination, Finding
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import read_policy
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import Approval, Examination, Finding
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 

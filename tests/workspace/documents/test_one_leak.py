@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.workspace.documents.one_leak import ABOVE, Said, briefly, by_advice
-from sfumato.workspace.release.files_advice import BY_CHECK, on_files
-from sfumato.workspace.release.gate import CHECKS, Examination, Finding, name_leaks
+from sfumato.workspace.gate.files_advice import BY_CHECK, on_files
+from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, name_leaks
 
 
 def found(check: str, records: tuple[int, ...] = (), said: str = "", advice: str = "smooth") -> Finding:

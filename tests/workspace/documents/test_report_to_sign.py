@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.decision import decision_of
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import Examination, Finding, Waiver
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.reporting.release_summary import Decision, judged, release_overview, summary_lines
 from sfumato.workspace.store.workspace import Workspace

@@ -23,12 +23,12 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.documents.actors import actors
 from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment, risk_assessment
+from sfumato.workspace.gate.checks import Status
+from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.checks import Status
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import Examination, Finding, Waiver
 from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
 from sfumato.workspace.reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Terms, plain
 from sfumato.workspace.reporting.questions import coverage

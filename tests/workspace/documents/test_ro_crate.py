@@ -13,9 +13,9 @@ import pytest
 
 from sfumato.workspace.documents.ro_crate import bag, ro_crate
 from sfumato.workspace.documents.written import Written
+from sfumato.workspace.gate.gate import ALL, Approval, Examination, Finding, Waiver
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.gate import ALL, Approval, Examination, Finding, Waiver
 
 Read = Callable[..., Dossier]
 WRITTEN = (

@@ -16,14 +16,14 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.summary import summarise
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.jobs.runs import enter_again, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of, draft_of_run
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import committed
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.release.verification import origin_of, verify_release
 from sfumato.workspace.service.deletion import delete_run

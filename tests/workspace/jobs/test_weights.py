@@ -21,6 +21,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.weights import weights_by_risk
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs as weighing
 from sfumato.workspace.jobs.queue import resume
@@ -29,8 +31,6 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import committed
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.service.release import release

@@ -10,9 +10,9 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace import manual
+from sfumato.workspace.gate.gate import CHECKS
 from sfumato.workspace.manual import TOPICS, all_sections, look_up, page_text, search, sections, summary
 from sfumato.workspace.manual.search import find
-from sfumato.workspace.release.gate import CHECKS
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "workspace" / "manual"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

@@ -14,14 +14,14 @@ from believed import INTRUDER, RECIPE, believed_workspace, survey
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.policy_text import policy_toml
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import FindingLimit, Policy
-from sfumato.workspace.release import run_checks
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
-from sfumato.workspace.release.policy_text import policy_toml
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

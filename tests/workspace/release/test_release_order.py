@@ -16,9 +16,9 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

@@ -14,8 +14,8 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.disclosure.cells import cells_of, rows_of
 from sfumato.engine.disclosure.neighbours import nearest_pairs
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.gate import CHECKS
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.gate import CHECKS
 
 N = 200
 

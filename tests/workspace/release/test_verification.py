@@ -17,10 +17,10 @@ from keyed_workspace import KEY
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.commitment import committed
-from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.verification import origin_of, verify_release
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.runs import find_run

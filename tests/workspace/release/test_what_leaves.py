@@ -24,17 +24,17 @@ from click.testing import CliRunner
 from file_leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
 
 import sfumato.workspace.audit as auditing
-import sfumato.workspace.release.gate as gating
+import sfumato.workspace.gate.gate as gating
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.figure import CONFIDENTIAL
 from sfumato.workspace.policy.disclosure import INTERNAL
 from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace

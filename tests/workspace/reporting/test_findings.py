@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sfumato.tui.release.release import SHOWN
+from sfumato.workspace.gate.checks import Check, Sighting
+from sfumato.workspace.gate.gate import CHECKS, Finding, finding_of
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.checks import Check, Sighting
-from sfumato.workspace.release.gate import CHECKS, Finding, finding_of
 from sfumato.workspace.reporting.findings import (
     compared_text,
     counts_text,

@@ -21,14 +21,14 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows, broken, head_of
 from sfumato.workspace.errors import NotFound, NotReady, NotReleased
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.contents import plan_release
 from sfumato.workspace.release.decision import decision_of
 from sfumato.workspace.release.dossier import dossier_of
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import release, releases_of
 from sfumato.workspace.store.workspace import Workspace

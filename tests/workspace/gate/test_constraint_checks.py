@@ -13,11 +13,11 @@ import tomli_w
 
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.runs import find_run

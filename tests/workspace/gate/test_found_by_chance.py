@@ -12,9 +12,9 @@ import pytest
 
 from sfumato.engine.errors import NotComputable
 from sfumato.workspace import library
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.policy.policy import Policy, policy_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
@@ -102,7 +102,7 @@ def test_where_no_reference_can_be_computed_it_blocks(tmp_path: Path, monkeypatc
     def refuse(*_: object, **__: object) -> None:
         raise NotComputable("labels")
 
-    monkeypatch.setattr("sfumato.workspace.release.run_checks.wrong_matches", refuse)
+    monkeypatch.setattr("sfumato.workspace.gate.run_checks.wrong_matches", refuse)
     assert worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": []}).status == "block"
 
 

@@ -20,12 +20,12 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.outcomes import Outcome
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate.checks import STATUSES, Check, DoesNotApply, Sighting, Status
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Examination, Finding, examine, finding_of
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release import run_checks
-from sfumato.workspace.release.checks import STATUSES, Check, DoesNotApply, Sighting, Status
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Examination, Finding, examine, finding_of
 from sfumato.workspace.reporting.findings import by_status, counts_text
 from sfumato.workspace.store.workspace import Workspace
 

@@ -13,22 +13,22 @@ import pandas as pd
 import pytest
 from public_figures import agreement, drawn_tables, exact_figure
 
-import sfumato.workspace.release.public_figure_checks as checks
-import sfumato.workspace.release.public_figures as module
+import sfumato.workspace.gate.public_figure_checks as checks
+import sfumato.workspace.gate.public_figures as module
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.privacy import PrivacyAccount, total
 from sfumato.engine.recipe.budget import accounts_of, check_budget
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import ecdf_difference, largest_gap
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.public_figures import discrete_laplace
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.disclosure import PublicFigure
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
-from sfumato.workspace.release.public_figures import discrete_laplace
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from sfumato.workspace import library
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.policy.policy import Policy, policy_of
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import record_measures, risk_of_records
 

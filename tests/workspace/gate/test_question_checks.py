@@ -13,13 +13,13 @@ from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question, RiskOutput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
+from sfumato.workspace.gate import question_checks
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.policy_text import policy_toml
+from sfumato.workspace.gate.question_checks import QUESTION_CHECKS, would_answer
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import FindingLimit, Policy
-from sfumato.workspace.release import question_checks
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
-from sfumato.workspace.release.policy_text import policy_toml
-from sfumato.workspace.release.question_checks import QUESTION_CHECKS, would_answer
 from sfumato.workspace.reporting import questions
 from sfumato.workspace.store.workspace import Workspace
 
@@ -42,7 +42,7 @@ def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest
 
     def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
         monkeypatch.setattr(question_checks, "_rows", lambda _: list(rows))
-        monkeypatch.setattr("sfumato.workspace.release.gate.CHECKS", QUESTION_CHECKS)
+        monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", QUESTION_CHECKS)
         examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
         return {one.check: one for one in examination.findings}
 

@@ -11,12 +11,12 @@ import pytest
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

@@ -16,15 +16,15 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
+from sfumato.workspace.gate import earlier, run_checks
+from sfumato.workspace.gate.checks import Sighting, pooled
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release import earlier, run_checks
-from sfumato.workspace.release.checks import Sighting, pooled
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project, delete_run
 from sfumato.workspace.service.release import release

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
+from sfumato.workspace.gate import answer as answer_module
+from sfumato.workspace.gate.answer import answer_for, answer_of
+from sfumato.workspace.gate.checks import STATUSES
+from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release import answer as answer_module
-from sfumato.workspace.release.answer import answer_for, answer_of
-from sfumato.workspace.release.checks import STATUSES
-from sfumato.workspace.release.gate import Examination, Finding, Waiver
 from sfumato.workspace.store.workspace import Workspace
 
 workspace = keyed_workspace.workspace

@@ -21,14 +21,14 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
 from sfumato.workspace.errors import NotReleased
+from sfumato.workspace.gate import earlier, gate
+from sfumato.workspace.gate.checks import Case, Check, Sighting
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import FindingLimit, Policy, policy_of, read_policy
-from sfumato.workspace.release import earlier, gate
-from sfumato.workspace.release.checks import Case, Check, Sighting
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -332,7 +332,7 @@ def test_a_policy_of_unknown_checks_is_refused() -> None:
 
 
 def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
-    from sfumato.workspace.release.policy_text import policy_toml
+    from sfumato.workspace.gate.policy_text import policy_toml
 
     given = read_policy(
         b'name = "Office \\"A\\""\nsmallest_cell = 20\n[approval]\nsecond_person = true\napprovers = ["maria"]\n[privacy]\nepsilon = 2.5\n'

@@ -13,12 +13,12 @@ from test_earlier_releases import found
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate import earlier, earlier_checks
+from sfumato.workspace.gate.gate import Finding
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release import earlier, earlier_checks
-from sfumato.workspace.release.gate import Finding
 from sfumato.workspace.service.deletion import delete_project
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace

@@ -15,15 +15,15 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate import data_checks
+from sfumato.workspace.gate.checks import Case
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release import data_checks
-from sfumato.workspace.release.checks import Case
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.prepare import prepare_companions, prepare_evaluation, prepare_run
 from sfumato.workspace.service.release import release

@@ -12,11 +12,11 @@ import pytest
 
 from sfumato.engine.methods.registry import registry
 from sfumato.workspace import library
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.question_checks import QUESTION_CHECKS
+from sfumato.workspace.gate.run_checks import RUN_CHECKS
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
-from sfumato.workspace.release.question_checks import QUESTION_CHECKS
-from sfumato.workspace.release.run_checks import RUN_CHECKS
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def mixed(data: pd.DataFrame, number: int) -> pd.DataFrame:
 @pytest.fixture
 def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
     """Status and words of the checks that look at measures, by key, of two files that were released of people, with a hold-out."""
-    monkeypatch.setattr("sfumato.workspace.release.gate.CHECKS", LOOKED_AT)
+    monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", LOOKED_AT)
 
     def found(release: Release, seed: int, *measures: str) -> dict[str, tuple[str, str]]:
         data, others = people(seed), people(seed + 1, 150)

@@ -12,12 +12,12 @@ import pytest
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Finding, examine
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -169,12 +169,12 @@ def test_beside_kept_columns_only_what_is_remembered_blocks(judge: Judge) -> Non
 def test_datasets_for_which_there_is_no_room_are_named_and_those_looked_at_still_block(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.workspace.release.joint.MOST_CELLS", 5 * (len(MINE) + 2 * MEMBERS))
+    monkeypatch.setattr("sfumato.workspace.gate.joint.MOST_CELLS", 5 * (len(MINE) + 2 * MEMBERS))
     found = judge(pd.concat([MINE[:40], FRESH[40:]]), datasets=3)["membership_evidence"]
     assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
     assert "2 of 3 datasets were looked at" in judge(FRESH, datasets=3)["membership_evidence"].said
     kept = ("region", "job", "visits")
-    monkeypatch.setattr("sfumato.workspace.release.joint.MOST_CELLS", 2 * (len(MINE) + 2 * MEMBERS))
+    monkeypatch.setattr("sfumato.workspace.gate.joint.MOST_CELLS", 2 * (len(MINE) + 2 * MEMBERS))
     told = MINE[:MEMBERS].assign(income=FRESH["income"])
     found = judge(told, kept, datasets=3)["own_values"]
     assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)

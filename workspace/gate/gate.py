@@ -3,7 +3,7 @@
 What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release, is
 ``not checked``, with the reason.
 
-The checks are ``sfumato.workspace.release.checks.Check``s of the released tables, of the run, and of earlier releases. A recipe cannot
+The checks are ``sfumato.workspace.gate.checks.Check``s of the released tables, of the run, and of earlier releases. A recipe cannot
 loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
 user whom the policy lets waive, with a reason.
 """

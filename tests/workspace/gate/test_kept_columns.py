@@ -14,16 +14,16 @@ import pytest
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate.answer import answer_of
+from sfumato.workspace.gate.checks import Case
+from sfumato.workspace.gate.contents import plan_release, treatment_of
+from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, examine, finding_of, name_leaks, waived
+from sfumato.workspace.gate.kept_column_checks import kept_columns_of
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy, read_policy
-from sfumato.workspace.release import run_checks
-from sfumato.workspace.release.answer import answer_of
-from sfumato.workspace.release.checks import Case
-from sfumato.workspace.release.contents import plan_release, treatment_of
-from sfumato.workspace.release.gate import CHECKS, Examination, Finding, examine, finding_of, name_leaks, waived
-from sfumato.workspace.release.kept_column_checks import kept_columns_of
 from sfumato.workspace.store.workspace import Workspace
 
 KEPT_KEYS = next(check for check in CHECKS if check.key == "kept_keys")

@@ -17,13 +17,13 @@ from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import averages, from_estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release import run_checks
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import examine
 from sfumato.workspace.store.workspace import Workspace
 
 SCHEMA = Schema(

@@ -15,12 +15,12 @@ import pytest
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReleased
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import Examination, examine
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release.contents import plan_release
-from sfumato.workspace.release.gate import Examination, examine
 from sfumato.workspace.reporting.findings import finding_table, finding_text
 from sfumato.workspace.reporting.tables import text
 from sfumato.workspace.service.release import release

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from sfumato.engine.disclosure.membership_evidence import LookCounts
+from sfumato.workspace.gate import content_checks
+from sfumato.workspace.gate.checks import Case, Sighting
+from sfumato.workspace.gate.gate import CHECKS, Finding, finding_of
+from sfumato.workspace.gate.run_checks import UNKNOWN
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.release import content_checks
-from sfumato.workspace.release.checks import Case, Sighting
-from sfumato.workspace.release.gate import CHECKS, Finding, finding_of
-from sfumato.workspace.release.run_checks import UNKNOWN
 from sfumato.workspace.reporting.findings import finding_text, state_text
 
 
