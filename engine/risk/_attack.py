@@ -37,8 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from ..attacks.permuted import exact_p
-from ..attacks.power import detectable_excess, excess_from_spread
+from ..adversary.permuted import exact_p
+from ..adversary.power import detectable_excess, excess_from_spread
 from ..data.arrays import Floats
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
@@ -327,7 +327,7 @@ class AttackResult:
     """An attack's success rates on the release's own records, without the release, and on control records.
 
     ``limits`` are those of the residual risk where the guesses are not independent of each other; None for ``residual_interval``.
-    ``baseline`` is None where there is none. ``p_value`` is that of ``sfumato.engine.attacks.permuted``; an attack that is not ``exact`` has none.
+    ``baseline`` is None where there is none. ``p_value`` is that of ``sfumato.engine.adversary.permuted``; an attack that is not ``exact`` has none.
     ``gain`` is what the release adds for both groups; None where it is not known.
     An interval does not exclude 0 from above where the exact p-value finds nothing.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
-from ..disclosure.cells import cells_of, rows_of
+from ..adversary.cells import cells_of, rows_of
 
 
 def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:

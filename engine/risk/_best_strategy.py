@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..attacks.permuted import exact_p
+from ..adversary.permuted import exact_p
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..matching.comparisons import classes

@@ -43,8 +43,8 @@ from typing import Annotated, Protocol, Self
 
 import numpy as np
 
-from ..attacks.permuted import exact_p
-from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
+from ..adversary.permuted import exact_p
+from ..adversary.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata

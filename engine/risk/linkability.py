@@ -31,9 +31,9 @@ from typing import Annotated, Self
 import numpy as np
 from scipy.special import gammaln
 
-from ..attacks.density import candidates
-from ..attacks.permuted import exact_p
-from ..attacks.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
+from ..adversary.density import candidates
+from ..adversary.permuted import exact_p
+from ..adversary.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema

@@ -29,12 +29,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attacks.areas import area, area_interval
-from ..attacks.attackers import Family, density_scores, halves
-from ..attacks.calibration import LEAST, area_without, divided, enough, judged
-from ..attacks.density import Near
-from ..attacks.power import detectable_family_area
-from ..attacks.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
+from ..adversary.areas import area, area_interval
+from ..adversary.attackers import Family, density_scores, halves
+from ..adversary.calibration import LEAST, area_without, divided, enough, judged
+from ..adversary.density import Near
+from ..adversary.power import detectable_family_area
+from ..adversary.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata

@@ -39,11 +39,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ..attacks import audit_bounds
-from ..attacks.cross_fitted import LEAST, PERMUTATIONS, Judged, directions, folds, judged, smoother, trained
-from ..attacks.shadow_features import Looked
-from ..attacks.shadows import Background, Design, Question, Shadow, pools_of
-from ..attacks.targets import BOTH, TargetKinds, drawn_alike, vulnerability
+from ..adversary import audit_bounds
+from ..adversary.cross_fitted import LEAST, PERMUTATIONS, Judged, directions, folds, judged, smoother, trained
+from ..adversary.shadow_features import Looked
+from ..adversary.shadows import Background, Design, Question, Shadow, pools_of
+from ..adversary.targets import BOTH, TargetKinds, drawn_alike, vulnerability
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata

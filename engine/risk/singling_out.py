@@ -42,8 +42,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..attacks.permuted import randomised
-from ..attacks.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
+from ..adversary.permuted import randomised
+from ..adversary.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema

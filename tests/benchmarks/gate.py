@@ -14,19 +14,19 @@ import pandas as pd
 from sfumato.engine.data.arrays import side_by_side
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.disclosure.agreement import reproduced
-from sfumato.engine.disclosure.cells import cells_of, comparable, rows_of
-from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
-from sfumato.engine.disclosure.copies import equal_records
-from sfumato.engine.disclosure.evidence import EVIDENCE_LEVEL
-from sfumato.engine.disclosure.independent_rows import find_whole_rows, strongest_rows
-from sfumato.engine.disclosure.membership_evidence import weigh_evidence
-from sfumato.engine.disclosure.moved import moved_together
-from sfumato.engine.disclosure.neighbours import nearest_pairs
-from sfumato.engine.disclosure.people import family, groups_by_level, marked, standing
-from sfumato.engine.disclosure.renamed import by_company, other_names
-from sfumato.engine.disclosure.respelled import exchanged_back, rescaled_back
-from sfumato.engine.disclosure.tails import tails
+from sfumato.engine.adversary.agreement import reproduced
+from sfumato.engine.adversary.cells import cells_of, comparable, rows_of
+from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
+from sfumato.engine.adversary.copies import equal_records
+from sfumato.engine.adversary.evidence import EVIDENCE_LEVEL
+from sfumato.engine.adversary.independent_rows import find_whole_rows, strongest_rows
+from sfumato.engine.adversary.membership_evidence import weigh_evidence
+from sfumato.engine.adversary.moved import moved_together
+from sfumato.engine.adversary.neighbours import nearest_pairs
+from sfumato.engine.adversary.people import family, groups_by_level, marked, standing
+from sfumato.engine.adversary.renamed import by_company, other_names
+from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
+from sfumato.engine.adversary.tails import tails
 from sfumato.workspace.process import reused_memory
 
 

@@ -15,14 +15,14 @@ import pandas as pd
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.disclosure.agreement import reproduced
-from sfumato.engine.disclosure.cells import cells_of, comparable
-from sfumato.engine.disclosure.coded import Column, as_they_are, pool_rare_levels, rarest_first, rarity
-from sfumato.engine.disclosure.independent_rows import RowEvidence, find_whole_rows, strongest_rows
-from sfumato.engine.disclosure.membership_evidence import Look
-from sfumato.engine.disclosure.people import family, groups_by_level, marked, standing
-from sfumato.engine.disclosure.renamed import by_company
-from sfumato.engine.disclosure.single_values import extreme, lone, looks_of_several
+from sfumato.engine.adversary.agreement import reproduced
+from sfumato.engine.adversary.cells import cells_of, comparable
+from sfumato.engine.adversary.coded import Column, as_they_are, pool_rare_levels, rarest_first, rarity
+from sfumato.engine.adversary.independent_rows import RowEvidence, find_whole_rows, strongest_rows
+from sfumato.engine.adversary.membership_evidence import Look
+from sfumato.engine.adversary.people import family, groups_by_level, marked, standing
+from sfumato.engine.adversary.renamed import by_company
+from sfumato.engine.adversary.single_values import extreme, lone, looks_of_several
 
 Rng = np.random.Generator
 Frame = pd.DataFrame

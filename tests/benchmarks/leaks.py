@@ -39,7 +39,7 @@ from judged_releases.tables import DEVELOP, TABLES, C, Frame, N, Q, Rng, S, X
 from leak_power import DRAWS, Trace, by_holdout, by_model
 from scipy.stats import binomtest, rankdata
 
-from sfumato.engine.disclosure.evidence import LEVEL
+from sfumato.engine.adversary.evidence import LEVEL
 from sfumato.workspace.store.workspace import Workspace
 
 MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "questions_open"}

@@ -21,7 +21,7 @@ import pandas as pd
 from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from sfumato.engine.attacks.shadows import Design
+from sfumato.engine.adversary.shadows import Design
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.execution.refitting import RecipeRefits
 from sfumato.engine.execution.tasks import execute
@@ -115,8 +115,8 @@ def found(records: int, shadows: int, names: Sequence[str]) -> None:
 
 def fresh(records: int, shadows: int) -> None:
     """People who are in no shadow: labels say nothing of them."""
-    from sfumato.engine.attacks.cross_fitted import folds, judged, smoother
-    from sfumato.engine.attacks.shadow_features import Looked
+    from sfumato.engine.adversary.cross_fitted import folds, judged, smoother
+    from sfumato.engine.adversary.shadow_features import Looked
 
     recipe = recipe_of(RECIPES["trees, leaves of 5"])
     whole = people(records + 40, recipe)

@@ -24,7 +24,7 @@ from judged_releases.people import sample_people
 from judged_releases.tables import TABLES
 
 from sfumato.engine.data.microdata import conform
-from sfumato.engine.disclosure.kept_columns import Lever, list_levers, plan_protection
+from sfumato.engine.adversary.kept_columns import Lever, list_levers, plan_protection
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.answer import Answer, answer_of
 from sfumato.workspace.gate.contents import plan_release

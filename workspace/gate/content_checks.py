@@ -12,15 +12,15 @@ import numpy as np
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.cells import cells_of
-from sfumato.engine.disclosure.coded import middle_ranks
-from sfumato.engine.disclosure.disguise import Disguise, disguise
-from sfumato.engine.disclosure.evidence import BESIDE_KEPT_LEVEL, COPY_LEVEL, EVIDENCE_LEVEL, OWN_ROW_LEVEL
-from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
-from sfumato.engine.disclosure.independent_rows import OTHER_WEIGHT, WHOLE, RowEvidence, fewest_copies, strongest_rows
-from sfumato.engine.disclosure.membership_evidence import LookCounts, weigh_evidence
-from sfumato.engine.disclosure.people import marked
-from sfumato.engine.disclosure.unanimous import nearest_members, unanimous
+from sfumato.engine.adversary.cells import cells_of
+from sfumato.engine.adversary.coded import middle_ranks
+from sfumato.engine.adversary.disguise import Disguise, disguise
+from sfumato.engine.adversary.evidence import BESIDE_KEPT_LEVEL, COPY_LEVEL, EVIDENCE_LEVEL, OWN_ROW_LEVEL
+from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, exchange_rows
+from sfumato.engine.adversary.independent_rows import OTHER_WEIGHT, WHOLE, RowEvidence, fewest_copies, strongest_rows
+from sfumato.engine.adversary.membership_evidence import LookCounts, weigh_evidence
+from sfumato.engine.adversary.people import marked
+from sfumato.engine.adversary.unanimous import nearest_members, unanimous
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.partition.equivalence_classes import equivalence_classes

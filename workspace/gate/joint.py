@@ -10,16 +10,16 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Floats, Integers, side_by_side
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.disclosure.agreement import reproduced
-from sfumato.engine.disclosure.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
-from sfumato.engine.disclosure.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
-from sfumato.engine.disclosure.independent_rows import RowEvidence, RowTest, find_whole_rows, strongest_rows
-from sfumato.engine.disclosure.membership_evidence import Look
-from sfumato.engine.disclosure.moved import moved_together
-from sfumato.engine.disclosure.people import PeopleInRelease, Subset, family, groups_by_level, marked, standing
-from sfumato.engine.disclosure.renamed import by_company, other_names, renamed_back
-from sfumato.engine.disclosure.respelled import exchanged_back, rescaled_back
-from sfumato.engine.disclosure.single_values import extreme, lone, looks_of_several
+from sfumato.engine.adversary.agreement import reproduced
+from sfumato.engine.adversary.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
+from sfumato.engine.adversary.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
+from sfumato.engine.adversary.independent_rows import RowEvidence, RowTest, find_whole_rows, strongest_rows
+from sfumato.engine.adversary.membership_evidence import Look
+from sfumato.engine.adversary.moved import moved_together
+from sfumato.engine.adversary.people import PeopleInRelease, Subset, family, groups_by_level, marked, standing
+from sfumato.engine.adversary.renamed import by_company, other_names, renamed_back
+from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
+from sfumato.engine.adversary.single_values import extreme, lone, looks_of_several
 
 from .checks import Case, Pool
 from .read_on_demand import MOST_CELLS

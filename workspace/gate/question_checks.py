@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sfumato.engine.attacks.targets import number_of
+from sfumato.engine.adversary.targets import number_of
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.labels import Subject, label_of, quantity_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question

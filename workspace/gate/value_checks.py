@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.engine.disclosure.cells import comparable
-from sfumato.engine.disclosure.tails import Tails, tails
+from sfumato.engine.adversary.cells import comparable
+from sfumato.engine.adversary.tails import Tails, tails
 
 from .checks import Case, DoesNotApply, Pool, Sighting, numbered, pooled
 

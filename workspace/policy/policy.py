@@ -46,7 +46,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
+from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.errors import BadInput, suggestion
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 

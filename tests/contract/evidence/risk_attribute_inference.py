@@ -94,7 +94,7 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
 
 
 RANDOM = {"people": ["random"]}
-"""The most vulnerable are whom tests/engine/attacks/test_targets.py says; what is asked of them is the same."""
+"""The most vulnerable are whom tests/engine/adversary/test_targets.py says; what is asked of them is the same."""
 
 EVIDENCE = Evidence(
     oracle=attribute_inference,
@@ -103,8 +103,8 @@ EVIDENCE = Evidence(
         "from_controls",
     ),
     no_oracle={
-        "detectable_excess": "it is the power of a test: tests/engine/attacks/test_power.py counts what simulated attacks find",
-        "excess_p_value": "it is drawn at random: tests/engine/attacks/test_permuted.py holds it against Fisher's test",
+        "detectable_excess": "it is the power of a test: tests/engine/adversary/test_power.py counts what simulated attacks find",
+        "excess_p_value": "it is drawn at random: tests/engine/adversary/test_permuted.py holds it against Fisher's test",
         "added_risk": "its halves of the controls are drawn at random: tests/engine/risk/test_added_risk.py knows what each person adds",
         "detectable_added_risk": "it is the power of a test: tests/engine/risk/test_added_risk.py counts what simulated attacks find",
         "largest_added_risk": "its halves are drawn at random: tests/engine/risk/test_added_risk.py knows what a leak adds",

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.attacks.calibration import area_without, divided
+from sfumato.engine.adversary.calibration import area_without, divided
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.methods.results import Estimate

@@ -19,8 +19,8 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2, rankdata
 
-from sfumato.engine.attacks.areas import de_long
-from sfumato.engine.attacks.cross_fitted import FOLDS, smoother
+from sfumato.engine.adversary.areas import de_long
+from sfumato.engine.adversary.cross_fitted import FOLDS, smoother
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import measure_block

@@ -17,7 +17,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from sfumato.engine.attacks.audit_bounds import Bound, counted, epsilon_of_mu, thresholds
+from sfumato.engine.adversary.audit_bounds import Bound, counted, epsilon_of_mu, thresholds
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.execution.tasks import execute

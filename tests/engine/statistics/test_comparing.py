@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.disclosure.kept_column_limits import KeptColumnLimits
-from sfumato.engine.disclosure.likeness import standard_error
+from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+from sfumato.engine.adversary.likeness import standard_error
 from sfumato.engine.statistics.combining import monte_carlo_mean
 from sfumato.engine.statistics.comparing import distance, is_above, is_below
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.attacks.areas import area, area_interval
+from sfumato.engine.adversary.areas import area, area_interval
 
 scores = st.lists(st.integers(0, 5), min_size=1, max_size=12)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sfumato.engine.disclosure.membership_evidence import LookCounts
+from sfumato.engine.adversary.membership_evidence import LookCounts
 from sfumato.workspace.gate import content_checks
 from sfumato.workspace.gate.checks import Case, Sighting
 from sfumato.workspace.gate.gate import CHECKS, Finding, finding_of

@@ -279,7 +279,7 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
 
 
 def test_the_plan_of_the_message_protects_everybody() -> None:
-    from sfumato.engine.disclosure.kept_columns import plan_protection
+    from sfumato.engine.adversary.kept_columns import plan_protection
 
     frame = survey()
     recipe = recipe_of(ROLES, ("income",))

@@ -12,13 +12,13 @@ from sklearn.linear_model import LogisticRegression
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.disclosure.cells import cells_of
-from sfumato.engine.disclosure.coded import Column, as_they_are, rarest_first, rarity
-from sfumato.engine.disclosure.copies import equal_records
-from sfumato.engine.disclosure.evidence import LEVEL
-from sfumato.engine.disclosure.likeness import Likeness
-from sfumato.engine.disclosure.membership_evidence import Look, weigh_evidence
-from sfumato.engine.disclosure.people import family, marked, standing
+from sfumato.engine.adversary.cells import cells_of
+from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
+from sfumato.engine.adversary.copies import equal_records
+from sfumato.engine.adversary.evidence import LEVEL
+from sfumato.engine.adversary.likeness import Likeness
+from sfumato.engine.adversary.membership_evidence import Look, weigh_evidence
+from sfumato.engine.adversary.people import family, marked, standing
 
 KEYS, DRAWN = ("sex", "race", "marriage", "moved", "school"), ("language", "abroad", "disabled", "insured")
 NAMES = (*KEYS, *DRAWN)

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest, norm, rankdata
 
-from sfumato.engine.attacks import targets
-from sfumato.engine.attacks.calibration import divided, judged
-from sfumato.engine.attacks.permuted import exact_p
+from sfumato.engine.adversary import targets
+from sfumato.engine.adversary.calibration import divided, judged
+from sfumato.engine.adversary.permuted import exact_p
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.methods.results import Estimate

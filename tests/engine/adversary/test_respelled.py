@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.disclosure.cells import canonical, number_cells
-from sfumato.engine.disclosure.coded import Column
-from sfumato.engine.disclosure.respelled import exchanged_back, rescaled_back
+from sfumato.engine.adversary.cells import canonical, number_cells
+from sfumato.engine.adversary.coded import Column
+from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
 
 Rng = np.random.Generator
 

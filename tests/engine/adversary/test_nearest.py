@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.attacks import nearest as module
-from sfumato.engine.attacks.distances import UNIT, Distances
-from sfumato.engine.attacks.nearest import near
+from sfumato.engine.adversary import nearest as module
+from sfumato.engine.adversary.distances import UNIT, Distances
+from sfumato.engine.adversary.nearest import near
 from sfumato.engine.statistics.gower import Gower
 
 GOWER = Gower(("a", "b", "c", "d"), 500, {"a": {}, "b": {}}, {"c": np.arange(5.0), "d": np.arange(5.0)})

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.engine.disclosure import moved
-from sfumato.engine.disclosure.coded import Column
-from sfumato.engine.disclosure.membership_evidence import Look, LookCounts, count_look
-from sfumato.engine.disclosure.moved import moved_together
+from sfumato.engine.adversary import moved
+from sfumato.engine.adversary.coded import Column
+from sfumato.engine.adversary.membership_evidence import Look, LookCounts, count_look
+from sfumato.engine.adversary.moved import moved_together
 
 Floats = NDArray[np.float64]
 MEMBERS, RECORDS, ROWS = 420, 600, 420

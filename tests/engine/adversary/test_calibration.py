@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from sfumato.engine.attacks.calibration import _true_positives, detectable_area, divided, enough, judged
-from sfumato.engine.attacks.power import FAMILY_ERRORS, detectable_family_area
+from sfumato.engine.adversary.calibration import _true_positives, detectable_area, divided, enough, judged
+from sfumato.engine.adversary.power import FAMILY_ERRORS, detectable_family_area
 from sfumato.engine.data.arrays import Booleans, Floats
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom, kstest
 
-from sfumato.engine.attacks.permuted import exact_p, randomised
+from sfumato.engine.adversary.permuted import exact_p, randomised
 
 
 def shares(right: int, of: int) -> np.ndarray:

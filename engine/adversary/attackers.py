@@ -26,7 +26,7 @@ from math import comb
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..disclosure.cells import Keys, mixed, occurrences
+from .cells import Keys, mixed, occurrences
 from ..statistics.gower import Gower
 from .density import Near, log_ratio
 from .distances import UNIT, Distances, Singles, nearest

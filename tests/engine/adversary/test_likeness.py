@@ -10,13 +10,13 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.disclosure import neighbours
-from sfumato.engine.disclosure.cells import cells_of, occurrences, rows_of
-from sfumato.engine.disclosure.copies import equal_records
-from sfumato.engine.disclosure.likeness import Likeness, score_margin, standard_error
-from sfumato.engine.disclosure.neighbours import nearest_pairs
-from sfumato.engine.disclosure.pooled import agreed_values
-from sfumato.engine.disclosure.tails import tails
+from sfumato.engine.adversary import neighbours
+from sfumato.engine.adversary.cells import cells_of, occurrences, rows_of
+from sfumato.engine.adversary.copies import equal_records
+from sfumato.engine.adversary.likeness import Likeness, score_margin, standard_error
+from sfumato.engine.adversary.neighbours import nearest_pairs
+from sfumato.engine.adversary.pooled import agreed_values
+from sfumato.engine.adversary.tails import tails
 from sfumato.engine.statistics.smoothing import steps
 
 SCHEMA = Schema(

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.engine.disclosure.cells import MISSING, Keys, mixed
-from sfumato.engine.disclosure.coded import UNKNOWN, Coded, Column, by_rank
-from sfumato.engine.disclosure.renamed import MOST_LEVELS, _best, by_company, other_names, renamed_back
+from sfumato.engine.adversary.cells import MISSING, Keys, mixed
+from sfumato.engine.adversary.coded import UNKNOWN, Coded, Column, by_rank
+from sfumato.engine.adversary.renamed import MOST_LEVELS, _best, by_company, other_names, renamed_back
 
 N = 3000
 JOBS = 12

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.attacks.shadow_features import FEW, Looked
-from sfumato.engine.attacks.shadows import Design, pools_of
+from sfumato.engine.adversary.shadow_features import FEW, Looked
+from sfumato.engine.adversary.shadows import Design, pools_of
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 

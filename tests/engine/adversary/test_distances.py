@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.attacks.density import Near
-from sfumato.engine.attacks.distances import Distances, nearest
+from sfumato.engine.adversary.density import Near
+from sfumato.engine.adversary.distances import Distances, nearest
 from sfumato.engine.statistics.gower import Gower
 
 GOWER = Gower(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})

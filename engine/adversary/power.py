@@ -68,7 +68,7 @@ def area_error(targets: int, controls: int) -> float:
 
 FAMILY_ERRORS = 1.65
 """How many times larger the detectable area of the best of a family is than that of one attacker: 1.49 to 1.63 of 12 to 30 simulated ones
-(``tests/engine/attacks/test_calibration.py``)."""
+(``tests/engine/adversary/test_calibration.py``)."""
 
 
 def detectable_family_area(targets: int, controls: int) -> float:

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
-from sfumato.engine.attacks.cross_fitted import Judged, folds, judged, smoother
+from sfumato.engine.adversary.cross_fitted import Judged, folds, judged, smoother
 
 
 @pytest.mark.parametrize("features", [7, 40])

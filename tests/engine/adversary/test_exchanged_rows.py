@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
-from sfumato.engine.disclosure.cells import mixed, number_cells
-from sfumato.engine.disclosure.coded import Coded, Column, as_they_are
-from sfumato.engine.disclosure.exchanged_rows import ExchangeEvidence, exchange_rows
+from sfumato.engine.adversary.cells import mixed, number_cells
+from sfumato.engine.adversary.coded import Coded, Column, as_they_are
+from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, exchange_rows
 
 N = 400
 Rng = np.random.Generator
@@ -88,7 +88,7 @@ def test_the_order_of_records_changes_nothing() -> None:
 
 
 def test_of_a_large_table_some_classes_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.engine.disclosure.exchanged_rows.MOST_CELLS", 200)
+    monkeypatch.setattr("sfumato.engine.adversary.exchanged_rows.MOST_CELLS", 200)
     found = look(np.random.default_rng(7), told=N)
     assert found is not None
     assert 20 < found.people <= 100

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from sfumato.engine.attacks.audit_bounds import bounds, clopper_pearson, counted, of_guesses, thresholds
+from sfumato.engine.adversary.audit_bounds import bounds, clopper_pearson, counted, of_guesses, thresholds
 
 
 @pytest.mark.parametrize(("hits", "cases"), [(0, 10), (3, 10), (10, 10), (57, 200)])

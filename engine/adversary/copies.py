@@ -3,7 +3,7 @@
 What an independent draw from the same population would share with the confidential data is seen in these themselves, by
 leaving one out: where the release keeps nothing, the share of the records that equal another one, which is computed exactly
 and is unbiased for a reference of n - 1 records (halves of the data would answer for n / 2). Where it keeps variables, the drawn
-ones of the nearest other record in the record's place (``sfumato.engine.disclosure.neighbours``). That record is compared with those that share
+ones of the nearest other record in the record's place (``sfumato.engine.adversary.neighbours``). That record is compared with those that share
 its kept values but itself, one fewer than a released row is. So what a released row gains by one more of them is added: the share of released rows
 that would no longer be found if one of those records, at random, were left out; at most what the records themselves show of it, since a release
 that copies records gains more. Numbers with many digits hardly ever repeat.

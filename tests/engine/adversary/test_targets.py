@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.attacks import targets
-from sfumato.engine.attacks.targets import compared, drawn_alike, number_of, vulnerability
+from sfumato.engine.adversary import targets
+from sfumato.engine.adversary.targets import compared, drawn_alike, number_of, vulnerability
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.statistics.gower import Gower

@@ -1,4 +1,4 @@
-"""Level of the whole evidence over honest releases of twelve populations: pytest -m study tests/engine/disclosure/test_membership_level.py.
+"""Level of the whole evidence over honest releases of twelve populations: pytest -m study tests/engine/adversary/test_membership_level.py.
 
 ``SFUMATO_HONEST`` is the number of releases of each population (20 unless it is set; 167 make 2,000). The figures are printed with -s.
 """
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
-from sfumato.engine.disclosure.evidence import LEVEL
-from sfumato.engine.disclosure.membership_evidence import weigh_evidence
+from sfumato.engine.adversary.evidence import LEVEL
+from sfumato.engine.adversary.membership_evidence import weigh_evidence
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

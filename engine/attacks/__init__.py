@@ -1,1 +1,0 @@
-"""How people are attacked: whom, by which attackers, and what chance alone would show."""
