@@ -26,8 +26,8 @@ from math import comb
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
-from .cells import Keys, mixed, occurrences
 from ..statistics.gower import Gower
+from .cells import Keys, mixed, occurrences
 from .density import Near, log_ratio
 from .distances import UNIT, Distances, Singles, nearest
 from .nearest import near

@@ -34,8 +34,8 @@ import numpy as np
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
-from .cells import cells_of, rows_of
 from ..methods.spec import Param
+from .cells import cells_of, rows_of
 from .distances import Distances, Singles
 from .nearest import near
 

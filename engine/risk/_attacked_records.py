@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..adversary.cells import cells_of, rows_of
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
-from ..adversary.cells import cells_of, rows_of
 
 
 def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:

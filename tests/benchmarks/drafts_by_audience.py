@@ -26,9 +26,9 @@ import pandas as pd
 import statsmodels.datasets
 from public_data import PUBLIC_DATA
 
+from sfumato.engine.adversary.kept_columns import KeptColumnLimits, plan_protection
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.adversary.kept_columns import KeptColumnLimits, plan_protection
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 from sfumato.workspace.gate.answer import answer_of
 from sfumato.workspace.gate.contents import plan_release

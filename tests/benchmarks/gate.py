@@ -11,9 +11,6 @@ import time
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.arrays import side_by_side
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.adversary.agreement import reproduced
 from sfumato.engine.adversary.cells import cells_of, comparable, rows_of
 from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
@@ -27,6 +24,9 @@ from sfumato.engine.adversary.people import family, groups_by_level, marked, sta
 from sfumato.engine.adversary.renamed import by_company, other_names
 from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
 from sfumato.engine.adversary.tails import tails
+from sfumato.engine.data.arrays import side_by_side
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.process import reused_memory
 
 

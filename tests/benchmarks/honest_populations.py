@@ -12,9 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.arrays import Integers
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.adversary.agreement import reproduced
 from sfumato.engine.adversary.cells import cells_of, comparable
 from sfumato.engine.adversary.coded import Column, as_they_are, pool_rare_levels, rarest_first, rarity
@@ -23,6 +20,9 @@ from sfumato.engine.adversary.membership_evidence import Look
 from sfumato.engine.adversary.people import family, groups_by_level, marked, standing
 from sfumato.engine.adversary.renamed import by_company
 from sfumato.engine.adversary.single_values import extreme, lone, looks_of_several
+from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 
 Rng = np.random.Generator
 Frame = pd.DataFrame

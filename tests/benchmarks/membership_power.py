@@ -26,9 +26,9 @@ import pandas as pd
 from honest_populations import all_looks, levels
 from scipy.special import log_ndtr
 
-from sfumato.engine.data.arrays import Floats
 from sfumato.engine.adversary.evidence import EVIDENCE_LEVEL, holdout_probability
 from sfumato.engine.adversary.membership_evidence import Look, LookMatrix, combine_scores, count_look, weigh_evidence
+from sfumato.engine.data.arrays import Floats
 
 MEMBERS, DRAWS = 1600, 399
 KINDS = ("whole", "noise", "tail", "rare")

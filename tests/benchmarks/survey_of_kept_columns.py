@@ -23,8 +23,8 @@ from judged_releases.entering import KEY
 from judged_releases.people import sample_people
 from judged_releases.tables import TABLES
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.adversary.kept_columns import Lever, list_levers, plan_protection
+from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.answer import Answer, answer_of
 from sfumato.workspace.gate.contents import plan_release

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.arrays import Integers
-from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Role
 from sfumato.engine.adversary.cells import Cells, Keys, cells_of, occurrences, rows_of
 from sfumato.engine.adversary.likeness import Likeness
 from sfumato.engine.adversary.neighbours import Pairs, nearest_pairs
 from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
+from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row

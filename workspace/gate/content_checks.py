@@ -9,9 +9,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sfumato.engine.data.arrays import Floats
-from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.adversary.cells import cells_of
 from sfumato.engine.adversary.coded import middle_ranks
 from sfumato.engine.adversary.disguise import Disguise, disguise
@@ -21,6 +18,9 @@ from sfumato.engine.adversary.independent_rows import OTHER_WEIGHT, WHOLE, RowEv
 from sfumato.engine.adversary.membership_evidence import LookCounts, weigh_evidence
 from sfumato.engine.adversary.people import marked
 from sfumato.engine.adversary.unanimous import nearest_members, unanimous
+from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.partition.equivalence_classes import equivalence_classes

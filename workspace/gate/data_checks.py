@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.data.arrays import Floats, Integers
-from sfumato.engine.data.recoding import recoded
-from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.adversary.cells import cells_of, occurrences, positions_in, rows_of
 from sfumato.engine.adversary.copies import equal_records, rows_of_members
 from sfumato.engine.adversary.evidence import COPY_LEVEL
 from sfumato.engine.adversary.independent_rows import compare_rows
 from sfumato.engine.adversary.neighbours import Pairs
 from sfumato.engine.adversary.pooled import agreed_values
+from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.recoding import recoded
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes

@@ -16,14 +16,21 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.adversary.cells import Cells, Keys, cells_of, rows_of
+from sfumato.engine.adversary.same_people import (
+    PeopleOverlap,
+    compare_identifiers,
+    compare_records,
+    identify_most,
+    is_enumerated,
+    sets_in_common,
+)
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.declaration import written
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import Rules, recoded
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Origin, Role, Schema
-from sfumato.engine.adversary.cells import Cells, Keys, cells_of, rows_of
-from sfumato.engine.adversary.same_people import (PeopleOverlap, compare_identifiers, compare_records, identify_most, is_enumerated, sets_in_common)
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, total
 from sfumato.engine.methods.registry import method_called

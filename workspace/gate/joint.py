@@ -8,8 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.engine.data.arrays import Floats, Integers, side_by_side
-from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.adversary.agreement import reproduced
 from sfumato.engine.adversary.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
 from sfumato.engine.adversary.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
@@ -20,6 +18,8 @@ from sfumato.engine.adversary.people import PeopleInRelease, Subset, family, gro
 from sfumato.engine.adversary.renamed import by_company, other_names, renamed_back
 from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
 from sfumato.engine.adversary.single_values import extreme, lone, looks_of_several
+from sfumato.engine.data.arrays import Floats, Integers, side_by_side
+from sfumato.engine.data.schema import Kind, Role
 
 from .checks import Case, Pool
 from .read_on_demand import MOST_CELLS

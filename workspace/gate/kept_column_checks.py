@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.engine.data.schema import Role
 from sfumato.engine.adversary.cells import cells_of
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.adversary.kept_columns import CombinationSizes, Lever, list_levers, plan_protection
+from sfumato.engine.data.schema import Role
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above

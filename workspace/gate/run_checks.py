@@ -10,10 +10,10 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.data.arrays import Floats
-from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.adversary.cells import occurrences, rows_of
 from sfumato.engine.adversary.evidence import LEVEL
+from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk, knowledge_of
 from sfumato.engine.execution.wrong_matches import WrongMatches, wrong_matches

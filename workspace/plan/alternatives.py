@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.engine.adversary.kept_columns import join_neighbouring_levels, join_rare_levels, plan_protection
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.design.binning import Binning
-from sfumato.engine.adversary.kept_columns import join_neighbouring_levels, join_rare_levels, plan_protection
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
 from sfumato.engine.methods.registry import Method, method_called, method_of_step

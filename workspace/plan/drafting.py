@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of

@@ -12,13 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.engine.adversary.cells import cells_of
+from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+from sfumato.engine.adversary.kept_columns import (
+    CombinationSizes,
+    Lever,
+    ProtectionPlan,
+    coarser_rules,
+    plan_protection,
+)
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recoded
 from sfumato.engine.data.recoding_rules import Recode
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.adversary.cells import cells_of
-from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
-from sfumato.engine.adversary.kept_columns import (CombinationSizes, Lever, ProtectionPlan, coarser_rules, plan_protection)
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 from sfumato.engine.methods.table_profile import TableProfile
 from sfumato.engine.wording import agree, listed, percent

@@ -11,7 +11,25 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sfumato.engine.adversary.coded import Column, as_they_are
-from sfumato.engine.adversary.independent_rows import (MOST_EXAMINED, NEAR, OTHER_WEIGHT, REPEATED, SHARES, WEIGHTS, WHOLE, RowTest, SortedRows, compare_counts, compare_rows, fewest_copies, find_repeated, find_whole_rows, scan_rows, strongest_beginning, strongest_rows)
+from sfumato.engine.adversary.independent_rows import (
+    MOST_EXAMINED,
+    NEAR,
+    OTHER_WEIGHT,
+    REPEATED,
+    SHARES,
+    WEIGHTS,
+    WHOLE,
+    RowTest,
+    SortedRows,
+    compare_counts,
+    compare_rows,
+    fewest_copies,
+    find_repeated,
+    find_whole_rows,
+    scan_rows,
+    strongest_beginning,
+    strongest_rows,
+)
 
 Rng = np.random.Generator
 in_order = SortedRows.from_rows

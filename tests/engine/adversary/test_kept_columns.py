@@ -12,13 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.recoding import recoded
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.adversary import kept_columns
 from sfumato.engine.adversary.cells import cells_of
 from sfumato.engine.adversary.kept_column_limits import CHANCE_OF_SHORT_CLASS
-from sfumato.engine.adversary.kept_columns import (CombinationSizes, KeptColumnLimits, Lever, ProtectionPlan, coarser_rules, list_levers, plan_protection)
+from sfumato.engine.adversary.kept_columns import (
+    CombinationSizes,
+    KeptColumnLimits,
+    Lever,
+    ProtectionPlan,
+    coarser_rules,
+    list_levers,
+    plan_protection,
+)
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.recoding import recoded
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 KINDS = {
     "town": Kind.CATEGORICAL, "grade": Kind.ORDINAL, "smoker": Kind.BINARY, "age": Kind.COUNT, "pay": Kind.CONTINUOUS, "born": Kind.DATE,

@@ -8,8 +8,6 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.adversary import neighbours
 from sfumato.engine.adversary.cells import cells_of, occurrences, rows_of
 from sfumato.engine.adversary.copies import equal_records
@@ -17,6 +15,8 @@ from sfumato.engine.adversary.likeness import Likeness, score_margin, standard_e
 from sfumato.engine.adversary.neighbours import nearest_pairs
 from sfumato.engine.adversary.pooled import agreed_values
 from sfumato.engine.adversary.tails import tails
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.statistics.smoothing import steps
 
 SCHEMA = Schema(

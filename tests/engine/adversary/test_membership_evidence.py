@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, kstest
 
 from sfumato.engine.adversary.independent_rows import OTHER_WEIGHT
-from sfumato.engine.adversary.membership_evidence import (ENOUGH_EXCEEDANCES, MOST_DRAWS, Look, LookMatrix, SequentialP, combine_scores, weigh_evidence)
+from sfumato.engine.adversary.membership_evidence import (
+    ENOUGH_EXCEEDANCES,
+    MOST_DRAWS,
+    Look,
+    LookMatrix,
+    SequentialP,
+    combine_scores,
+    weigh_evidence,
+)
 
 MEMBERS, RECORDS = 160, 200
 

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.adversary.agreement import reproduced
 from sfumato.engine.adversary.cells import cells_of, comparable, rows_of
 from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
@@ -20,11 +18,19 @@ from sfumato.engine.adversary.copies import rows_of_members
 from sfumato.engine.adversary.disguise import disguise, follows
 from sfumato.engine.adversary.evidence import EVIDENCE_LEVEL, LEVEL, holdout_probability
 from sfumato.engine.adversary.independent_rows import find_whole_rows, strongest_rows
-from sfumato.engine.adversary.membership_evidence import (Look, LookCounts, MembershipEvidence, count_look, weigh_evidence)
+from sfumato.engine.adversary.membership_evidence import (
+    Look,
+    LookCounts,
+    MembershipEvidence,
+    count_look,
+    weigh_evidence,
+)
 from sfumato.engine.adversary.people import PeopleInRelease, family, marked, standing
 from sfumato.engine.adversary.renamed import by_company
 from sfumato.engine.adversary.single_values import extreme, lone
 from sfumato.engine.adversary.unanimous import nearest_members, unanimous
+from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 
 SCHEMA = Schema(
     (

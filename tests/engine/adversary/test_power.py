@@ -7,7 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.engine.adversary.power import (area_error, controls_needed, detectable_excess, detectable_share, excess_from_spread)
+from sfumato.engine.adversary.power import (
+    area_error,
+    controls_needed,
+    detectable_excess,
+    detectable_share,
+    excess_from_spread,
+)
 from sfumato.engine.risk._attack import AttackResult, Rate, residual_interval
 
 

@@ -10,10 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.engine.adversary.cells import cells_of, rows_of
+from sfumato.engine.adversary.same_people import (
+    CHANCE,
+    compare_identifiers,
+    compare_records,
+    identify_most,
+    is_enumerated,
+    is_enumeration,
+    sets_in_common,
+)
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.adversary.cells import cells_of, rows_of
-from sfumato.engine.adversary.same_people import (CHANCE, compare_identifiers, compare_records, identify_most, is_enumerated, is_enumeration, sets_in_common)
 
 Rows = list[tuple[int, int]]
 TABLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14)

@@ -10,8 +10,6 @@ import pytest
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.adversary.cells import cells_of
 from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
 from sfumato.engine.adversary.copies import equal_records
@@ -19,6 +17,8 @@ from sfumato.engine.adversary.evidence import LEVEL
 from sfumato.engine.adversary.likeness import Likeness
 from sfumato.engine.adversary.membership_evidence import Look, weigh_evidence
 from sfumato.engine.adversary.people import family, marked, standing
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Kind, Schema, Variable
 
 KEYS, DRAWN = ("sex", "race", "marriage", "moved", "school"), ("language", "abroad", "disabled", "insured")
 NAMES = (*KEYS, *DRAWN)

@@ -16,13 +16,12 @@ from sfumato.tui.plain.talk import (
     DRAWN,
     MOST_BYTES,
     MOST_LETTERS,
-    PROGRESS_SECONDS,
     Back,
     Ended,
-    Progress,
     Talk,
     spoken,
 )
+from sfumato.tui.session.run_progress import PROGRESS_SECONDS, Progress
 from sfumato.workspace.gate.gate import CHECKS
 from sfumato.workspace.reporting.words import outcome_text
 

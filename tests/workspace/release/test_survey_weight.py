@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.data.schema import Role
 from sfumato.engine.adversary.cells import cells_of, rows_of
 from sfumato.engine.adversary.neighbours import nearest_pairs
+from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.schema import Role
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.gate import CHECKS
 from sfumato.workspace.policy.policy import Policy
